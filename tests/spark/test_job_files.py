@@ -11,13 +11,17 @@ from tests.spark.streams import records
 MODEL = [{"streamkernel.KernelRegressor": {"seed": 1, "dtype": "float64"}}]
 
 
+def _job(folder):
+    (folder / "in").mkdir()
+    for number in range(2):
+        write_lines(folder / "in" / f"{number}.jsonl", records(400, number))
+    source = {"kind": "jsonl", "path": str(folder / "in"), "watch": True, "target": "y", "target_type": "float"}
+    return Job(folder, source, MODEL, dead_letters={"kind": "jsonl", "path": str(folder / "dead.jsonl")})
+
+
 @pytest.fixture
 def job(tmp_path):
-    (tmp_path / "in").mkdir()
-    for number in range(2):
-        write_lines(tmp_path / "in" / f"{number}.jsonl", records(400, number))
-    source = {"kind": "jsonl", "path": str(tmp_path / "in"), "watch": True, "target": "y", "target_type": "float"}
-    return Job(tmp_path, source, MODEL, dead_letters={"kind": "jsonl", "path": str(tmp_path / "dead.jsonl")})
+    return _job(tmp_path)
 
 
 def test_files_are_learnt_once_and_bad_lines_kept(job, tmp_path):
@@ -38,19 +42,23 @@ def test_files_are_learnt_once_and_bad_lines_kept(job, tmp_path):
     assert job.checkpoint().header["spark"]["batch"] == 1
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The digest of the model that learnt the files of `job` one after the other, without a kill."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    made = _job(folder)
+    made.learn("--max-per-batch", "1")
+    return made.digest
+
+
 @pytest.mark.parametrize("point", ["batch-learnt:2", "checkpoint-before-rename:3", "checkpoint-after-rename:3"])
-def test_a_driver_that_is_killed_counts_each_micro_batch_once(job, tmp_path, point):
+def test_a_driver_that_is_killed_counts_each_micro_batch_once(job, undisturbed, point):
     """Between step and commit, and between our commit and Spark's."""
-    twin = tmp_path / "twin"
-    twin.mkdir()
-    source = {"kind": "jsonl", "path": str(tmp_path / "in"), "watch": True, "target": "y", "target_type": "float"}
-    whole = Job(twin, source, MODEL)
-    whole.learn("--max-per-batch", "1")
     status, printed = job.run("--until-end", "--max-per-batch", "1", crash=point)
     assert status == -signal.SIGKILL, printed
     job.learn("--max-per-batch", "1")
     assert job.account["learnt"] == 800
-    assert job.digest == whole.digest
+    assert job.digest == undisturbed
 
 
 def test_another_checkpoint_location_would_learn_twice_and_is_refused(job):
@@ -68,17 +76,14 @@ def test_the_daemon_does_not_go_on_with_files_that_spark_read_whole(job):
     assert "a Spark job that read files whole" in printed
 
 
-def test_settings_that_spark_has_not_are_refused_by_name(job):
-    changes = {
-        "watch: true": "follow: true",
-        "KernelRegressor": "AdaptiveKernelRegressor",
-        "dtype: float64": "n_trees: 0",
-    }
-    text = job.config.read_text()
-    for before, after in changes.items():
-        text = text.replace(before, after)
-    job.config.write_text(text)
+def test_settings_that_spark_has_not_are_refused_by_name(job, tmp_path):
+    text = (
+        job.config.read_text()
+        .replace("KernelRegressor", "AdaptiveKernelRegressor")
+        .replace("dtype: float64", "n_trees: 0")
+    )
+    job.config.write_text(f"{text}\npredictions: {{kind: jsonl, path: {tmp_path}/lines.jsonl}}\nserve: {{port: 0}}\n")
     status, printed = job.run()
     assert status == 2
-    assert [line.split(":")[0] for line in printed.splitlines()] == ["model", "source.follow"]
+    assert [line.split(":")[0] for line in printed.splitlines()] == ["model", "serve", "predictions.kind"]
     assert "trees and memories" in printed
