@@ -42,7 +42,7 @@ test-long: .venv/ready
 
 # One after the other: each is a session, or several, of as many threads as there are cores.
 test-spark: .venv/spark/ready
-	OPENBLAS_NUM_THREADS=1 .venv/spark/bin/python -m pytest tests/spark
+	OPENBLAS_NUM_THREADS=1 .venv/spark/bin/python -m pytest tests/spark streamkernel/spark
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -16,6 +16,7 @@ from streamkernel.daemon.base import crash
 from streamkernel.estimators.batch_step import take_batch_step
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.least_squares import LeastSquaresEstimator
+from streamkernel.finite import NotFiniteError
 from streamkernel.spark.books import Books
 from streamkernel.spark.partials import Partials
 from streamkernel.spark.predictions import PredictionTopic
@@ -94,7 +95,7 @@ def learn_rows(model: BatchModel, rows: SparkRows) -> Partials:
     try:
         take_batch_step(model, rows)
     except PythonException as error:  # of an executor, with all that it printed
-        raise ValueError(_reason(error)) from error
+        raise _raised(error) from error
     assert rows.partials is not None
     return rows.partials
 
@@ -170,10 +171,11 @@ class MicroBatches:
         self._watch(BatchReport(batch, partials.tally, time.perf_counter() - started, rows.sent_bytes))
 
 
-def _reason(error: PythonException) -> str:
-    """The message of the exception that an executor raised, which ends its traceback."""
+def _raised(error: PythonException) -> ValueError | NotFiniteError:
+    """The exception that an executor raised, of which the last line of its traceback tells."""
     lines = [line for line in str(error).splitlines() if _RAISED.match(line)]
-    return _RAISED.sub("", lines[-1]) if lines else str(error)
+    kind, _, text = (lines[-1] if lines else f"ValueError: {error}").partition(": ")
+    return NotFiniteError(text) if kind.endswith("NotFiniteError") else ValueError(text)
 
 
 def _query_of(df: DataFrame) -> str:

@@ -57,6 +57,8 @@ def learn_batch_of(
     ------
     ValueError
         A column is missing or no input, the model takes no batch steps, or a row cannot be used; nothing is learnt.
+    NotFiniteError
+        Kernel, loss, step schedule or policy gave what is not finite; nothing is learnt.
 
     """
     roles, chunks = _prepare(df, model, target, weight, inputs)
