@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -175,9 +176,13 @@ def _session(plan: Plan) -> SparkSession:
     logging.getLogger("py4j").setLevel(logging.WARNING)
     builder = SparkSession.builder.appName(f"streamkernel {plan.path.stem}")
     # Of what options say, Spark shows all whose name does not look like a secret.
-    return builder.config(
-        "spark.redaction.regex", "(?i)secret|password|token|access[.]?key|jaas|keystore"
-    ).getOrCreate()
+    secrets = "(?i)secret|password|token|access[.]?key|jaas|keystore"
+    try:
+        return builder.config("spark.redaction.regex", secrets).getOrCreate()
+    except PySparkRuntimeError as error:
+        raise DaemonError(
+            f"Spark cannot be started; it needs Java 17 or newer: {str(error).splitlines()[0]}"
+        ) from error
 
 
 def _open(plan: Plan, spark: SparkSession, start: Start, location: str, options: JobOptions) -> StreamSource:

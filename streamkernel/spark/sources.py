@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from connectors.files.rows import split_fields
@@ -73,11 +73,11 @@ def source_of(
     if most is not None:
         reader = reader.option("maxFilesPerTrigger", most)
     path = str(source.path)
+    header = "" if isinstance(source, JsonlSourceConfig) else _header(spark, path)
     df = reader.load(path).selectExpr("value", "_metadata.file_path as path", "_metadata.file_block_start as start")
     columns = ("value", "path", "start")
     if isinstance(source, JsonlSourceConfig):
         return StreamSource(df, columns, JsonlChunks(settings))
-    header = _header(path)
     names = split_fields(header, source.delimiter)
     if settings.target is not None and settings.target not in names:
         raise SourceError(f"source.target: {path} has no column {settings.target!r}: it has {', '.join(names[:20])}")
@@ -108,19 +108,28 @@ def _kafka(
     columns = ["partition", "offset", "value"]
     beside = {"key": "key", "headers": "headers", "timestamp": "unix_millis(timestamp) as millis"}
     columns += [beside[name] for name in source.include]
-    df = spark.readStream.format("kafka").options(**options).load()
+    try:
+        df = spark.readStream.format("kafka").options(**options).load()
+    except AnalysisException as error:
+        package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
+        raise SourceError(f"{_first_line(error)}; Spark's source of Kafka comes with --packages {package}") from error
     return StreamSource(df, tuple(columns), KafkaChunks(settings, stream, positions, source.include))
 
 
-def _header(path: str) -> str:
-    """The first line of the first file of a directory or pattern on this machine."""
-    place = Path(path)
-    found = sorted(place.glob("*")) if place.is_dir() else sorted(place.parent.glob(place.name))
-    files = [one for one in found if one.is_file() and not one.name.startswith((".", "_"))]
-    if not files:
-        raise SourceError(f"source.path: there is no file at {path} yet, whose header would name the columns")
-    with files[0].open(encoding="utf-8-sig", newline="") as file:
-        line = file.readline().rstrip("\r\n")
+def _header(spark: SparkSession, path: str) -> str:
+    """The first line of one of the files of a directory or pattern, wherever Spark finds them."""
+    try:
+        first = spark.read.format("text").load(path).first()
+    except AnalysisException as error:
+        raise SourceError(f"source.path: {_first_line(error)}") from error
+    if first is None:
+        raise SourceError(f"source.path: there is no line at {path} yet, which would name the columns")
+    line = str(first.value).removeprefix("\ufeff")
     if not line:
-        raise SourceError(f"source.path: the first line of {files[0]} is empty: it must name the columns")
+        raise SourceError(f"source.path: the first line of a file at {path} is empty: it must name the columns")
     return line
+
+
+def _first_line(error: AnalysisException) -> str:
+    """What Spark says is wrong, without the plan behind it."""
+    return str(error).splitlines()[0]

@@ -87,3 +87,18 @@ def test_settings_that_spark_has_not_are_refused_by_name(job, tmp_path):
     assert status == 2
     assert [line.split(":")[0] for line in printed.splitlines()] == ["model", "serve", "predictions.kind"]
     assert "trees and memories" in printed
+
+
+def test_csv_files_share_their_header(tmp_path):
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        records(200, number).to_csv(tmp_path / "in" / f"{number}.csv", index=False)
+    source = {"kind": "csv", "path": str(tmp_path / "in"), "watch": True, "target": "y", "target_type": "float"}
+    job = Job(tmp_path, source, MODEL)
+    job.learn()
+    assert job.account["learnt"] == job.account["consumed"] == 400
+    (tmp_path / "in" / "2.csv").write_text("a,y\n1,2\n")
+    status, printed = job.run("--until-end")
+    assert status == 1
+    assert "all files of a Spark job have the same header" in printed.splitlines()[-1]
+    assert job.account["learnt"] == 400
