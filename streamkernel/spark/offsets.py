@@ -8,8 +8,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from connectors.kafka.base.client import Unreachable
 from connectors.kafka.base.options import client_settings
 from connectors.kafka.consumer.topic import KafkaTopic
+from connectors.ports import SourceError
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
 
@@ -28,7 +30,10 @@ def topic_facts(source: KafkaSourceConfig) -> tuple[str, frozenset[int]]:
     options = source.options.given()
     options.pop("group_id", None)
     settings = client_settings(source.bootstrap_servers, options)
-    topic = KafkaTopic(source.topic, {**settings, "enable_auto_commit": False, "auto_offset_reset": "none"})
+    try:
+        topic = KafkaTopic(source.topic, {**settings, "enable_auto_commit": False, "auto_offset_reset": "none"})
+    except Unreachable as error:
+        raise SourceError(f"topic {source.topic} at {','.join(source.bootstrap_servers)}: {error}") from error
     try:
         return topic.identity, topic.partitions
     finally:
