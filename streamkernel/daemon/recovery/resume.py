@@ -266,7 +266,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
 
 def _refuse_whole_files(header: Mapping[str, Any]) -> None:
     """Refuse the checkpoint of a Spark job on files, which does not say how far each of them is learnt."""
-    if "spark" in header and not header["positions"]:
+    if "spark" in header and header["config"]["source"].get("kind") != "kafka":
         raise UnfitError(
             "the checkpoint is that of a Spark job that read files whole, and has no positions in them: give this run "
             "another checkpoint.directory, with initial_model to go on with the model"
