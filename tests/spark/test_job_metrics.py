@@ -44,10 +44,11 @@ def test_metrics_have_the_names_of_the_daemon_and_a_signal_ends_the_job(tmp_path
     assert figures["streamkernel_records_learned_total"] == 300
     assert figures["streamkernel_records_consumed_total"] == 301
     assert figures["streamkernel_loss_observations_total"] == 300
-    assert figures["streamkernel_features"] > 0
+    assert figures["streamkernel_random_features"] > 0
     assert figures["streamkernel_progressive_loss"] > 0
     ours = {name for name in figures if name.startswith("streamkernel_")}
     for name in ours:
-        plain = re.sub(r"_(total|bucket|sum|count)$", "", name)
-        assert name in DOCUMENTED or plain in DOCUMENTED, name
+        own = name.removeprefix("streamkernel_")
+        plain = re.sub(r"_(bucket|sum|count)$", "", own)
+        assert f"`{own}`" in DOCUMENTED or f"`{plain}`" in DOCUMENTED, name
     assert job.account["learnt"] == 300
