@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from pyspark.sql import functions as F
+from river import preprocessing
 
 from streamkernel import AdaptiveKernelRegressor, KernelClassifier, KernelLeastSquaresRegressor, KernelRegressor
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -112,6 +113,8 @@ def test_arguments_that_cannot_be_are_refused(spark):
     df = spark.createDataFrame(records(5))
     with pytest.raises(ValueError, match="has trees and memories"):
         learn_batch_of(df, AdaptiveKernelRegressor(), "y")
+    with pytest.raises(ValueError, match="Pipeline takes no batch steps"):
+        learn_batch_of(df, preprocessing.StandardScaler() | KernelRegressor(), "y")
     with pytest.raises(ValueError, match="there is no column 'z'"):
         learn_batch_of(df, KernelRegressor(), "z")
     with pytest.raises(ValueError, match="target must name a column"):
