@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -214,11 +214,14 @@ def _exporter(plan: Plan, start: Start, health: Health, stack: contextlib.ExitSt
 
 def _start(source: StreamSource, learn: MicroBatches, location: str, options: JobOptions) -> StreamingQuery:
     writer: Any = source.df.writeStream.foreachBatch(learn).option("checkpointLocation", location)
-    if options.until_end:
-        writer = writer.trigger(availableNow=True)
-    elif options.trigger is not None:
-        writer = writer.trigger(processingTime=options.trigger)
-    query: StreamingQuery = writer.start()
+    try:
+        if options.until_end:
+            writer = writer.trigger(availableNow=True)
+        elif options.trigger is not None:
+            writer = writer.trigger(processingTime=options.trigger)
+        query: StreamingQuery = writer.start()
+    except PySparkException as error:
+        raise DaemonError(f"the query cannot be started: {str(error).splitlines()[0]}") from error
     return query
 
 
