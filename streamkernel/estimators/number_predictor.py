@@ -1,7 +1,9 @@
 """What regressors have in common whose machine predicts standardised numbers: River's interface to these."""
 
+import abc
 from typing import Any
 
+from streamkernel.batch.rows import BatchRows, ScoredBatch
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.finite import loss_of_number
@@ -17,6 +19,10 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
 
     _machine: Any
     _targets: Numbers
+
+    @abc.abstractmethod
+    def _learn_batch(self, batch: BatchRows) -> ScoredBatch:
+        """Have the machine take a step on the rows of a batch."""
 
     @property
     def n_clipped_targets(self) -> int:

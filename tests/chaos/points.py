@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["ALL", "RUN", "SERVICE", "WARM_START"]
+__all__ = ["ALL", "RUN", "SERVICE", "SPARK", "WARM_START"]
 
 _ROOT = Path(__file__).parents[2]
 
@@ -26,5 +26,8 @@ SERVICE = _found("streamkernel/daemon/service")
 WARM_START = _found("streamkernel/daemon/warming.py")
 """Those that only a run with a warm start passes."""
 
-RUN = ALL - SERVICE - WARM_START
+SPARK = _found("streamkernel/spark")
+"""Those that only a Spark job passes; tests/spark/ kills it there."""
+
+RUN = ALL - SERVICE - WARM_START - SPARK
 """Those that every run passes, whatever it reads."""

@@ -18,7 +18,7 @@ _MISSING = (
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ
     else ""
 )
-collect_ignore_glob = ["test_*.py"] if _MISSING else []
+collect_ignore_glob = ["[a-z]*.py"] if _MISSING else []
 
 #: Of every session: nothing is shown, and executors find this interpreter and what it can import.
 SETTINGS = {
