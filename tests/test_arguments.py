@@ -131,23 +131,6 @@ def test_out_of_range_of_the_adaptive(model, name, value, message):
     assert "\n" not in str(error.value)
 
 
-LEAST_SQUARES_WRONG = [
-    wrong for wrong in ADAPTIVE_WRONG if wrong[0] in inspect.signature(KernelLeastSquaresRegressor).parameters
-]
-
-
-@pytest.mark.parametrize("model", LEAST_SQUARES)
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    LEAST_SQUARES_WRONG,
-    ids=[f"{name}={value}" for name, value, _ in LEAST_SQUARES_WRONG],
-)
-def test_out_of_range_of_least_squares(model, name, value, message):
-    with pytest.raises(ValueError, match=f"^{message}") as error:
-        model(**{name: value})
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize("value", [1, 0, -5, 2.5, None, True])
 @pytest.mark.parametrize("model", [KernelClassifier, AdaptiveKernelClassifier, KernelLeastSquaresClassifier])
 def test_max_classes(value, model):
@@ -172,13 +155,6 @@ def test_every_adaptive_argument_has_a_wrong_value_here(model):
     names = set(inspect.signature(model).parameters)
     own = {"max_classes"} if model is AdaptiveKernelClassifier else {"predicts"}
     assert names == {name for name, _, _ in ADAPTIVE_WRONG} | own
-
-
-@pytest.mark.parametrize("model", LEAST_SQUARES)
-def test_every_argument_of_least_squares_has_a_wrong_value_here(model):
-    names = set(inspect.signature(model).parameters)
-    own = {"max_classes"} if model is KernelLeastSquaresClassifier else set()
-    assert names == {name for name, _, _ in LEAST_SQUARES_WRONG} | own
 
 
 @pytest.mark.parametrize("cap", [1, 1.0, 0, -2, math.nan, "2", None])

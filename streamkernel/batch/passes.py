@@ -76,7 +76,7 @@ class Move(NamedTuple):
     Attributes
     ----------
     block
-        Its number.
+        The number of the block.
     shrink
         What all coefficients were multiplied by before.
     delta
@@ -178,7 +178,7 @@ class BlockPass:
     Attributes
     ----------
     block
-        Its number.
+        The number of the block.
     targets, moves
         As `GradientPass` has them.
     with_gram

@@ -139,7 +139,7 @@ class JsonlChunks:
         settings = self._settings
         decoder = JsonObjects(settings.target, settings.target_type, settings.max_string, settings.rules)
         for batch in batches:
-            for path, lines in _by_file(batch).items():
+            for (path, _), lines in _by_file(batch).items():
                 yield _of_lines(settings, decoder, path, lines)
 
 
@@ -171,23 +171,26 @@ class CsvChunks:
         )
         seen: set[str] = set()
         for batch in batches:
-            firsts = dict(zip(batch.column("path").to_pylist(), batch.column("start").to_pylist(), strict=True))
-            for path, lines in _by_file(batch).items():
-                if path not in seen and firsts[path] == 0:
+            for (path, start), lines in _by_file(batch).items():
+                # Of a file that Spark parts, only the first part has the header.
+                if path not in seen and start == 0:
                     if lines[0].removeprefix("\ufeff") != self._header:
                         raise ValueError(
                             f"{path}: its first line is {lines[0]:.80}, and that of the first file {self._header:.80}: "
                             "all files of a Spark job have the same header"
                         )
                     lines = lines[1:]
-                seen.add(path)
+                    seen.add(path)
                 yield _of_lines(settings, decoder, path, lines)
 
 
-def _by_file(batch: pa.RecordBatch) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for path, value in zip(batch.column("path").to_pylist(), batch.column("value").to_pylist(), strict=True):
-        found.setdefault(path, []).append(value)
+def _by_file(batch: pa.RecordBatch) -> dict[tuple[str, int], list[str]]:
+    """The lines of each part of a file, by its path and where it begins."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for path, start, value in zip(
+        *(batch.column(name).to_pylist() for name in ("path", "start", "value")), strict=True
+    ):
+        found.setdefault((path, start), []).append(value)
     return found
 
 

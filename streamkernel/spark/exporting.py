@@ -1,4 +1,4 @@
-"""What is shown of a job: the daemon's metrics and status, by the tallies of micro-batches."""
+"""The metrics of a job: the daemon's, by the tallies of micro-batches."""
 
 from __future__ import annotations
 

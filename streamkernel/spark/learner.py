@@ -42,7 +42,7 @@ class BatchReport:
     Attributes
     ----------
     batch
-        Its id.
+        The id of the micro-batch.
     tally
         What was predicted of its records before they were learnt, and the losses they had.
     seconds

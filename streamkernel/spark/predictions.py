@@ -21,7 +21,7 @@ class PredictionTopic:
     Attributes
     ----------
     topic
-        Its name.
+        The name of the topic.
     options
         Those of Spark's sink.
 

@@ -28,7 +28,7 @@ class Sent:
     Attributes
     ----------
     size
-        Its bytes.
+        The bytes of the serialised object.
 
     """
 
