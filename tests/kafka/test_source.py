@@ -14,6 +14,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.record import default_records
 
 from connectors import KafkaSource, Record, SourceError
+from connectors.kafka.reading.reader import TopicReader
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import produce
@@ -66,10 +67,20 @@ class TestReading:
             source.open()
             assert [record.x["n"] for record in drain(source, 3000)] == list(range(3000))
 
+    @pytest.mark.parametrize("late", [False, True], ids=["as it comes", "met before open returns"])
     def test_a_codec_whose_library_is_missing(
-        self, broker: Cluster, topic: Topics, monkeypatch: pytest.MonkeyPatch
+        self, broker: Cluster, topic: Topics, monkeypatch: pytest.MonkeyPatch, late: bool
     ) -> None:
         name = topic()
+        if late:
+            start = TopicReader.start
+
+            def start_and_wait(reader: TopicReader, seconds: float) -> None:
+                start(reader, seconds)
+                reader._thread.join(30)
+                assert reader.failure is not None
+
+            monkeypatch.setattr(TopicReader, "start", start_and_wait)
         produce(broker.bootstrap, name, rows(10))
         produce(broker.bootstrap, name, rows(10), compression_type="gzip")
         monkeypatch.setattr(default_records.codecs, "has_gzip", lambda: False)

@@ -188,8 +188,9 @@ class KafkaSource(Source):
             self.skip_gaps,
         )
         self._reader.start(OPEN_SECONDS)
-        if self._reader.failure is not None:
-            failure = self._reader.failure
+        failure = self._reader.failure
+        # Once there are buffers a failure comes behind what was read, which `poll` hands out before it.
+        if failure is not None and self._reader.buffers is None:
             self.close()
             raise failure
         if self._group is not None:
