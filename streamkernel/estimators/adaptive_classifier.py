@@ -137,8 +137,8 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelPredictor, base.Mi
         core = self._core(columns, drift_rates, partial(LabelExperts, n_past=int(lags)))
         self._machine = LabelMachine(inputs, self._targets, core, TargetLags(int(lags), self._targets))
 
-    def _probabilities_of(self, x: dict[Any, Any]) -> list[float]:
-        return self._machine.predict_one(x)
+    def _distribution_of(self, x: dict[Any, Any]) -> tuple[list[Any], list[float]]:
+        return self._targets.labels, self._machine.predict_one(x)
 
     def _predicted_probabilities(self, xs: Records) -> tuple[list[Any], Array]:
         return self.classes, self._machine.predict(xs)

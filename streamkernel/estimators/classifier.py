@@ -8,22 +8,21 @@ from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import BinaryLoss, MultiClassLoss
 
-from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
-from streamkernel.estimators.explanation import LabelExplainer
+from streamkernel.estimators.base import LEAST_PROBABILITY
 from streamkernel.estimators.growing import KernelMachine
+from streamkernel.estimators.label_predictor import LabelPredictor
 from streamkernel.growth import Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes
-from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.two_sides import TwoSides
 from streamkernel.state import Array
 
 
-class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
+class KernelClassifier(KernelMachine, LabelPredictor, base.MiniBatchClassifier):
     """A kernel classifier that grows with its stream.
 
     The coefficients take one doubly stochastic gradient step every `batch_size` labelled records: on blocks of random
@@ -148,99 +147,35 @@ class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
     def _multiclass(self) -> bool:
         return not isinstance(self.loss, BinaryLoss)
 
-    @property
-    def classes(self) -> list[Any]:
-        """The labels seen so far (the two of a two-class loss)."""
-        return list(self._targets.labels)
-
-    @property
-    def n_ignored_labels(self) -> int:
-        """Records predicted only because their label came past `max_classes`."""
-        return self._targets.n_limited
-
-    def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
-        """The probability of each label seen so far, for one record; empty before the first."""
-        labels, probabilities = self._targets.distribution(self._machine.predict_one(x))
-        return dict(zip(labels, probabilities[0].tolist(), strict=True)) if labels else {}
-
-    def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
-        """The most probable label of one record; None before the first."""
-        return most_probable(*self._targets.distribution(self._machine.predict_one(x)))[0]
-
-    def predict_proba_many(self, X: Any) -> Any:
-        """The probability of each label seen so far for the rows of a data frame or array.
-
-        Parameters
-        ----------
-        X
-            A frame or an array of shape (n, d), as for `learn_many`.
-
-        Returns
-        -------
-        A frame of shape (n, K) in the same backend and index, a column each label in the order of their arrival; for an
-        array, one of that shape.
-
-        """
-        frame = Frame(X)
-        return frame.table(*self._predicted_probabilities(frame))
-
-    def predict_many(self, X: Any) -> Any:
-        """The most probable label of each row of a data frame or array; None before the first.
-
-        Parameters
-        ----------
-        X
-            A frame or an array of shape (n, d), as for `learn_many`.
-
-        Returns
-        -------
-        A series of n labels in the frame's backend, with its index; for an array, one of shape (n,).
-
-        """
-        frame = Frame(X)
-        return frame.series(most_probable(*self._predicted_probabilities(frame)))
-
     def loss_of(self, y: Any, prediction: dict[Any, float]) -> float:
-        """Compute the model's own loss of a prediction made before its label was known.
-
-        It is no `loss`: that is the constructor's argument.
-
-        Parameters
-        ----------
-        y
-            The label that came.
-        prediction
-            What `predict_proba_one` gave.
-
-        Returns
-        -------
-        The loss; NaN where the label has no probability, for it was not known yet.
+        """Compute the model's own loss of a prediction made before its label was known; see `LabelPredictor.loss_of`.
 
         Examples
         --------
+        >>> from river.optim.losses import Hinge
         >>> from streamkernel import KernelClassifier
-        >>> model = KernelClassifier(seed=1)
-        >>> round(model.loss_of("yes", {"no": 0.25, "yes": 0.75}), 3), model.loss_of("yes", {"no": 1.0})
-        (0.288, nan)
+        >>> model = KernelClassifier(loss=Hinge(), seed=1)
+        >>> model.loss_of(True, {False: 0.5, True: 0.5}), model.loss_of("yes", {False: 0.5, True: 0.5})
+        (1.0, nan)
 
         """
-        if y not in prediction:
-            return math.nan
-        p = min(max(prediction[y], LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
+        if y not in prediction or self.loss is None or isinstance(self.loss, Softmax):
+            return super().loss_of(y, prediction)
         if isinstance(self.loss, BinaryLoss):
+            p = min(max(prediction[y], LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
             side = self._targets.labels.index(y)
             score = math.log(p / (1.0 - p))
             return float(self.loss(bool(side), score if side else -score))
-        if self.loss is None or isinstance(self.loss, Softmax):
-            return -math.log(p)
         # The logarithms of the probabilities are the scores, but for a constant.
         scores = np.log(np.maximum(list(prediction.values()), LEAST_PROBABILITY))
         return float(self._targets.loss(np.array([list(prediction).index(y)]), scores[None, :])[0])
 
+    def _distribution_of(self, x: dict[Any, Any]) -> tuple[list[Any], list[float]]:
+        labels, probabilities = self._targets.distribution(self._machine.predict_one(x))
+        return labels, probabilities[0].tolist()
+
     def _predicted_probabilities(self, xs: Records) -> tuple[list[Any], Array]:
         return self._targets.distribution(self._machine.predict(xs))
 
-    def _outcome(self, batch: BatchResult) -> AdvanceResult:
-        probabilities = self._targets.probabilities(batch.targets, batch.predictions)
-        predictions = [max(p, key=p.__getitem__) if p else None for p in probabilities]
-        return AdvanceResult(predictions, probabilities, batch.losses)
+    def _advanced_probabilities(self, batch: BatchResult) -> list[dict[Any, float]]:
+        return self._targets.probabilities(batch.targets, batch.predictions)

@@ -10,13 +10,14 @@ from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
+from streamkernel.records.two_sides import TwoSides
 from streamkernel.state import Array
 
 
 class LabelPredictor(StreamEstimator, LabelExplainer):
     """The predictions of a classifier of labels that join as they come, made of its probabilities."""
 
-    _targets: Classes
+    _targets: Classes | TwoSides
 
     @property
     def _multiclass(self) -> bool:
@@ -24,7 +25,7 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
     @property
     def classes(self) -> list[Any]:
-        """The labels seen so far."""
+        """The labels seen so far; the two of a two-class loss."""
         return list(self._targets.labels)
 
     @property
@@ -34,12 +35,12 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each label seen so far, for one record; empty before the first."""
-        return dict(zip(self._targets.labels, self._probabilities_of(x), strict=True))
+        return dict(zip(*self._distribution_of(x), strict=True))
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable label of one record; None before the first."""
-        probabilities = self._probabilities_of(x)
-        return self._targets.labels[probabilities.index(max(probabilities))] if probabilities else None
+        labels, probabilities = self._distribution_of(x)
+        return labels[probabilities.index(max(probabilities))] if labels else None
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of each label seen so far for the rows of a data frame or array.
@@ -77,7 +78,7 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
     def loss_of(self, y: Any, prediction: dict[Any, float]) -> float:
         """Compute the model's own loss of a prediction made before its label was known.
 
-        Its name is that of the growing estimators, whose `loss` is a constructor argument.
+        It is no `loss`: that is the constructor's argument of the growing classifier.
 
         Parameters
         ----------
@@ -103,18 +104,21 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
         return -math.log(min(max(prediction[y], LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY))
 
     @abc.abstractmethod
-    def _probabilities_of(self, x: dict[Any, Any]) -> list[float]:
-        """The probabilities of the labels seen so far, for one record; none before the first."""
+    def _distribution_of(self, x: dict[Any, Any]) -> tuple[list[Any], list[float]]:
+        """The labels that have a probability by now, and these for one record; none before the first."""
 
     @abc.abstractmethod
     def _predicted_probabilities(self, xs: Records) -> tuple[list[Any], Array]:
-        """The labels known so far, K of them, and the probabilities of n records, shape (n, K)."""
+        """The labels that have a probability by now, K of them, and these for n records, shape (n, K)."""
 
-    def _outcome(self, batch: BatchResult) -> AdvanceResult:
-        labels = self._targets.labels
-        probabilities = [
-            dict(zip(labels[:known], row, strict=False))
+    def _advanced_probabilities(self, batch: BatchResult) -> list[dict[Any, float]]:
+        """The probability of each label that was known before a record, for all records of a batch."""
+        return [
+            dict(zip(self._targets.labels[:known], row, strict=False))
             for known, row in zip(batch.targets.n_classes.tolist(), batch.predictions.tolist(), strict=True)
         ]
+
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        probabilities = self._advanced_probabilities(batch)
         predictions = [max(p, key=p.__getitem__) if p else None for p in probabilities]
         return AdvanceResult(predictions, probabilities, batch.losses)

@@ -92,9 +92,8 @@ class KernelLeastSquaresClassifier(LeastSquaresEstimator, LabelPredictor, base.M
         self._targets = Classes(Softmax(), max_classes)
         self._machine = self._build(self._targets)
 
-    def _probabilities_of(self, x: dict[Any, Any]) -> list[float]:
-        probabilities: list[float] = self._machine.predict_one(x)[0].tolist()
-        return probabilities
+    def _distribution_of(self, x: dict[Any, Any]) -> tuple[list[Any], list[float]]:
+        return self._targets.labels, self._machine.predict_one(x)[0].tolist()
 
     def _predicted_probabilities(self, xs: Records) -> tuple[list[Any], Array]:
         return self.classes, self._machine.predict(xs)

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamkernel.batch.passes import ScoredChunk
+from streamkernel.daemon.stream.quality import log_losses, macro_f1
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import LARGEST, clamped
 from streamkernel.records.classes import Classes
@@ -18,8 +19,6 @@ from streamkernel.records.numbers import Numbers
 from streamkernel.records.two_sides import TwoSides
 
 __all__ = ["Tally"]
-
-_SMALLEST_PROBABILITY = 1e-15
 
 
 @dataclass(frozen=True)
@@ -86,15 +85,11 @@ class Tally:
 
     def _of_labels(self, chunk: ScoredChunk, learnt: Any, predictions: list[Any], probabilities: Any) -> Self:
         truths = [chunk.encoded.targets[i] for i in learnt.tolist()]
-        pairs = Counter((y, p) for y, p in zip(truths, predictions, strict=True) if p is not None)
-        given = np.array(
-            [
-                probabilities[i].get(y, 0.0)
-                for i, y, p in zip(learnt.tolist(), truths, predictions, strict=True)
-                if p is not None
-            ]
-        )
-        log_loss = -float(np.log(np.clip(given, _SMALLEST_PROBABILITY, 1.0)).sum())
+        given = [probabilities[i] for i in learnt.tolist()]
+        # As the daemon's report: those predicted before any label was known are left out.
+        kept = [(y, p, shares) for y, p, shares in zip(truths, predictions, given, strict=True) if p is not None]
+        pairs = Counter((y, p) for y, p, _ in kept)
+        log_loss = float(log_losses([y for y, _, _ in kept], [shares for _, _, shares in kept]).sum())
         return replace(self, pairs=pairs, log_loss=log_loss)
 
     def _of_numbers(self, chunk: ScoredChunk, learnt: Any, predictions: list[Any]) -> Self:
@@ -164,8 +159,7 @@ class Tally:
                 correct[truth] += count
         if name == "accuracy":
             return correct.total() / n
-        # F1 of a class: twice those that are right, of all that came or were predicted; the mean over classes seen.
-        return math.fsum(2 * correct[one] / count for one, count in seen.items()) / len(seen)
+        return macro_f1(correct, seen)
 
     def _of_errors(self, name: str) -> float:
         if name == "mae":

@@ -19,7 +19,7 @@ from river import stats
 from streamkernel.daemon.stream.classes import OTHER, ClassNumbers
 from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
 
-__all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses"]
+__all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses", "macro_f1"]
 
 REPORTS: dict[str, tuple[Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2", "flagged"], ...]] = {
     "classification": ("accuracy", "macro_f1", "log_loss"),
@@ -56,6 +56,26 @@ def log_losses(targets: Sequence[Any], probabilities: Sequence[Mapping[Any, floa
     return losses
 
 
+def macro_f1(correct: Counter[Any], seen: Mapping[Any, int]) -> float:
+    """Return the mean of the F1 of the classes, as River of each class seen.
+
+    Parameters
+    ----------
+    correct
+        By class, the predictions that are right.
+    seen
+        By class, how often it came plus how often it was predicted; at least one class.
+
+    Examples
+    --------
+    >>> macro_f1(Counter({"a": 2}), {"a": 4, "b": 1})
+    0.5
+
+    """
+    # F1 of a class: twice those that are right, of all that came or were predicted.
+    return math.fsum(2 * correct[one] / count for one, count in seen.items()) / len(seen)
+
+
 class _Classification:
     """Counts by class: pairs are numbers of classes, and None for a prediction past the limit that is wrong."""
 
@@ -84,9 +104,7 @@ class _Classification:
             return math.nan
         if name == "accuracy":
             return self._correct.total() / self._targets.total()
-        # F1 of a class: twice those that are right, of all that came or were predicted; as River, of each class seen.
-        seen = self._targets + self._predictions
-        return math.fsum(2 * self._correct[one] / count for one, count in seen.items()) / len(seen)
+        return macro_f1(self._correct, self._targets + self._predictions)
 
 
 class _Regression:
