@@ -18,6 +18,7 @@ from tests.parts import expansion_of, inputs_of
 LEARN = """
 import math
 import sys
+import numpy as np
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel import KernelClassifier, KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
 from streamkernel import KernelRegressor, WindowRefit
@@ -43,6 +44,12 @@ for model, ys in (
 ):
     model.advance(xs, ys)
     print(model.state_digest(), repr(model.predict_one(xs[-1])))
+
+rows = np.random.default_rng(2).normal(size=(600, 4))
+for model in (KernelClassifier(seed=3), KernelLeastSquaresClassifier(seed=3), KernelLeastSquaresRegressor(seed=-4)):
+    for batch in (rows[:300], rows[300:]):
+        model.batch_step(batch, (batch[:, 0] * batch[:, 1] > 0).astype(float))
+    print(model.state_digest(), repr(model.predict_many(rows[:1])[0]))
 """
 
 
@@ -55,7 +62,7 @@ def test_two_processes_learn_the_same_bytes(capsys):
     )
     exec(LEARN, {})
     assert capsys.readouterr().out == other.stdout
-    assert len(other.stdout.splitlines()) == 9
+    assert len(other.stdout.splitlines()) == 12
 
 
 def _stream(n=260, seed=0):

@@ -6,12 +6,13 @@ temperatures of classes are chosen from a grid, by losses that add up, and linea
 
 import abc
 import copy
+import dataclasses
 from typing import ClassVar, Self
 
 import numpy as np
 
-from streamkernel.batch.rank_update import learn_one_sum, learn_sums
-from streamkernel.batch.sums import LeastSquaresSums
+from streamkernel.batch.rank_update import coefficients_of_one, learn_one_sum, learn_sums
+from streamkernel.batch.sums import LeastSquaresSums, whole
 from streamkernel.compute.cholesky import add_gram, add_products
 from streamkernel.compute.experts import DISCOUNT, HIGHEST_LOG_TEMPERATURE, hedge_weights
 from streamkernel.compute.features import mean_outer
@@ -121,11 +122,9 @@ class LeastSquaresExperts(abc.ABC):
         self.heads_P, self.linear_P = (_with_column(P, 1 / self.ridge) for P in (self.heads_P, self.linear_P))
         self.heads_W, self.linear_W = (np.pad(W, ((0, 0), (0, 0), (0, 1))) for W in (self.heads_W, self.linear_W))
 
-    def widen(self, n_outputs: int) -> None:
-        """Have so many outputs: the scores of those that come are 0."""
-        if n_outputs > self.n_outputs:
-            more = (0, 0), (0, n_outputs - self.n_outputs), (0, 0)
-            self.heads_W, self.linear_W = np.pad(self.heads_W, more), np.pad(self.linear_W, more)
+    def widen(self, n_outputs: int, sums: LeastSquaresSums) -> LeastSquaresSums:  # noqa: ARG002 - numbers have one
+        """Have so many outputs, and give the sums of a batch by the coefficients as they are then."""
+        return sums
 
     def scores(self, Phi: Array) -> Array:
         """The experts' scores of columns (n, D), float64 of shape (n, J, K)."""
@@ -254,6 +253,27 @@ class ClassLeastSquares(LeastSquaresExperts):
     eta = 1.0
     # As one record would say it, so that those after it decide.
     first_losses = (LOG_TEMPERATURES - FIRST_LOG_TEMPERATURE) ** 2
+
+    def widen(self, n_outputs: int, sums: LeastSquaresSums) -> LeastSquaresSums:
+        """As all experts; what was learnt is as if the classes that come had been known from the beginning."""
+        known = self.n_outputs
+        if n_outputs <= known:
+            return sums
+        # What the truths of all records so far change by: -1 / K, and +1 / K of before for the classes of before.
+        shifts = np.full(n_outputs, -1 / n_outputs)
+        shifts[:known] += 1 / max(known, 1)
+        more = (0, 0), (0, n_outputs - known), (0, 0)
+        self.heads_W, self.linear_W = np.pad(self.heads_W, more), np.pad(self.linear_W, more)
+        crosses = []
+        for P, W, cross in ((self.heads_P, self.heads_W, sums.heads), (self.linear_P, self.linear_W, sums.linear)):
+            constant, first = W.shape[2] - self.linear_W.shape[2], -W.shape[2]
+            gram = np.ascontiguousarray(whole(sums.gram)[first:, first:])
+            ones = np.array([coefficients_of_one(own, constant, self.ridge) for own in P]).reshape(len(P), -first)
+            explained = np.zeros_like(ones)
+            add_products(ones, gram, explained)
+            W += shifts[:, None] * ones[:, None]
+            crosses.append(cross - shifts[:, None] * explained[:, None])
+        return dataclasses.replace(sums, heads=crosses[0], linear=crosses[1])
 
     def truths(self, y: Array, n_outputs: int) -> Array:
         return np.asarray(np.eye(n_outputs)[y.astype(np.int64)] - 1 / max(n_outputs, 1))

@@ -181,8 +181,7 @@ class LeastSquaresMachine:
 
     def take_step(self, sums: LeastSquaresSums) -> None:
         """Learn the records of which these are the sums."""
-        self.experts.widen(self.targets.n_outputs)
-        self.experts.learn(sums)
+        self.experts.learn(self.experts.widen(self.targets.n_outputs, sums))
         self.n_records += sums.n
         self.n_steps += 1
         self.last_batch_size = sums.n

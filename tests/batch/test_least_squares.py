@@ -99,16 +99,23 @@ def test_a_plain_twin(kind, drifts):
             np.testing.assert_allclose([[*p.values()] for p in found.probabilities], expected, rtol=1e-6)
 
 
-def test_without_drift_coefficients_are_those_of_ridge_regression_on_all_records():
-    """Of inputs that are not scaled, and classes, whose targets never change."""
+@pytest.mark.parametrize("order", ["as they come", "one class after the other"])
+def test_without_drift_coefficients_are_those_of_ridge_regression_on_all_records(order):
+    """Of inputs that are not scaled, and classes, also of those that come late."""
     X, y, w = _rows(700)
     labels = np.digitize(y, [2.0, 4.0])
+    if order == "one class after the other":
+        places = np.argsort(labels, kind="stable")
+        X, labels = X[places], labels[places]
     model = KernelLeastSquaresClassifier(n_features=6, ridge=RIDGE, drift_rates=(0.0,), standardize=False, seed=1)
-    for part in np.split(np.arange(700), [20, 21, 22, 300]):  # two of them of rank one
+    firsts = [int(np.flatnonzero(labels == label)[0]) for label in (1, 2)]
+    cuts = sorted({20, 21, 22, 300, *firsts, *(place + 1 for place in firsts)})  # some of them of rank one
+    for part in np.split(np.arange(700), cuts):
         model.batch_step(X[part], labels[part], w[part])
     Phi, experts = _columns(model, X), model._machine.experts
     A = (Phi.T * w) @ Phi + RIDGE * np.eye(Phi.shape[1])
-    expected = np.linalg.solve(A, (Phi.T * w) @ (np.eye(3)[labels] - 1 / 3)).T
+    truths = np.eye(3)[labels][:, model.classes] - 1 / 3
+    expected = np.linalg.solve(A, (Phi.T * w) @ truths).T
     np.testing.assert_allclose(experts.heads_W[0], expected, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(symmetric(experts.heads_P[0]), np.linalg.inv(A), rtol=1e-6, atol=1e-9)
 
