@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import codecs
-from collections import Counter
 from collections.abc import Sequence
 from os import PathLike
 
 from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
-from connectors.decode import TargetDecoder, UndecodableError, shown
+from connectors.decode import TargetDecoder
 from connectors.files.bytes import ByteStream, StandardInput
+from connectors.files.header import UnusableHeaderError, header_columns, listed
 from connectors.files.lines import Chunk, Lines
 from connectors.files.multiline import JoinedLines
-from connectors.files.rows import CsvRows, split_fields
+from connectors.files.rows import CsvRows
 from connectors.files.source import LineSource
 from connectors.ports import Record, SourceError
 
@@ -141,46 +141,19 @@ class CsvSource(LineSource):
 
     def _columns(self, header: Chunk) -> list[str]:
         """Return the names of the columns; raise SourceError where they cannot be used."""
-        raw = header.lines[0]
         if header.too_long:
             raise self._failed(f"the header is longer than max_record_bytes ({self.max_record_bytes:,})")
+        raw, target, required = header.lines[0], self.target, self.target_required
         try:
-            columns = split_fields(raw.decode(self.encoding), self.delimiter)
-        except UnicodeDecodeError:
-            raise self._failed(
-                f"the header is not {self.encoding}: set the encoding, such as cp1252, or convert UTF-16 by iconv"
-            ) from None
-        except UndecodableError as error:
-            raise self._failed(f"the header cannot be read: {error}") from None
-        if b"\r" in raw.rstrip(b"\r\n") and b'"' not in raw:
-            raise self._failed("its lines end in carriage returns alone: convert it, such as by tr '\\r' '\\n'")
-        if not raw.strip():
-            raise self._failed("the first line is empty, where the names of the columns are expected")
-        double = [name for name, times in Counter(columns).items() if times > 1]
-        if double:
-            raise self._failed(
-                f"column names must differ, the header repeats {_listed(double)}: rename them in the file"
-            )
-        if self.target_required and self.target is not None and self.target not in columns:
-            raise self._failed(
-                f"there is no column {shown(self.target)} for the target, the header has {_listed(columns)}"
-            )
-        # A file to predict often lacks what no model learns from: labels and ids.
-        unknown = self._rules.find_unknown(columns, all_excluded=self.target_required)
-        if unknown is not None:
-            raise self._failed(f"{unknown}; the header has {_listed(columns)}")
+            columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required)
+        except UnusableHeaderError as error:
+            raise self._failed(str(error)) from None
         missing = (
             [] if self._passing is None else [one.column for one in self._passing.columns if one.column not in columns]
         )
         if missing:
             raise self._failed(
-                f"there is no column {_listed(missing)} to pass through, the header has {_listed(columns)}"
-            )
-        longest = max(columns, key=len)
-        if len(longest) > self.max_string:
-            raise self._failed(
-                f"the column name {longest[:20]!r}... of {len(longest):,} characters is longer than max_string "
-                f"({self.max_string}): shorten it, or raise limits.max_string"
+                f"there is no column {listed(missing)} to pass through, the header has {listed(columns)}"
             )
         return columns
 
@@ -203,8 +176,3 @@ def _checked_encoding(encoding: str) -> str:
             f"convert the file, such as by iconv -f {encoding} -t utf-8"
         )
     return name
-
-
-def _listed(names: list[str]) -> str:
-    shown_names = ", ".join(map(shown, names[:20]))
-    return shown_names + (f" and {len(names) - 20} more" if len(names) > 20 else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -157,7 +158,7 @@ class CsvChunks:
 
     """
 
-    def __init__(self, settings: RecordSettings, header: str, columns: Sequence[str], delimiter: str) -> None:
+    def __init__(self, settings: RecordSettings, header: bytes, columns: Sequence[str], delimiter: str) -> None:
         self._settings = settings
         self._header = header
         self._columns = list(columns)
@@ -174,29 +175,34 @@ class CsvChunks:
             for (path, start), lines in _by_file(batch).items():
                 # Of a file that Spark parts, only the first part has the header.
                 if path not in seen and start == 0:
-                    if lines[0].removeprefix("\ufeff") != self._header:
+                    first = lines[0].removeprefix(BOM_UTF8)
+                    if first != self._header:
                         raise ValueError(
-                            f"{path}: its first line is {lines[0]:.80}, and that of the first file {self._header:.80}: "
-                            "all files of a Spark job have the same header"
+                            f"{path}: its first line is {_shown(first)}, and that of the first file "
+                            f"{_shown(self._header)}: all files of a Spark job have the same header; take it away, or "
+                            "mend it"
                         )
                     lines = lines[1:]
                     seen.add(path)
                 yield _of_lines(settings, decoder, path, lines)
 
 
-def _by_file(batch: pa.RecordBatch) -> dict[tuple[str, int], list[str]]:
+def _shown(line: bytes) -> str:
+    return line[:80].decode("utf-8", "replace")
+
+
+def _by_file(batch: pa.RecordBatch) -> dict[tuple[str, int], list[bytes]]:
     """The lines of each part of a file, by its path and where it begins."""
-    found: dict[tuple[str, int], list[str]] = {}
+    found: dict[tuple[str, int], list[bytes]] = {}
     for path, start, value in zip(
         *(batch.column(name).to_pylist() for name in ("path", "start", "value")), strict=True
     ):
-        found.setdefault((path, start), []).append(value)
+        found.setdefault((path, start), []).append(value.removesuffix(b"\r"))
     return found
 
 
-def _of_lines(settings: RecordSettings, decoder: Any, path: str, lines: Sequence[str]) -> SourceChunk:
+def _of_lines(settings: RecordSettings, decoder: Any, path: str, raws: Sequence[bytes]) -> SourceChunk:
     place = Position(path, 0, 0)
-    raws = [line.encode() for line in lines]
     most = settings.max_record_bytes
     fits = [raw for raw in raws if len(raw) <= most]
     chunk = settings.chunk(decoder.records(fits, [place] * len(fits), [place] * len(fits)))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
 
 from streamkernel.daemon.base.errors import DaemonError, UnfitError
 from streamkernel.daemon.base.health import Health
@@ -21,7 +19,8 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.fresh import set_aside
+from streamkernel.daemon.config.sources import CsvSourceConfig
+from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.recovery import resume
@@ -33,11 +32,13 @@ from streamkernel.daemon.wiring.connectors import make_sink
 from streamkernel.daemon.wiring.processor import make_processor
 from streamkernel.spark.exporting import JobMonitor
 from streamkernel.spark.learner import MicroBatches
-from streamkernel.spark.offsets import check_ahead, committed_offsets, is_new, topic_facts
+from streamkernel.spark.offsets import NEVER, check_ahead, committed, committed_offsets, topic_facts
 from streamkernel.spark.plan_books import PlanBooks
 from streamkernel.spark.predictions import PredictionTopic
 from streamkernel.spark.progress import BatchOrderError, StreamProgress
-from streamkernel.spark.sources import StreamSource, source_of
+from streamkernel.spark.running import start_query, stop_query, wait_for
+from streamkernel.spark.session import make_session
+from streamkernel.spark.sources import StreamSource, first_line, source_of
 from streamkernel.spark.unsupported import unsupported
 
 __all__ = ["JobOptions", "run_job"]
@@ -46,6 +47,8 @@ _log = logging.getLogger(__name__)
 
 #: Where a topic begins, as Spark's options have it.
 _EARLIEST = -2
+#: How often a first file is looked for.
+WAIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -106,39 +109,52 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
         assert store is not None
         store.lock()
         stack.callback(store.close)
-        location = options.location or Path(store.directory, "spark").absolute().as_uri()
+        # No URI, in which a space would be %20: Spark takes names as they are.
+        location = options.location or f"file://{Path(store.directory, 'spark').absolute()}"
+        session = spark or make_session(f"streamkernel {plan.path.stem}")
         if options.fresh:
-            _begin_afresh(plan, store, options)
+            _begin_afresh(plan, store, session, options)
         start, progress = _resume(plan, store)
+        has_positions = isinstance(plan.config.source, KafkaSourceConfig)
+        if not has_positions:
+            _check_follows(session, location, progress)
         sinks = _dead_letters(plan, start, stack)
-        session = spark or _session(plan)
-        if options.fresh and not is_new(session, location):
-            raise DaemonError(f"{location} is that of an earlier query: with --fresh, give a new --checkpoint-location")
-        source = _open(plan, session, start, location, options)
         processor = make_processor(plan, start)
         health = Health()
         exporter = _exporter(plan, start, health, stack)
         monitor = JobMonitor(plan, processor, exporter)
         health.summary = lambda: monitor.view.phrase()
-        has_positions = isinstance(plan.config.source, KafkaSourceConfig)
         books = PlanBooks(plan, store, start, processor, sinks, progress, has_positions, monitor)
         if not start.resumed:
             books.save(progress)
+        header = _header(plan, session, options, stopped)
+        if header is None:
+            return monitor.refresh()
+        source = _open(plan, session, start, location, options, header)
         model: Any = processor.learner.model
         learn = MicroBatches(model, source.chunks, books, source.select, predictions=PredictionTopic.of(plan))
-        query = _start(source, learn, location, options)
-        stack.callback(query.stop)
+        query = start_query(source, learn, location, options.trigger, options.until_end)
+        stack.callback(stop_query, session, query, books)
         health.ready = True
         _log.info("learning %s from record %d on", plan.source.describe(), start.counts.consumed + 1)
-        _wait(query, stopped, learn)
+        wait_for(query, stopped, learn, books)
         _log.info("%s", monitor.view.phrase())
         return monitor.refresh()
 
 
-def _begin_afresh(plan: Plan, store: CheckpointStore, options: JobOptions) -> None:
+def _begin_afresh(plan: Plan, store: CheckpointStore, session: SparkSession, options: JobOptions) -> None:
+    """Set aside what is there, once nothing is known that the job would fail with."""
+    location = options.location
+    if location is not None and committed(session, location) != NEVER:
+        raise DaemonError(f"{location} is that of an earlier query: with --fresh, give a new --checkpoint-location")
+    verify_fresh(plan, store)
+    path = str(plan.config.source.path) if isinstance(plan.config.source, CsvSourceConfig) else None
+    header = None if path is None else first_line(session, path)
+    if path is None or header is not None:
+        source_of(plan, session, "", {}, options.most, header)
     set_aside(plan, store)
     own = Path(store.directory, "spark")
-    if options.location is None and own.exists():
+    if location is None and own.exists():
         number = 0
         while (old := own.with_name(f"spark.old-{number}")).exists():
             number += 1
@@ -170,25 +186,38 @@ def _dead_letters(plan: Plan, start: Start, stack: contextlib.ExitStack) -> Sink
     return sinks
 
 
-def _session(plan: Plan) -> SparkSession:
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not by spark-submit, which knows the executors' interpreter
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    logging.getLogger("py4j").setLevel(logging.WARNING)
-    builder = SparkSession.builder.appName(f"streamkernel {plan.path.stem}")
-    # Of what options say, Spark shows all whose name does not look like a secret.
-    secrets = "(?i)secret|password|token|access[.]?key|jaas|keystore"
+def _check_follows(session: SparkSession, location: str, progress: StreamProgress) -> None:
+    """Refuse a location that does not go on where the model is: it would be so found only when new files come."""
+    query, last = committed(session, location)
     try:
-        return builder.config("spark.redaction.regex", secrets).getOrCreate()
-    except PySparkRuntimeError as error:
-        raise DaemonError(
-            f"Spark cannot be started; it needs Java 17 or newer: {str(error).splitlines()[0]}"
-        ) from error
+        progress.is_learnt(query, last + 1)
+    except BatchOrderError as error:
+        raise DaemonError(str(error)) from error
 
 
-def _open(plan: Plan, spark: SparkSession, start: Start, location: str, options: JobOptions) -> StreamSource:
+def _header(plan: Plan, session: SparkSession, options: JobOptions, stopped: StopSignals) -> bytes | None:
+    """The first line of CSV files, waited for where there is none yet; b"" of other sources, None where it is over."""
+    source = plan.config.source
+    if not isinstance(source, CsvSourceConfig):
+        return b""
+    path, waited = str(source.path), False
+    while (header := first_line(session, path)) is None:
+        if options.until_end or stopped():
+            _log.info("there is no line at %s", path)
+            return None
+        if not waited:
+            _log.info("waiting for a first file at %s, which names the columns", path)
+            waited = True
+        time.sleep(WAIT_SECONDS)
+    return header
+
+
+def _open(
+    plan: Plan, spark: SparkSession, start: Start, location: str, options: JobOptions, header: bytes
+) -> StreamSource:
     source = plan.config.source
     if not isinstance(source, KafkaSourceConfig):
-        return source_of(plan, spark, "", {}, options.most)
+        return source_of(plan, spark, "", {}, options.most, header)
     stream, partitions = topic_facts(source)
     others = {place.stream for place in start.positions.values()} - {stream}
     if others:
@@ -210,39 +239,3 @@ def _exporter(plan: Plan, start: Start, health: Health, stack: contextlib.ExitSt
     exporter = Exporter(start.model, plan.report, plan.config.metrics.window)
     parts.serve(plan, exporter, health, False, stack)
     return exporter
-
-
-def _start(source: StreamSource, learn: MicroBatches, location: str, options: JobOptions) -> StreamingQuery:
-    writer: Any = source.df.writeStream.foreachBatch(learn).option("checkpointLocation", location)
-    try:
-        if options.until_end:
-            writer = writer.trigger(availableNow=True)
-        elif options.trigger is not None:
-            writer = writer.trigger(processingTime=options.trigger)
-        query: StreamingQuery = writer.start()
-    except PySparkException as error:
-        raise DaemonError(f"the query cannot be started: {str(error).splitlines()[0]}") from error
-    return query
-
-
-def _wait(query: StreamingQuery, stopped: StopSignals, learn: MicroBatches) -> None:
-    """Wait for the end of a query, or for a signal to end it.
-
-    Raises
-    ------
-    Exception
-        What ended it.
-
-    """
-    try:
-        while not query.awaitTermination(1):
-            if stopped():
-                query.stop()
-                _log.info("%s came", stopped.name)
-                return
-    except Exception as error:
-        if isinstance(learn.failure, ValueError | BatchOrderError):
-            raise DaemonError(str(learn.failure)) from learn.failure
-        if learn.failure is not None:
-            raise learn.failure from None
-        raise DaemonError(f"the query ended: {str(error).splitlines()[0]}") from error

@@ -1,4 +1,4 @@
-"""Offsets: the topic's own identity and ends, and those that Spark's checkpoint location has committed."""
+"""How far Spark's checkpoint location is: its query, micro-batches and offsets; and what a topic is asked for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from connectors.ports import SourceError
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
 
-__all__ = ["check_ahead", "committed_offsets", "is_new", "topic_facts"]
+__all__ = ["NEVER", "check_ahead", "committed", "committed_offsets", "topic_facts"]
+
+#: Of a checkpoint location that no query has used yet.
+NEVER = ("", -1)
 
 
 def topic_facts(source: KafkaSourceConfig) -> tuple[str, frozenset[int]]:
@@ -40,14 +43,20 @@ def topic_facts(source: KafkaSourceConfig) -> tuple[str, frozenset[int]]:
         topic.close()
 
 
-def is_new(spark: SparkSession, location: str) -> bool:
-    """Whether no query has used a checkpoint location yet."""
-    return not _files(spark, f"{location}/metadata")
+def committed(spark: SparkSession, location: str) -> tuple[str, int]:
+    """The id of the query of a checkpoint location, and its last micro-batch that Spark has committed.
+
+    `NEVER` where no query has used it, and batch -1 before the first commit.
+    """
+    if not _files(spark, f"{location}/metadata"):
+        return NEVER
+    query = json.loads(_read(spark, f"{location}/metadata").splitlines()[0])["id"]
+    return str(query), max(_commits(spark, location), default=-1)
 
 
 def committed_offsets(spark: SparkSession, location: str, topic: str) -> dict[int, int]:
     """Where the last micro-batch ended that Spark has committed, by partition of a topic; empty before the first."""
-    commits = [int(name) for name in _files(spark, f"{location}/commits") if name.isdigit()]
+    commits = _commits(spark, location)
     if not commits:
         return {}
     text = _read(spark, f"{location}/offsets/{max(commits)}")
@@ -56,6 +65,10 @@ def committed_offsets(spark: SparkSession, location: str, topic: str) -> dict[in
         if topic in offsets:
             return {int(partition): int(offset) for partition, offset in offsets[topic].items()}
     return {}
+
+
+def _commits(spark: SparkSession, location: str) -> list[int]:
+    return [int(name) for name in _files(spark, f"{location}/commits") if name.isdigit()]
 
 
 def check_ahead(committed: Mapping[int, int], positions: Mapping[int, int], directory: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+
+from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.recovery.header import header
@@ -63,8 +66,22 @@ class PlanBooks:
         self._monitor = monitor
         self.progress = progress
         self.has_positions = has_positions
+        self._entry = threading.Condition()
+        self._closed = False
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - the processor has it
+        with self._entry:
+            if self._closed:
+                raise DaemonError("the job has stopped, and its checkpoints may be another's")
+            self._enter(progress, partials)
+            self._entry.notify_all()
+
+    def wait_for_entry(self, seconds: float) -> None:
+        """Wait until one more micro-batch is entered, but no longer than some seconds."""
+        with self._entry:
+            self._entry.wait(seconds)
+
+    def _enter(self, progress: StreamProgress, partials: Partials) -> None:
         processor, tally = self._processor, partials.tally
         done = ChunkResult()
         done.counts.consumed = tally.n + partials.n_skipped
@@ -74,7 +91,9 @@ class PlanBooks:
         done.counts.consumed += n_dead
         # Where among the others they were is not known: as if they came at equal distances.
         for number, row in enumerate(partials.dead, 1):
-            done.add_dead_letter(row.record, row.reason, row.detail, number * done.counts.consumed // n_dead)
+            # A place in a file is not known, only the file.
+            detail = row.detail if self.has_positions else f"{row.detail}, in {row.position.stream}"
+            done.add_dead_letter(row.record, row.reason, detail, number * done.counts.consumed // n_dead)
         processor.close(done)
         if processor.overrun:
             raise TooManyDeadLettersError(
@@ -103,4 +122,6 @@ class PlanBooks:
         )
 
     def close(self) -> None:
-        """What is open belongs to the job."""
+        """Enter nothing more. What is open belongs to the job."""
+        with self._entry:
+            self._closed = True

@@ -34,7 +34,7 @@ class StreamProgress:
         Parameters
         ----------
         query, batch
-            The ids of the query and its micro-batch.
+            The ids of the query, empty of one that has yet to begin, and of its micro-batch.
         has_positions
             Whether positions tell which records were learnt, whatever the query: then another one may go on.
 
@@ -58,11 +58,13 @@ class StreamProgress:
         if query == self.query:
             raise BatchOrderError(
                 f"micro-batch {batch} comes after {self.batch}, the last one that the model's checkpoint has learnt: "
-                f"those between would be lost; give back the checkpoint that was written after micro-batch {batch - 1}"
+                "those between would be lost; give back the checkpoint that was written after micro-batch "
+                f"{batch - 1}, or begin anew"
             )
+        other = f"that of the query {query}" if query else "a new one"
         raise BatchOrderError(
             f"the model has learnt micro-batch {self.batch} of the query {self.query}, and Spark's checkpoint location "
-            f"is that of the query {query}: what the first one read would be learnt twice; give back its checkpoint "
+            f"is {other}: what the first one read would be learnt twice; give back its checkpoint "
             "location, or begin with a new model"
         )
 

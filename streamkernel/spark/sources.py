@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from connectors.files.rows import split_fields
+from connectors.columns.rules import ColumnRules
+from connectors.columns.settings import InputSettings
+from connectors.files.header import UnusableHeaderError, header_columns
 from connectors.ports import SourceError
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
 from streamkernel.daemon.config.plan import Plan
@@ -18,7 +21,11 @@ from streamkernel.spark.decoding import CsvChunks, JsonlChunks, KafkaChunks, Rec
 from streamkernel.spark.kafka_options import java_options
 from streamkernel.spark.rows import Chunks
 
-__all__ = ["StreamSource", "source_of"]
+__all__ = ["StreamSource", "first_line", "source_of"]
+
+#: A line ends as the daemon's does; Spark's own would end at a carriage return, too.
+_LINES = {"lineSep": "\n"}
+_ANY_AGE = "36500d"
 
 
 class StreamSource(NamedTuple):
@@ -34,7 +41,12 @@ class StreamSource(NamedTuple):
 
 
 def source_of(
-    plan: Plan, spark: SparkSession, stream: str, positions: Mapping[int, int], most: int | None
+    plan: Plan,
+    spark: SparkSession,
+    stream: str,
+    positions: Mapping[int, int],
+    most: int | None,
+    header: bytes | None = None,
 ) -> StreamSource:
     """Make the source of a configuration.
 
@@ -50,11 +62,13 @@ def source_of(
         By partition of a topic, where a query without a checkpoint location of its own begins; all of them, or none.
     most
         The most messages, or files, of a micro-batch; None: no bound.
+    header
+        The first line of CSV files; None: of other sources.
 
     Raises
     ------
     SourceError
-        Files cannot be read, or CSV files have no header.
+        Files cannot be read, or the header of CSV files cannot be used.
 
     """
     source, limits = plan.config.source, plan.config.limits
@@ -69,18 +83,29 @@ def source_of(
     )
     if isinstance(source, KafkaSourceConfig):
         return _kafka(spark, source, settings, stream, positions, most)
-    reader: Any = spark.readStream.format("text")
+    path = str(source.path)
+    # A file may be moved in long after it was written, which Spark would pass over without a word.
+    reader = spark.readStream.format("text").options(**_LINES, maxFileAge=_ANY_AGE)
     if most is not None:
         reader = reader.option("maxFilesPerTrigger", most)
-    path = str(source.path)
-    header = "" if isinstance(source, JsonlSourceConfig) else _header(spark, path)
-    df = reader.load(path).selectExpr("value", "_metadata.file_path as path", "_metadata.file_block_start as start")
+    try:
+        df = reader.load(path).selectExpr(
+            # Bytes, for what is no text is a dead letter.
+            "cast(value as binary) as value",
+            "_metadata.file_path as path",
+            "_metadata.file_block_start as start",
+        )
+    except AnalysisException as error:
+        raise _unreadable(path, error) from error
     columns = ("value", "path", "start")
     if isinstance(source, JsonlSourceConfig):
         return StreamSource(df, columns, JsonlChunks(settings))
-    names = split_fields(header, source.delimiter)
-    if settings.target is not None and settings.target not in names:
-        raise SourceError(f"source.target: {path} has no column {settings.target!r}: it has {', '.join(names[:20])}")
+    assert header is not None
+    rules = settings.rules or ColumnRules(InputSettings(), settings.max_string)
+    try:
+        names = header_columns(header, source.delimiter, "utf-8", settings.target, rules)
+    except UnusableHeaderError as error:
+        raise SourceError(f"source.path: {path}: {error}") from error
     return StreamSource(df, columns, CsvChunks(settings, header, names, source.delimiter))
 
 
@@ -116,18 +141,29 @@ def _kafka(
     return StreamSource(df, tuple(columns), KafkaChunks(settings, stream, positions, source.include))
 
 
-def _header(spark: SparkSession, path: str) -> str:
-    """The first line of one of the files of a directory or pattern, wherever Spark finds them."""
+def first_line(spark: SparkSession, path: str) -> bytes | None:
+    """The first line of one of the files of a directory or pattern, wherever Spark finds them; None where none has any.
+
+    Raises
+    ------
+    SourceError
+        Where they cannot be read.
+
+    """
     try:
-        first = spark.read.format("text").load(path).first()
+        lines = spark.read.format("text").options(**_LINES).load(path).selectExpr("cast(value as binary) as value")
     except AnalysisException as error:
-        raise SourceError(f"source.path: {_first_line(error)}") from error
-    if first is None:
-        raise SourceError(f"source.path: there is no line at {path} yet, which would name the columns")
-    line = str(first.value).removeprefix("\ufeff")
-    if not line:
-        raise SourceError(f"source.path: the first line of a file at {path} is empty: it must name the columns")
-    return line
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return None
+        raise _unreadable(path, error) from error
+    first = lines.first()
+    return None if first is None else bytes(first.value).removeprefix(BOM_UTF8).removesuffix(b"\r")
+
+
+def _unreadable(path: str, error: AnalysisException) -> SourceError:
+    if error.getCondition() == "PATH_NOT_FOUND":
+        return SourceError(f"source.path: there is no {path}: make the directory, or name another one")
+    return SourceError(f"source.path: {path} cannot be read: {_first_line(error)}")
 
 
 def _first_line(error: AnalysisException) -> str:

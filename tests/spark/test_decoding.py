@@ -8,8 +8,8 @@ from streamkernel.spark.decoding import CsvChunks, RecordSettings
 def test_a_csv_file_in_parts_has_its_header_in_the_first_one():
     """Spark may give several parts of a file to one task, in any order and in one batch."""
     settings = RecordSettings("y", "float", None, 256, 1000, unsupervised=False)
-    chunks = CsvChunks(settings, "a,y", ["a", "y"], ",")
-    rows = {"path": ["f"] * 5, "start": [50, 0, 0, 50, 0], "value": ["5,6", "a,y", "1,2", "7,8", "3,4"]}
+    chunks = CsvChunks(settings, b"a,y", ["a", "y"], ",")
+    rows = {"path": ["f"] * 5, "start": [50, 0, 0, 50, 0], "value": [b"5,6", b"a,y", b"1,2", b"7,8", b"3,4"]}
     found = list(chunks([pa.record_batch(rows)]))
     assert sorted(record.y for chunk in found for record in chunk.records) == [2.0, 4.0, 6.0, 8.0]
     assert not any(chunk.dead for chunk in found)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from typing import Annotated
 
 import typer
 
 from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare
+from streamkernel.daemon.config.problems import ConfigError
 
 __all__ = ["spark"]
+
+#: As Spark writes intervals: numbers with their units.
+_INTERVAL = re.compile(r"(?i)\s*(interval\s+)?(\d+(\.\d+)?\s+(millisecond|second|minute|hour|day)s?\s*)+")
 
 
 def spark(
@@ -40,6 +45,10 @@ def spark(
     from streamkernel.daemon.base.errors import DaemonError
     from streamkernel.daemon.monitoring.summary import summary_table
 
+    if trigger is not None and until_end:
+        raise ConfigError(["--trigger and --until-end exclude each other: give one of them"])
+    if trigger is not None and not _INTERVAL.fullmatch(trigger):
+        raise ConfigError([f"--trigger: {trigger!r} is no time such as '10 seconds' or '1 minute'"])
     plan = prepare(config, settings)
     if importlib.util.find_spec("pyspark") is None:
         raise DaemonError("Spark is not installed: pip install 'streamkernel[spark]'; it needs Java 17, too")

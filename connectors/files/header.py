@@ -1,0 +1,86 @@
+"""The header of a CSV file: the names of its columns, or why they cannot be used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from connectors.columns.rules import ColumnRules
+from connectors.decode import UndecodableError, shown
+from connectors.files.rows import split_fields
+
+__all__ = ["UnusableHeaderError", "header_columns", "listed"]
+
+
+class UnusableHeaderError(ValueError):
+    """A header names no columns that can be used; the message says why and what to do, not in which file."""
+
+
+def header_columns(
+    raw: bytes, delimiter: str, encoding: str, target: str | None, rules: ColumnRules, target_required: bool = True
+) -> list[str]:
+    """Return the names of the columns.
+
+    Parameters
+    ----------
+    raw
+        The first line of a file.
+    delimiter, encoding
+        As `connectors.files.csv.CsvSource` has them.
+    target
+        The column of the target; None: no target.
+    rules
+        Which columns are inputs, and how they are read.
+    target_required
+        Whether there must be the column of the target, and every column that is left out.
+
+    Raises
+    ------
+    UnusableHeaderError
+        Where they cannot be used.
+
+    Examples
+    --------
+    >>> from connectors.columns.settings import InputSettings
+    >>> header_columns(b"a,y", ",", "utf-8", "y", ColumnRules(InputSettings(), 256))
+    ['a', 'y']
+
+    """
+    try:
+        columns = split_fields(raw.decode(encoding), delimiter)
+    except UnicodeDecodeError:
+        raise UnusableHeaderError(
+            f"the header is not {encoding}: set the encoding, such as cp1252, or convert UTF-16 by iconv"
+        ) from None
+    except UndecodableError as error:
+        raise UnusableHeaderError(f"the header cannot be read: {error}") from None
+    if b"\r" in raw.rstrip(b"\r\n") and b'"' not in raw:
+        raise UnusableHeaderError("its lines end in carriage returns alone: convert it, such as by tr '\\r' '\\n'")
+    if not raw.strip():
+        raise UnusableHeaderError("the first line is empty, where the names of the columns are expected")
+    double = [name for name, times in Counter(columns).items() if times > 1]
+    if double:
+        raise UnusableHeaderError(
+            f"column names must differ, the header repeats {listed(double)}: rename them in the file"
+        )
+    if target_required and target is not None and target not in columns:
+        raise UnusableHeaderError(
+            f"there is no column {shown(target)} for the target, the header has {listed(columns)}"
+        )
+    # A file to predict often lacks what no model learns from: labels and ids.
+    unknown = rules.find_unknown(columns, all_excluded=target_required)
+    if unknown is not None:
+        raise UnusableHeaderError(f"{unknown}; the header has {listed(columns)}")
+    longest = max(columns, key=len)
+    if len(longest) > rules.max_string:
+        raise UnusableHeaderError(
+            f"the column name {longest[:20]!r}... of {len(longest):,} characters is longer than max_string "
+            f"({rules.max_string}): shorten it, or raise limits.max_string"
+        )
+    return columns
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, as they may stand in a message."""
+    shown_names = ", ".join(map(shown, names[:20]))
+    return shown_names + (f" and {len(names) - 20} more" if len(names) > 20 else "")
