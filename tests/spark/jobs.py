@@ -47,9 +47,11 @@ class Job:
         }
         self.config.write_text(yaml.safe_dump(sections))
 
-    def start(self, *options: str, crash: str = "", command: str = "spark") -> subprocess.Popen[str]:
-        """Start it."""
-        submit = ["--master", "local[2]", "--driver-java-options", "-Djava.net.preferIPv4Stack=true"]
+    def start(
+        self, *options: str, crash: str = "", command: str = "spark", master: str = "local[2]"
+    ) -> subprocess.Popen[str]:
+        """Start it, in a process group of its own."""
+        submit = ["--master", master, "--driver-java-options", "-Djava.net.preferIPv4Stack=true"]
         for name, value in {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}.items():
             submit += ["--conf", f"{name}={value}"]
         if self._jars:
@@ -62,13 +64,12 @@ class Job:
             "PYSPARK_SUBMIT_ARGS": " ".join([*submit, "pyspark-shell"]),
         }
         arguments = [sys.executable, "-m", "streamkernel", command, str(self.config), *options]
-        return subprocess.Popen(
-            arguments, env=environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        return subprocess.Popen(arguments, env=environment, cwd=self.folder, text=True, start_new_session=True, **pipes)
 
-    def run(self, *options: str, crash: str = "", command: str = "spark") -> tuple[int, str]:
-        """Run it to its end; its exit status, and what it printed."""
-        process = self.start(*options, crash=crash, command=command)
+    def run(self, *options: str, **given: str) -> tuple[int, str]:
+        """Run it to its end, with what `start` is given; its exit status, and what it printed."""
+        process = self.start(*options, **given)
         try:
             printed, _ = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
