@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 
 from streamkernel.daemon.base import crash
 from streamkernel.estimators.batch_step import take_batch_step
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.least_squares import LeastSquaresEstimator
-from streamkernel.finite import NotFiniteError
 from streamkernel.spark.books import Books
+from streamkernel.spark.failures import failure_of
 from streamkernel.spark.partials import Partials
 from streamkernel.spark.predictions import PredictionTopic
 from streamkernel.spark.progress import StreamProgress
@@ -30,9 +28,6 @@ __all__ = ["BatchModel", "BatchReport", "MicroBatches", "check_model", "learn_ro
 BatchModel: TypeAlias = KernelMachine | LeastSquaresEstimator
 
 _log = logging.getLogger(__name__)
-
-#: How the last line of a traceback begins.
-_RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception): ")
 
 
 @dataclass(frozen=True)
@@ -86,16 +81,11 @@ def learn_rows(model: BatchModel, rows: SparkRows) -> Partials:
 
     Raises
     ------
-    ValueError
-        A row cannot be used.
-    NotFiniteError
-        Kernel, loss, step schedule or policy gave what is not finite.
+    Exception
+        What `failure_of` makes a sentence of.
 
     """
-    try:
-        take_batch_step(model, rows)
-    except PythonException as error:  # of an executor, with all that it printed
-        raise _raised(error) from error
+    take_batch_step(model, rows)
     assert rows.partials is not None
     return rows.partials
 
@@ -121,7 +111,7 @@ class MicroBatches:
     Attributes
     ----------
     failure
-        What ended it; None where nothing did.
+        What ended it, with one sentence as its message; None where nothing did.
 
     """
 
@@ -140,13 +130,13 @@ class MicroBatches:
         self._books = books
         self._select = select
         self._watch = watch
-        self.failure: BaseException | None = None
+        self.failure: Exception | None = None
 
     def __call__(self, df: DataFrame, batch: int) -> None:
         try:
             self._learn(df, batch)
         except BaseException as error:
-            self.failure = error
+            self.failure = failure_of(error)
             raise
 
     def _learn(self, df: DataFrame, batch: int) -> None:
@@ -169,13 +159,6 @@ class MicroBatches:
         finally:
             rows.forget()
         self._watch(BatchReport(batch, partials.tally, time.perf_counter() - started, rows.sent_bytes))
-
-
-def _raised(error: PythonException) -> ValueError | NotFiniteError:
-    """The exception that an executor raised, of which the last line of its traceback tells."""
-    lines = [line for line in str(error).splitlines() if _RAISED.match(line)]
-    kind, _, text = (lines[-1] if lines else f"ValueError: {error}").partition(": ")
-    return NotFiniteError(text) if kind.endswith("NotFiniteError") else ValueError(text)
 
 
 def _query_of(df: DataFrame) -> str:

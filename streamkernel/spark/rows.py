@@ -22,6 +22,7 @@ from streamkernel.batch.sums import Sums
 from streamkernel.daemon.stream.lines import predictions
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.records.record_frame import RecordFrame
+from streamkernel.spark.failures import reported
 from streamkernel.spark.partials import DeadRow, Partials, SourceChunk
 from streamkernel.spark.sent import Sent
 from streamkernel.spark.tally import Tally
@@ -133,6 +134,9 @@ class _Scorer:
         self._writes_lines = writes_lines
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return reported(self._scored(batches))
+
+    def _scored(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         model, score = self._sent.get().received()
         machine, place = model._machine, _place()
         known = [_none_of(machine, model, score)]
@@ -180,6 +184,9 @@ class _Reducer:
         self._function = function
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return reported(self._sums(batches))
+
+    def _sums(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         model, _ = self._sent.get().received()
         total: Sums | None = None
         place = -1

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from streamkernel.estimators.novelty import KernelNoveltyDetector
 from streamkernel.spark.books import Books, CheckpointBooks, MemoryBooks
+from streamkernel.spark.failures import failure_of
 from streamkernel.spark.frames import ColumnRoles, roles_of
 from streamkernel.spark.learner import BatchModel, BatchReport, MicroBatches, check_model, learn_rows
 from streamkernel.spark.partials import SourceChunk
@@ -62,11 +65,14 @@ def learn_batch_of(
 
     """
     roles, chunks = _prepare(df, model, target, weight, inputs)
-    rows = SparkRows(df.select(*roles.names), model, chunks)
     try:
-        return learn_rows(model, rows).tally
-    finally:
-        rows.forget()
+        rows = SparkRows(df.select(*roles.names), model, chunks)
+        try:
+            return learn_rows(model, rows).tally
+        finally:
+            rows.forget()
+    except (PySparkException, Py4JError) as error:
+        raise failure_of(error) from error
 
 
 def learn_stream(

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from streamkernel.spark.failures import reported
+
 __all__ = ["SCHEMA", "part", "tree_reduce"]
 
 #: The parts that are added up at one place.
@@ -56,6 +58,9 @@ class _Adder:
         self._total = total
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return reported(self._added(batches))
+
+    def _added(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         groups: dict[int, list[tuple[int, bytes]]] = {}
         for batch in batches:
             columns = (batch.column(name).to_pylist() for name in ("place", "order", "part"))
