@@ -25,6 +25,7 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts
@@ -114,7 +115,7 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
         session = spark or make_session(f"streamkernel {plan.path.stem}")
         if options.fresh:
             _begin_afresh(plan, store, session, options)
-        start, progress = _resume(plan, store)
+        start, progress, header = _resume(plan, store)
         has_positions = isinstance(plan.config.source, KafkaSourceConfig)
         if not has_positions:
             _check_follows(session, location, progress)
@@ -127,10 +128,13 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
         books = PlanBooks(plan, store, start, processor, sinks, progress, has_positions, monitor)
         if not start.resumed:
             books.save(progress)
-        header = _header(plan, session, options, stopped)
-        if header is None:
-            return monitor.refresh()
+        if isinstance(plan.config.source, CsvSourceConfig) and not header:
+            found = _wait_for_header(session, str(plan.config.source.path), options, stopped)
+            if found is None:
+                return monitor.refresh()
+            header = found
         source = _open(plan, session, start, location, options, header)
+        books.header = header.decode()
         model: Any = processor.learner.model
         learn = MicroBatches(model, source.chunks, books, source.select, predictions=PredictionTopic.of(plan))
         query = start_query(source, learn, location, options.trigger, options.until_end)
@@ -138,6 +142,8 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
         health.ready = True
         _log.info("learning %s from record %d on", plan.source.describe(), start.counts.consumed + 1)
         wait_for(query, stopped, learn, books)
+        if options.until_end and not stopped():
+            verify_ending(processor)
         _log.info("%s", monitor.view.phrase())
         return monitor.refresh()
 
@@ -161,11 +167,12 @@ def _begin_afresh(plan: Plan, store: CheckpointStore, session: SparkSession, opt
         os.rename(own, old)
 
 
-def _resume(plan: Plan, store: CheckpointStore) -> tuple[Start, StreamProgress]:
-    """Go on from the newest checkpoint that can be used, or begin."""
+def _resume(plan: Plan, store: CheckpointStore) -> tuple[Start, StreamProgress, bytes]:
+    """Go on from the newest checkpoint that can be used, or begin; with the header of CSV files, where it is known."""
 
-    def use(checkpoint: Checkpoint) -> tuple[Start, StreamProgress]:
-        progress = StreamProgress.from_json(checkpoint.header.get("spark"))
+    def use(checkpoint: Checkpoint) -> tuple[Start, StreamProgress, bytes]:
+        written = checkpoint.header.get("spark")
+        progress = StreamProgress.from_json(written)
         of_files = not isinstance(plan.config.source, KafkaSourceConfig)
         start = resume.restore(plan, checkpoint, by_spark=True)
         if of_files and not progress.query and start.counts.consumed:
@@ -173,9 +180,10 @@ def _resume(plan: Plan, store: CheckpointStore) -> tuple[Start, StreamProgress]:
                 "the checkpoint is that of the daemon, which reads files by their bytes, and Spark reads them whole: "
                 "give the job a checkpoint.directory of its own, with initial_model"
             )
-        return start, progress
+        header = written.get("header") if isinstance(written, dict) else None
+        return start, progress, header.encode() if isinstance(header, str) else b""
 
-    return store.restore(use) or (resume.begin(plan), StreamProgress())
+    return store.restore(use) or (resume.begin(plan), StreamProgress(), b"")
 
 
 def _dead_letters(plan: Plan, start: Start, stack: contextlib.ExitStack) -> Sinks:
@@ -195,12 +203,9 @@ def _check_follows(session: SparkSession, location: str, progress: StreamProgres
         raise DaemonError(str(error)) from error
 
 
-def _header(plan: Plan, session: SparkSession, options: JobOptions, stopped: StopSignals) -> bytes | None:
-    """The first line of CSV files, waited for where there is none yet; b"" of other sources, None where it is over."""
-    source = plan.config.source
-    if not isinstance(source, CsvSourceConfig):
-        return b""
-    path, waited = str(source.path), False
+def _wait_for_header(session: SparkSession, path: str, options: JobOptions, stopped: StopSignals) -> bytes | None:
+    """The first line of CSV files, waited for where there is none yet; None where the job is over before."""
+    waited = False
     while (header := first_line(session, path)) is None:
         if options.until_end or stopped():
             _log.info("there is no line at %s", path)

@@ -46,11 +46,14 @@ def topic_facts(source: KafkaSourceConfig) -> tuple[str, frozenset[int]]:
 def committed(spark: SparkSession, location: str) -> tuple[str, int]:
     """The id of the query of a checkpoint location, and its last micro-batch that Spark has committed.
 
-    `NEVER` where no query has used it, and batch -1 before the first commit.
+    `NEVER` where no query has used it, and batch -1 before the first commit. UnfitError where it is damaged.
     """
     if not _files(spark, f"{location}/metadata"):
         return NEVER
-    query = json.loads(_read(spark, f"{location}/metadata").splitlines()[0])["id"]
+    try:
+        query = json.loads(_read(spark, f"{location}/metadata"))["id"]
+    except (ValueError, KeyError, TypeError):
+        raise _damaged(location, "metadata") from None
     return str(query), max(_commits(spark, location), default=-1)
 
 
@@ -59,12 +62,22 @@ def committed_offsets(spark: SparkSession, location: str, topic: str) -> dict[in
     commits = _commits(spark, location)
     if not commits:
         return {}
-    text = _read(spark, f"{location}/offsets/{max(commits)}")
-    for line in text.splitlines()[2:]:
-        offsets = json.loads(line) if line.startswith("{") else {}
-        if topic in offsets:
-            return {int(partition): int(offset) for partition, offset in offsets[topic].items()}
+    name = f"offsets/{max(commits)}"
+    try:
+        for line in _read(spark, f"{location}/{name}").splitlines()[2:]:
+            offsets = json.loads(line) if line.startswith("{") else {}
+            if topic in offsets:
+                return {int(partition): int(offset) for partition, offset in offsets[topic].items()}
+    except (ValueError, AttributeError):
+        raise _damaged(location, name) from None
     return {}
+
+
+def _damaged(location: str, name: str) -> UnfitError:
+    return UnfitError(
+        f"Spark's checkpoint location {location} is damaged, its {name} cannot be read: give back a sound copy; of a "
+        "topic, another --checkpoint-location goes on where the model is"
+    )
 
 
 def _commits(spark: SparkSession, location: str) -> list[int]:

@@ -45,6 +45,11 @@ class PlanBooks:
     monitor
         Shows what became of each micro-batch.
 
+    Attributes
+    ----------
+    header
+        The first line of CSV files, which later ones must have, too; empty where it is not known, or of other sources.
+
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class PlanBooks:
         self.has_positions = has_positions
         self._entry = threading.Condition()
         self._closed = False
+        self.header = ""
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - the processor has it
         with self._entry:
@@ -114,7 +120,7 @@ class PlanBooks:
         replayed = self._start.replayed.to_json()
         about = header(self._plan, self._processor, self._start.positions, marks, models, replayed=replayed)
         if progress.query:
-            about["spark"] = progress.to_json()
+            about["spark"] = {**progress.to_json(), **({"header": self.header} if self.header else {})}
         path = self._store.write(about, models.payload)
         self.progress = progress
         self._monitor.saved(

@@ -13,13 +13,15 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.finite import NotFiniteError
+from streamkernel.spark.failures import SparkJobError, failure_of
 from streamkernel.spark.learner import MicroBatches
 from streamkernel.spark.plan_books import PlanBooks
 from streamkernel.spark.progress import BatchOrderError
 from streamkernel.spark.session import silence
 from streamkernel.spark.sources import StreamSource
 
-__all__ = ["start_query", "stop_query", "wait_for"]
+__all__ = ["job_failure", "start_query", "stop_query", "wait_for"]
 
 _log = logging.getLogger(__name__)
 
@@ -47,8 +49,8 @@ def start_query(
         elif trigger is not None:
             writer = writer.trigger(processingTime=trigger)
         query: StreamingQuery = writer.start()
-    except PySparkException as error:
-        raise DaemonError(f"the query cannot be started: {str(error).splitlines()[0]}") from error
+    except (PySparkException, Py4JError) as error:
+        raise DaemonError(f"the query cannot be started with {location}: {failure_of(error)}") from error
     return query
 
 
@@ -76,13 +78,16 @@ def wait_for(query: StreamingQuery, stopped: StopSignals, learn: MicroBatches, b
                 "Java, in which Spark runs, has ended: killed, or out of memory (spark.driver.memory); start the job "
                 "again, and it goes on behind its last checkpoint"
             ) from error
-        if isinstance(learn.failure, ValueError | BatchOrderError):
-            raise DaemonError(str(learn.failure)) from learn.failure
-        if learn.failure is not None:
-            raise learn.failure from None
-        raise DaemonError(f"the query ended: {str(error).splitlines()[0]}") from error
+        raise job_failure(learn.failure or error) from error
     if stopped():
         _log.info("%s came", stopped.name)
+
+
+def job_failure(error: BaseException) -> Exception:
+    """What ends a job, as an exception whose message is one sentence for the user."""
+    failure = failure_of(error)
+    ours = (ValueError, NotFiniteError, BatchOrderError, SparkJobError)
+    return DaemonError(str(failure)) if isinstance(failure, ours) else failure
 
 
 def stop_query(session: SparkSession, query: StreamingQuery, books: PlanBooks) -> None:

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.spark.failures import failure_of
 
 __all__ = ["make_session", "silence"]
 
@@ -35,16 +36,24 @@ def make_session(name: str) -> SparkSession:
         Spark or Java does not start.
 
     """
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not by spark-submit, which knows the executors' interpreter
+    if _is_own():  # else it knows the executors' interpreter
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # It logs what fails in Java before it is raised, with all that led to it.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_is_not_of_py4j)
     interrupt = signal.getsignal(signal.SIGINT)
+    builder: Any = SparkSession.builder.appName(name).config("spark.redaction.regex", _SECRETS)
+    if _is_own() and "spark.ui." not in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
+        # It would be open to the network, without a password.
+        builder = builder.config("spark.ui.enabled", "false")
     try:
-        return SparkSession.builder.appName(name).config("spark.redaction.regex", _SECRETS).getOrCreate()
+        session: SparkSession = builder.getOrCreate()
+        server = getattr(session.sparkContext, "_accumulatorServer", None)
+        if server is not None:  # it prints a traceback where Java ends, which is told in a sentence
+            server.handle_error = lambda *_: None
+        return session
     except (PySparkException, Py4JError, OSError) as error:
         raise DaemonError(
-            f"Spark cannot be started: {_reason(error)}; it needs Java 17 or newer, and a master that answers "
+            f"Spark cannot be started: {failure_of(error)}; it needs Java 17 or newer, and a master that answers "
             "(--master or spark.master)"
         ) from error
     finally:
@@ -59,6 +68,11 @@ def silence(session: SparkSession) -> None:
     session.sparkContext.setLogLevel("OFF")
 
 
-def _reason(error: Exception) -> str:
-    java = getattr(error, "java_exception", None)
-    return str(error if java is None else java.toString()).strip().splitlines()[0][:300]
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """What fails in Java is raised, and was logged before with all that led to it, also by the root logger."""
+    return "py4j" not in record.pathname
+
+
+def _is_own() -> bool:
+    """Whether Spark is started here, and not by spark-submit."""
+    return "PYSPARK_GATEWAY_PORT" not in os.environ

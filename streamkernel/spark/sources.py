@@ -7,7 +7,8 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from connectors.columns.rules import ColumnRules
@@ -18,6 +19,7 @@ from streamkernel.daemon.config.kafka import KafkaSourceConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.sources import CsvSourceConfig, JsonlSourceConfig
 from streamkernel.spark.decoding import CsvChunks, JsonlChunks, KafkaChunks, RecordSettings
+from streamkernel.spark.failures import failure_of
 from streamkernel.spark.kafka_options import java_options
 from streamkernel.spark.rows import Chunks
 
@@ -137,7 +139,7 @@ def _kafka(
         df = spark.readStream.format("kafka").options(**options).load()
     except AnalysisException as error:
         package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
-        raise SourceError(f"{_first_line(error)}; Spark's source of Kafka comes with --packages {package}") from error
+        raise SourceError(f"{failure_of(error)}; Spark's source of Kafka comes with --packages {package}") from error
     return StreamSource(df, tuple(columns), KafkaChunks(settings, stream, positions, source.include))
 
 
@@ -156,16 +158,14 @@ def first_line(spark: SparkSession, path: str) -> bytes | None:
         if error.getCondition() == "PATH_NOT_FOUND":
             return None
         raise _unreadable(path, error) from error
-    first = lines.first()
+    try:
+        first = lines.first()
+    except (PySparkException, Py4JError) as error:
+        raise SourceError(f"source.path: {path} cannot be read: {failure_of(error)}") from error
     return None if first is None else bytes(first.value).removeprefix(BOM_UTF8).removesuffix(b"\r")
 
 
 def _unreadable(path: str, error: AnalysisException) -> SourceError:
     if error.getCondition() == "PATH_NOT_FOUND":
         return SourceError(f"source.path: there is no {path}: make the directory, or name another one")
-    return SourceError(f"source.path: {path} cannot be read: {_first_line(error)}")
-
-
-def _first_line(error: AnalysisException) -> str:
-    """What Spark says is wrong, without the plan behind it."""
-    return str(error).splitlines()[0]
+    return SourceError(f"source.path: {path} cannot be read: {failure_of(error)}")

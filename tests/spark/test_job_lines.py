@@ -21,13 +21,13 @@ GOOD = b"".join(json.dumps({"a": i / 7, "b": i % 3, "y": i * 0.1}).encode() + b"
 class Lines:
     """A job of files in a folder, run in the session of the test."""
 
-    def __init__(self, folder, spark, kind):
+    def __init__(self, folder, spark, kind, max_rate=1.0):
         self.folder = folder
         self.input = folder / "in"
         self.input.mkdir(parents=True)
         self._spark = spark
         self.source = {"kind": kind, "path": str(self.input), "watch": True, "target": "y", "target_type": "float"}
-        letters = {"kind": "jsonl", "path": str(folder / "dead.jsonl"), "max_rate": 1.0}
+        letters = {"kind": "jsonl", "path": str(folder / "dead.jsonl"), "max_rate": max_rate}
         self.job = Job(folder, self.source, MODEL, dead_letters=letters)
 
     def write(self, name, data):
@@ -111,6 +111,31 @@ def test_csv_files_that_are_gone_or_not_there_yet(csv):
     assert csv.learn()["learnt"] == 50
     (csv.input / "0.csv").unlink()
     assert csv.learn()["learnt"] == 50
+
+
+def test_the_first_header_is_that_of_all_files(csv):
+    """Whichever file Spark lists first."""
+    csv.write("1.csv", b"a,b,y\n" + b"1,2,3\n" * 50)
+    csv.learn()
+    csv.write("2.csv", b"b,a,y\n" + b"1,2,3\n" * 90)
+    csv.write("3.csv", b"a,b,y\n" + b"1,2,3\n" * 50)
+    refusal = csv.refused()
+    assert "/in/2.csv: its first line is b,a,y, and that of the first file a,b,y" in refusal
+    (csv.input / "2.csv").unlink()
+    assert csv.learn()["learnt"] == 100
+
+
+def test_a_source_that_ends_with_too_many_dead_letters(tmp_path, spark):
+    lines = Lines(tmp_path, spark, "jsonl", max_rate=0.1)
+    lines.write("0.jsonl", GOOD[: GOOD.index(b"\n", 900) + 1] + b"bad\n" * 80)
+    assert "more than dead_letters.max_rate (10%) bears" in lines.refused()
+
+
+def test_a_damaged_checkpoint_location_is_named(jsonl):
+    jsonl.write("0.jsonl", GOOD)
+    jsonl.learn()
+    (jsonl.job.state / "spark" / "metadata").write_text("")
+    assert "state/spark" in jsonl.refused()
 
 
 def test_a_damaged_archive_is_named(jsonl):
