@@ -58,10 +58,14 @@ def check_model(model: Any) -> None:
 
     Raises
     ------
+    TypeError
+        It is a class.
     ValueError
         Saying which model does.
 
     """
+    if isinstance(model, type):
+        raise TypeError(f"the model is the class {model.__name__}: give an instance, {model.__name__}()")
     if issubclass(type(model), BatchModel):  # by its type: a pipeline says that it is of the class of its last step
         return
     name = type(model).__name__
