@@ -46,11 +46,12 @@ class ColumnRoles:
         return [*self.inputs, *(name for name in (self.target, self.weight) if name is not None)]
 
     def select(self, df: DataFrame) -> DataFrame:
-        """These columns of a data frame, whatever their names are to an expression."""
-        return df.select(*("`" + name.replace("`", "``") + "`" for name in self.names))
+        """These columns of a data frame, in this order; Spark's functions take names apart, and get plain ones."""
+        columns = df.select(*("`" + name.replace("`", "``") + "`" for name in self.names))
+        return columns.toDF(*(f"c{number}" for number in range(len(self.names))))
 
     def chunks(self, batches: Iterable[pa.RecordBatch], unsupervised: bool) -> Iterator[SourceChunk]:
-        """The chunks of Arrow batches of these columns.
+        """The chunks of Arrow batches of these columns, as `select` gives them.
 
         Parameters
         ----------
@@ -62,11 +63,12 @@ class ColumnRoles:
         """
         for batch in batches:
             n = batch.num_rows
-            inputs = pa.table([batch.column(name) for name in self.inputs], list(self.inputs))
+            k = len(self.inputs)
+            inputs = pa.table(batch.columns[:k], list(self.inputs))
             target = [True if unsupervised else None] * n
             if self.target is not None:
-                target = batch.column(self.target).to_pylist()
-            weights = None if self.weight is None else batch.column(self.weight).to_pylist()
+                target = batch.column(k).to_pylist()
+            weights = None if self.weight is None else batch.columns[-1].to_pylist()
             yield SourceChunk(BatchChunk(Frame(inputs), target, weights))
 
 
@@ -99,6 +101,12 @@ def roles_of(df: DataFrame, target: str | None, weight: str | None, inputs: Iter
     for name in [*(chosen or []), *beside]:
         if name not in types:
             raise ValueError(f"there is no column {name!r}: the data frame has {', '.join(map(repr, types))}")
+    if target is not None and not isinstance(types[target], (*_INPUTS, T.NullType)):
+        kind = types[target].simpleString()
+        raise ValueError(f"column {target!r} is of type {kind}: targets are numbers, booleans or strings")
+    if weight is not None and not isinstance(types[weight], (T.NumericType, T.BooleanType, T.NullType)):
+        kind = types[weight].simpleString()
+        raise ValueError(f"column {weight!r} is of type {kind}: weights are numbers")
     if chosen is None:
         chosen = [name for name, kind in types.items() if name not in beside and isinstance(kind, _INPUTS)]
         if not chosen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from py4j.protocol import Py4JError
@@ -10,11 +11,11 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamkernel.spark.books import Books
 from streamkernel.spark.failures import failure_of
-from streamkernel.spark.learner import MicroBatches
+from streamkernel.spark.learner import BatchModel, MicroBatches
 
-__all__ = ["LearningQuery", "let_go_of_ended"]
+__all__ = ["LearningQuery", "check_free"]
 
-#: Seconds between two looks at whether a query is still active: that of a session that was stopped never says so.
+#: Seconds between two looks at whether a query is over: one whose session was stopped does not say so.
 _POLL = 1.0
 
 #: The queries of this process that hold books, also those that nobody else refers to.
@@ -41,7 +42,7 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
     def __init__(self, query: StreamingQuery, books: Books, learn: MicroBatches) -> None:
         super().__init__(query._jsq)
         self._books = books
-        self._learn = learn
+        self.learn = learn
         _holding.add(self)
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
@@ -70,7 +71,7 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
                 if end is not None and time.monotonic() >= end:
                     return False
         except (PySparkException, Py4JError, OSError) as error:
-            raise (self._learn.failure or failure_of(error)) from error
+            raise (self.learn.failure or failure_of(error)) from error
         finally:
             self.let_go()
         return None if timeout is None else True
@@ -87,9 +88,12 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
 
     def let_go(self) -> None:
         """Close the books, if the query has ended."""
-        if self in _holding and self._is_over():
-            _holding.discard(self)
-            self._books.close()
+        if self not in _holding or not self._is_over():
+            return
+        _holding.discard(self)
+        self._books.close()
+        with contextlib.suppress(PySparkException, Py4JError, OSError):
+            super().stop()  # one that waits for data goes on looking for it without its session
 
     def _has_ended(self, seconds: float) -> bool:
         """Wait so long; raise what ended the query."""
@@ -103,12 +107,25 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
 
     def _is_over(self) -> bool:
         try:
-            return not self.isActive
+            return not self.isActive or self._jsq.sparkSession().sparkContext().isStopped()
         except (Py4JError, OSError):  # Java's process has ended, and the query with it
             return True
 
 
-def let_go_of_ended() -> None:
-    """Close the books of all queries of this process that have ended."""
+def check_free(model: BatchModel) -> None:
+    """Close the books of all queries of this process that have ended, and refuse a model that one still learns.
+
+    Raises
+    ------
+    ValueError
+        Naming that query: where its micro-batch fails, it sets the model back to what it was before.
+
+    """
     for query in list(_holding):
         query.let_go()
+    for query in _holding:
+        if query.learn.model is model:
+            raise ValueError(
+                f"the model is learnt by the query {query.name or query.id}, which still runs: stop it, or "
+                "give each its own model"
+            )

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.types import DecimalType
 
 from streamkernel.estimators.novelty import KernelNoveltyDetector
 from streamkernel.spark.books import Books, CheckpointBooks, MemoryBooks
@@ -19,7 +20,7 @@ from streamkernel.spark.failures import failure_of
 from streamkernel.spark.frames import ColumnRoles, roles_of
 from streamkernel.spark.learner import BatchModel, BatchReport, MicroBatches, check_model, learn_rows
 from streamkernel.spark.partials import SourceChunk
-from streamkernel.spark.query import LearningQuery, let_go_of_ended
+from streamkernel.spark.query import LearningQuery, check_free
 from streamkernel.spark.rows import SparkRows
 from streamkernel.spark.tally import Tally
 
@@ -105,8 +106,8 @@ def learn_stream(
     df
         A streaming data frame.
     model
-        A growing estimator or one of least squares, on the driver. Where the checkpoint holds one of the same
-        arguments, it goes on with that.
+        A growing estimator or one of least squares, on the driver, that no other query learns meanwhile. Where the
+        checkpoint holds one of the same arguments, it goes on with that.
     target, weight, inputs
         As for `learn_batch_of`.
     checkpoint_location
@@ -149,7 +150,6 @@ def learn_stream(
         writer = writer.queryName(query_name)
     if trigger is not None:
         writer = _triggered(writer, trigger)
-    let_go_of_ended()
     books: Books = MemoryBooks(model) if directory is None else CheckpointBooks(directory, model)
     try:
         learn = MicroBatches(model, chunks, books, roles.select, watch)
@@ -201,4 +201,7 @@ def _prepare(
     if target is None and not unsupervised:
         raise ValueError(f"target must name a column: {type(model).__name__} learns one")
     roles = roles_of(df, target, weight, inputs)
+    if target is not None and hasattr(model, "classes") and isinstance(kind := df.schema[target].dataType, DecimalType):
+        raise ValueError(f"column {target!r} is of type {kind.simpleString()}, which no label has: cast it to a string")
+    check_free(model)
     return roles, _FrameChunks(roles, unsupervised)

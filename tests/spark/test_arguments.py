@@ -60,6 +60,23 @@ def test_arguments_of_a_wrong_kind_are_refused(df, arguments, kind, told):
         learn_batch_of(df, **{"model": KernelRegressor(), **arguments})
 
 
+@pytest.mark.parametrize("made", ["current_timestamp()", "array(a)", "map('k', a)", "struct(a)", "cast('x' as binary)"])
+def test_a_target_of_a_type_that_none_has_is_refused_before_any_job(df, made):
+    kind = df.select(F.expr(made).alias("t")).schema["t"].dataType.simpleString()
+    with pytest.raises(ValueError, match="column 'y' is of type") as caught:
+        learn_batch_of(df.withColumn("y", F.expr(made)), KernelRegressor(), "y")
+    assert str(caught.value) == f"column 'y' is of type {kind}: targets are numbers, booleans or strings"
+
+
+def test_labels_are_no_decimals_and_weights_no_strings(df):
+    decimal = df.withColumn("y", F.expr("cast(y as decimal(10, 2))"))
+    with pytest.raises(ValueError, match=r"column 'y' is of type decimal\(10,2\), which no label has"):
+        learn_batch_of(decimal, KernelClassifier(), "y")
+    assert learn_batch_of(decimal, KernelRegressor(), "y").n == 50
+    with pytest.raises(ValueError, match="column 'word' is of type string: weights are numbers"):
+        learn_batch_of(df, KernelRegressor(), "y", weight="word")
+
+
 def test_data_frames_of_a_wrong_kind_are_refused(spark, df):
     with pytest.raises(TypeError, match=r"got pandas\.core\.frame\.DataFrame: rows of this process"):
         learn_batch_of(records(5), KernelRegressor(), "y")
@@ -115,7 +132,7 @@ def test_predictions_are_those_of_an_estimator(model, told):
         (KernelRegressor(), "int", "got 'int'"),
         (KernelRegressor(), "", "got ''"),
         (KernelRegressor(), "long", "KernelRegressor predicts numbers, which are no long: give result='double'"),
-        (_trained(["up", "down"]), "double", "the label 'up' cannot be of the type double: give result='string'"),
+        (_trained(["up", "down"]), "double", "the label 'down' cannot be of the type double: give result='string'"),
         (_trained([1, 2**70]), None, "the label 1180591620717411303424 cannot be of the type long"),
         (_trained([1, "down"]), None, "the labels are of the types int, str: give result"),
     ],

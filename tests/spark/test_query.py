@@ -10,8 +10,11 @@ from pyspark.sql import functions as F
 from streamkernel import KernelRegressor
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.spark import learn_stream
+from streamkernel.spark import learn_batch_of, learn_stream
+from streamkernel.spark.books import MemoryBooks
 from streamkernel.spark.failures import ExecutorError, SparkJobError
+from streamkernel.spark.learner import MicroBatches
+from streamkernel.spark.progress import BatchOrderError
 from tests.spark.jobs import write_lines
 from tests.spark.streams import records
 
@@ -77,9 +80,9 @@ def test_what_ended_a_query_is_a_sentence(spark, folder):
 
     with pytest.raises(ExecutorError, match=r"^broken \(line .* raised KeyError on an executor: 'a secret'"):
         _learn(df.withColumn("a", broken("a")), folder)
-    (folder / "in" / "0.json").unlink()
-    with pytest.raises(SparkJobError, match=r"0\.json") as caught:
-        _learn(df, folder)
+    other = spark.readStream.schema(SCHEMA).parquet(str(folder / "in"))
+    with pytest.raises(SparkJobError, match=r"reading file .*in/0\.json: .*not a Parquet file") as caught:
+        _learn(other, folder, checkpoint_location=folder / "other")
     assert "\n" not in str(caught.value)
 
 
@@ -120,6 +123,27 @@ def test_checkpoints_are_free_after_a_query_that_was_ended_by_others(spark, fold
     query = _start(df, folder)
     assert query.awaitTermination(60) is True
     assert _learn(df, folder) == []
+
+
+def test_a_model_that_a_query_learns_is_not_learnt_by_another(spark, folder):
+    model, df = KernelRegressor(seed=1), _stream(spark, folder)
+    query = _start(df, folder, model, trigger=None, query_name="first")
+    others = {"checkpoint": folder / "others", "checkpoint_location": folder / "other"}
+    with pytest.raises(ValueError, match="the model is learnt by the query first, which still runs"):
+        _start(df, folder, model, **others)
+    with pytest.raises(ValueError, match="the model is learnt by the query first, which still runs"):
+        learn_batch_of(spark.createDataFrame(records(5)), model, "y")
+    query.stop()
+    assert _learn(df, folder, model, checkpoint=None, checkpoint_location=folder / "other") == [0]
+
+
+def test_a_micro_batch_of_no_known_query_is_not_learnt(spark):
+    """As where Python's threads are not pinned to those of Java."""
+    model = KernelRegressor(seed=1)
+    learn = MicroBatches(model, lambda _: iter([]), MemoryBooks(model), lambda df: df)
+    with pytest.raises(BatchOrderError, match="PYSPARK_PIN_THREAD is false: unset that"):
+        learn(spark.createDataFrame(records(5)), 0)
+    assert model.n_records == 0
 
 
 def test_an_end_that_does_not_come_is_waited_for_as_long_as_asked(spark, folder):
