@@ -116,4 +116,4 @@ def _fits(label: Any, kind: str) -> bool:
         return isinstance(label, bool)
     if kind == "double":
         return isinstance(label, int | float)
-    return isinstance(label, int | float) and label == int(label) and -(2**63) <= label < 2**63
+    return isinstance(label, int | float) and -(2**63) <= label < 2**63 and label == int(label)
