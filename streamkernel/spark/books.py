@@ -7,6 +7,7 @@ import json
 import time
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import UnfitError
@@ -22,6 +23,9 @@ from streamkernel.spark.partials import Partials
 from streamkernel.spark.progress import StreamProgress
 
 __all__ = ["Books", "CheckpointBooks", "MemoryBooks"]
+
+#: What each model has learnt in this process without a checkpoint, by query: not of its state, which is copied.
+_learnt: WeakKeyDictionary[StreamEstimator, dict[str, StreamProgress]] = WeakKeyDictionary()
 
 
 class Books(Protocol):
@@ -39,18 +43,38 @@ class Books(Protocol):
 
 
 class MemoryBooks:
-    """Books that end with the process."""
+    """Books that end with the process, or with the model.
+
+    Parameters
+    ----------
+    model
+        The model; also books that are opened later go on with what this very object has learnt.
+
+    """
 
     has_positions = False
 
-    def __init__(self) -> None:
-        self.progress = StreamProgress()
+    def __init__(self, model: StreamEstimator) -> None:
+        self._learnt = _learnt.setdefault(model, {})
+        self.progress: StreamProgress = _ProgressOfQueries(self._learnt)
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - not kept
-        self.progress = progress
+        self._learnt[progress.query] = progress
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+class _ProgressOfQueries(StreamProgress):
+    """How far each of several queries is learnt by one model."""
+
+    def __init__(self, learnt: dict[str, StreamProgress]) -> None:
+        super().__init__()
+        object.__setattr__(self, "_learnt", learnt)
+
+    def is_learnt(self, query: str, batch: int, has_positions: bool = False) -> bool:
+        learnt: dict[str, StreamProgress] = self.__dict__["_learnt"]
+        return learnt.get(query, StreamProgress()).is_learnt(query, batch, has_positions)
 
 
 class CheckpointBooks:

@@ -113,16 +113,19 @@ def failure_of(error: BaseException) -> Exception:
     return SparkJobError(_of_java(text))
 
 
-def _of_traceback(text: str) -> ExecutorError:
+def _of_traceback(text: str) -> SparkJobError:
     """The exception at the end of a traceback, which begins with the frames."""
-    lines = re.split(r"\n\s+at |\n\nJVM stacktrace:", text)[0].splitlines()
+    lines = text.splitlines()
     n_frames = next((n for n, line in enumerate(lines) if not line.startswith("  ")), len(lines))
     kind, _, message = "\n".join(lines[n_frames:]).partition(": ")
+    raised = kind.strip().rpartition(".")[-1]
+    if raised == "Py4JJavaError":  # of a function that the driver calls, which met one of Java's
+        return SparkJobError(_of_java(message))
+    message = re.split(r"\n\s+at |\n\nJVM stacktrace:", message)[0]
     where = "a function"
     if frames := _FRAME.findall("\n".join(lines[:n_frames])):
         file, line, name = frames[-1]
         where = f"{name} (line {line} of {PurePath(file).name})"
-    raised = kind.strip().rpartition(".")[-1]
     return ExecutorError(_one_line(f"{where} raised {raised} on an executor" + (f": {message}" if message else "")))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -43,8 +45,13 @@ class ColumnRoles:
         """All of them."""
         return [*self.inputs, *(name for name in (self.target, self.weight) if name is not None)]
 
+    def select(self, df: DataFrame) -> DataFrame:
+        """These columns of a data frame, in this order; Spark's functions take names apart, and get plain ones."""
+        columns = df.select(*("`" + name.replace("`", "``") + "`" for name in self.names))
+        return columns.toDF(*(f"c{number}" for number in range(len(self.names))))
+
     def chunks(self, batches: Iterable[pa.RecordBatch], unsupervised: bool) -> Iterator[SourceChunk]:
-        """The chunks of Arrow batches of these columns.
+        """The chunks of Arrow batches of these columns, as `select` gives them.
 
         Parameters
         ----------
@@ -56,11 +63,12 @@ class ColumnRoles:
         """
         for batch in batches:
             n = batch.num_rows
-            inputs = pa.table([batch.column(name) for name in self.inputs], list(self.inputs))
+            k = len(self.inputs)
+            inputs = pa.table(batch.columns[:k], list(self.inputs))
             target = [True if unsupervised else None] * n
             if self.target is not None:
-                target = batch.column(self.target).to_pylist()
-            weights = None if self.weight is None else batch.column(self.weight).to_pylist()
+                target = batch.column(k).to_pylist()
+            weights = None if self.weight is None else batch.columns[-1].to_pylist()
             yield SourceChunk(BatchChunk(Frame(inputs), target, weights))
 
 
@@ -78,23 +86,67 @@ def roles_of(df: DataFrame, target: str | None, weight: str | None, inputs: Iter
 
     Raises
     ------
+    TypeError
+        What names a column is no string.
     ValueError
-        There is no such column, it has a type that no input has, or there is no input at all.
+        There is no such column, or none that can be told from others by its name, it has a type that no input has or
+        two roles, or there is no input at all.
 
     """
+    chosen = None if inputs is None else _names_in(inputs)
+    beside = [_name(name, role) for name, role in ((target, "target"), (weight, "weight")) if name is not None]
+    if len(set(beside)) < len(beside):
+        raise ValueError(f"column {target!r} is both target and weight: give the weight a column of its own")
     types = {field.name: field.dataType for field in df.schema.fields}
-    beside = [name for name in (target, weight) if name is not None]
-    chosen = list(types) if inputs is None else list(inputs)
-    for name in [*chosen, *beside]:
+    for name in [*(chosen or []), *beside]:
         if name not in types:
             raise ValueError(f"there is no column {name!r}: the data frame has {', '.join(map(repr, types))}")
-    refused = [name for name in chosen if name not in beside and not isinstance(types[name], _INPUTS)]
-    if inputs is not None and refused:
-        kind = types[refused[0]].simpleString()
-        raise ValueError(f"column {refused[0]!r} is of type {kind}: inputs are numbers, booleans or strings")
-    chosen = [name for name in chosen if name not in beside and name not in refused]
+    if target is not None and not isinstance(types[target], (*_INPUTS, T.NullType)):
+        kind = types[target].simpleString()
+        raise ValueError(f"column {target!r} is of type {kind}: targets are numbers, booleans or strings")
+    if weight is not None and not isinstance(types[weight], (T.NumericType, T.BooleanType, T.NullType)):
+        kind = types[weight].simpleString()
+        raise ValueError(f"column {weight!r} is of type {kind}: weights are numbers")
+    if chosen is None:
+        chosen = [name for name, kind in types.items() if name not in beside and isinstance(kind, _INPUTS)]
+        if not chosen:
+            raise ValueError("the data frame has no column that can be an input: give numbers, booleans or strings")
+    _check_inputs(chosen, beside, types)
+    _check_alone(df, [*chosen, *beside])
+    return ColumnRoles(tuple(chosen), target, weight)
+
+
+def _name(name: Any, role: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"{role} must be the name of a column, a string, got {type(name).__name__}")
+    return name
+
+
+def _names_in(inputs: Any) -> list[str]:
+    if isinstance(inputs, str) or not isinstance(inputs, Iterable):
+        raise TypeError(f"inputs must be a list of the names of columns, got {inputs!r}")
+    chosen = [_name(name, "each of inputs") for name in inputs]
     if not chosen:
-        raise ValueError("the data frame has no column that can be an input: give numbers, booleans or strings")
+        raise ValueError("inputs is empty: name at least one column, or leave it out for all that can be one")
+    return chosen
+
+
+def _check_inputs(chosen: Sequence[str], beside: Sequence[str], types: Mapping[str, T.DataType]) -> None:
+    for name in chosen:
+        if name in beside:
+            raise ValueError(f"column {name!r} is an input as well as target or weight: leave it out of inputs")
+        if not isinstance(types[name], _INPUTS):
+            kind = types[name].simpleString()
+            raise ValueError(f"column {name!r} is of type {kind}: inputs are numbers, booleans or strings")
     if len(set(chosen)) < len(chosen):
         raise ValueError("an input is named twice: give each column once")
-    return ColumnRoles(tuple(chosen), target, weight)
+
+
+def _check_alone(df: DataFrame, names: Sequence[str]) -> None:
+    """Refuse a name that Spark takes for that of several columns."""
+    fold = str if df.sparkSession.conf.get("spark.sql.caseSensitive") == "true" else str.lower
+    counts = Counter(fold(name) for name in df.columns)
+    for name in names:
+        if counts[fold(name)] > 1:
+            alike = ", ".join(repr(other) for other in df.columns if fold(other) == fold(name))
+            raise ValueError(f"Spark cannot tell the columns {alike} apart by their names: rename one")

@@ -18,7 +18,7 @@ from streamkernel.spark.books import Books
 from streamkernel.spark.failures import failure_of
 from streamkernel.spark.partials import Partials
 from streamkernel.spark.predictions import PredictionTopic
-from streamkernel.spark.progress import StreamProgress
+from streamkernel.spark.progress import BatchOrderError, StreamProgress
 from streamkernel.spark.rows import Chunks, SparkRows
 from streamkernel.spark.tally import Tally
 
@@ -58,10 +58,14 @@ def check_model(model: Any) -> None:
 
     Raises
     ------
+    TypeError
+        It is a class.
     ValueError
         Saying which model does.
 
     """
+    if isinstance(model, type):
+        raise TypeError(f"the model is the class {model.__name__}: give an instance, {model.__name__}()")
     if issubclass(type(model), BatchModel):  # by its type: a pipeline says that it is of the class of its last step
         return
     name = type(model).__name__
@@ -110,6 +114,8 @@ class MicroBatches:
 
     Attributes
     ----------
+    model
+        The estimator that learns.
     failure
         What ended it, with one sentence as its message; None where nothing did.
 
@@ -125,7 +131,7 @@ class MicroBatches:
         predictions: PredictionTopic | None = None,
     ) -> None:
         self._predictions = predictions
-        self._model = model
+        self.model = model
         self._chunks = chunks
         self._books = books
         self._select = select
@@ -145,16 +151,16 @@ class MicroBatches:
             _log.info("micro-batch %d of the query %s was learnt before", batch, query)
             return
         started = time.perf_counter()
-        before = self._model.__getstate__()
-        rows = SparkRows(self._select(df), self._model, self._chunks, self._predictions is not None)
+        before = self.model.__getstate__()
+        rows = SparkRows(self._select(df), self.model, self._chunks, self._predictions is not None)
         try:
-            partials = learn_rows(self._model, rows)
+            partials = learn_rows(self.model, rows)
             if self._predictions is not None:
                 self._predictions.write(rows.lines)
             crash.point("batch-learnt")
-            books.enter(StreamProgress(query, batch), self._model, partials)
+            books.enter(StreamProgress(query, batch), self.model, partials)
         except BaseException:  # the query ends, and whoever goes on with the model must not have what is not saved
-            self._model.__setstate__(before)
+            self.model.__setstate__(before)
             raise
         finally:
             rows.forget()
@@ -162,5 +168,11 @@ class MicroBatches:
 
 
 def _query_of(df: DataFrame) -> str:
-    """The id of the query that a micro-batch is of."""
-    return df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId") or "none"
+    """The id of the query that a micro-batch is of; without one, that of another query would be taken for it."""
+    query: str | None = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    if not query:
+        raise BatchOrderError(
+            "Spark does not tell here which query a micro-batch is of, as where PYSPARK_PIN_THREAD is false: unset "
+            "that; nothing is learnt"
+        )
+    return query

@@ -1,16 +1,32 @@
-"""The query that learns: Spark's own, which lets go of the model's checkpoints when it ends."""
+"""The query that learns: Spark's own, which lets go of the model's checkpoints when it ends, however that comes."""
 
 from __future__ import annotations
 
+import contextlib
+import time
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql.streaming import StreamingQuery
 
 from streamkernel.spark.books import Books
+from streamkernel.spark.failures import failure_of
+from streamkernel.spark.learner import BatchModel, MicroBatches
 
-__all__ = ["LearningQuery"]
+__all__ = ["LearningQuery", "check_free"]
+
+#: Seconds between two looks at whether a query is over: one whose session was stopped does not say so.
+_POLL = 1.0
+
+#: The queries of this process that hold books, also those that nobody else refers to.
+_holding: set[LearningQuery] = set()
 
 
 class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spark is not installed
-    """A streaming query that holds the checkpoint directory of its model until `stop` or `awaitTermination` is over.
+    """A streaming query that holds the checkpoint directory of its model until it has ended.
+
+    It lets go of it in `stop` and `awaitTermination`; where it ended by itself, when this process next calls
+    `learn_stream`.
 
     Parameters
     ----------
@@ -18,26 +34,98 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
         The query that runs.
     books
         What it has learnt.
+    learn
+        What it calls with each micro-batch.
 
     """
 
-    def __init__(self, query: StreamingQuery, books: Books) -> None:
+    def __init__(self, query: StreamingQuery, books: Books, learn: MicroBatches) -> None:
         super().__init__(query._jsq)
         self._books = books
+        self.learn = learn
+        _holding.add(self)
 
-    def awaitTermination(self, timeout: int | None = None) -> bool | None:
-        """Wait for the end of the query, or for so many seconds; see `StreamingQuery.awaitTermination`."""
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:
+        """Wait for the end of the query, or for so many seconds.
+
+        Parameters
+        ----------
+        timeout
+            How long to wait. None (the default): until the end.
+
+        Returns
+        -------
+        Whether it has ended; None without a timeout.
+
+        Raises
+        ------
+        Exception
+            What ended the query, with one sentence as its message; Spark's own exception is its cause.
+
+        """
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+        end = None if timeout is None else time.monotonic() + timeout
         try:
-            ended: bool | None = super().awaitTermination(timeout)
-        except BaseException:
-            if not self.isActive:
-                self._books.close()
-            raise
-        if ended is not False:
-            self._books.close()
-        return ended
+            while not self._has_ended(_POLL if end is None else min(_POLL, end - time.monotonic())):
+                if end is not None and time.monotonic() >= end:
+                    return False
+        except (PySparkException, Py4JError, OSError) as error:
+            raise (self.learn.failure or failure_of(error)) from error
+        finally:
+            self.let_go()
+        return None if timeout is None else True
 
     def stop(self) -> None:
-        """Stop the query."""
-        super().stop()
+        """Stop the query; one that has ended, with its session or by itself, is left as it is."""
+        try:
+            super().stop()
+        except (PySparkException, Py4JError, OSError) as error:
+            if not self._is_over():
+                raise failure_of(error) from error
+        finally:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Close the books, if the query has ended."""
+        if self not in _holding or not self._is_over():
+            return
+        _holding.discard(self)
         self._books.close()
+        with contextlib.suppress(PySparkException, Py4JError, OSError):
+            super().stop()  # one that waits for data goes on looking for it without its session
+
+    def _has_ended(self, seconds: float) -> bool:
+        """Wait so long; raise what ended the query."""
+        if super().awaitTermination(max(seconds, 0.001)):
+            return True
+        if not self._is_over():
+            return False
+        if (error := self.exception()) is not None:
+            raise error
+        return True
+
+    def _is_over(self) -> bool:
+        try:
+            return not self.isActive or self._jsq.sparkSession().sparkContext().isStopped()
+        except (Py4JError, OSError):  # Java's process has ended, and the query with it
+            return True
+
+
+def check_free(model: BatchModel) -> None:
+    """Close the books of all queries of this process that have ended, and refuse a model that one still learns.
+
+    Raises
+    ------
+    ValueError
+        Naming that query: where its micro-batch fails, it sets the model back to what it was before.
+
+    """
+    for query in list(_holding):
+        query.let_go()
+    for query in _holding:
+        if query.learn.model is model:
+            raise ValueError(
+                f"the model is learnt by the query {query.name or query.id}, which still runs: stop it, or "
+                "give each its own model"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pandas as pd
 from pyspark import cloudpickle
@@ -25,7 +26,7 @@ def predict_udf(model: StreamEstimator, result: str | None = None) -> Callable[.
         A trained estimator; it is sent to the executors once, and what it learns later is not known there.
     result
         The type of the predictions, "double", "long", "boolean" or "string". None (the default): that of the labels
-        known by now, and "double" for numbers and scores.
+        that have a probability by now, and "double" for numbers and scores.
 
     Returns
     -------
@@ -34,8 +35,10 @@ def predict_udf(model: StreamEstimator, result: str | None = None) -> Callable[.
 
     Raises
     ------
+    TypeError
+        `model` is no estimator.
     ValueError
-        The labels known by now are of several types, and no `result` is given.
+        The predictions are of several types, and no `result` is given, or cannot be of the type that is given.
 
     Examples
     --------
@@ -45,13 +48,17 @@ def predict_udf(model: StreamEstimator, result: str | None = None) -> Callable[.
         scored = df.withColumn("prediction", predict(F.struct("temperature", "humidity")))
 
     """
-    kind = result or _type_of(model)
+    _check_estimator(model)
+    kind = _type_of(model) if result is None else result
+    _check_type(model, kind)
     data = cloudpickle.dumps(model)
     method = "predict_many" if hasattr(model, "predict_many") else "score_many"
 
     def predicted(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
         restored = cloudpickle.loads(data)
         for X in batches:
+            if not isinstance(X, pd.DataFrame):
+                raise ValueError("the inputs must be one column, a struct of them: predict(F.struct('a', 'b'))")
             values = list(getattr(restored, method)(X))
             yield pd.Series([str(v) if kind == "string" and v is not None else v for v in values], dtype=_dtype(kind))
 
@@ -64,8 +71,22 @@ def _dtype(kind: str) -> str:
     return {"double": "float64", "long": "Int64", "boolean": "boolean"}.get(kind, "object")
 
 
+def _check_estimator(model: Any) -> None:
+    if isinstance(model, type):
+        raise TypeError(f"the model is the class {model.__name__}: give a trained instance")
+    if not isinstance(model, StreamEstimator):  # as a pipeline is that ends in one
+        raise TypeError(f"{type(model).__name__} is no estimator of streamkernel: give one, trained")
+
+
+def _labels_of(model: Any) -> list[Any] | None:
+    """The labels that can be predicted by now; None of a model without labels."""
+    if getattr(model, "classes", None) is None:
+        return None
+    return list(model.predict_proba_one({}))  # the other of two sides may stand among `classes` for one not seen yet
+
+
 def _type_of(model: StreamEstimator) -> str:
-    labels = getattr(model, "classes", None)
+    labels = _labels_of(model)
     if labels is None:
         return "double"
     kinds = {type(label).__name__ for label in labels}
@@ -74,3 +95,25 @@ def _type_of(model: StreamEstimator) -> str:
             f"the labels are of the types {', '.join(sorted(kinds))}: give result, the type of the predictions"
         )
     return _TYPES[kinds.pop()] if kinds else "string"
+
+
+def _check_type(model: StreamEstimator, kind: str) -> None:
+    if kind not in _TYPES.values():
+        names = ", ".join(map(repr, sorted(_TYPES.values())))
+        raise ValueError(f"result must be one of {names}, got {kind!r}")
+    labels = _labels_of(model)
+    if labels is None and kind not in ("double", "string") and issubclass(type(model), StreamEstimator):
+        raise ValueError(f"{type(model).__name__} predicts numbers, which are no {kind}: give result='double'")
+    for label in labels or []:
+        if not _fits(label, kind):
+            raise ValueError(f"the label {label!r} cannot be of the type {kind}: give result='string'")
+
+
+def _fits(label: Any, kind: str) -> bool:
+    if kind == "string":
+        return True
+    if kind == "boolean":
+        return isinstance(label, bool)
+    if kind == "double":
+        return isinstance(label, int | float)
+    return isinstance(label, int | float) and -(2**63) <= label < 2**63 and label == int(label)

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import functions as F
 
 from streamkernel import KernelRegressor
@@ -101,6 +101,20 @@ def test_a_file_that_cannot_be_read_is_named(spark, tmp_path):
     with pytest.raises(SparkJobError, match=r"reading file file:.*rows/part-.*parquet: .*not a Parquet file") as caught:
         _learn(df)
     _is_a_sentence(caught.value)
+
+
+def test_what_a_function_of_micro_batches_met_is_told(spark, tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "0.parquet").write_bytes(b"no such thing")
+    writer = spark.readStream.schema("y double").parquet(str(tmp_path / "rows")).writeStream
+    writer = writer.foreachBatch(lambda df, _: df.collect()).option("checkpointLocation", str(tmp_path / "spark"))
+    with pytest.raises(StreamingQueryException) as caught:
+        writer.trigger(availableNow=True).start().awaitTermination()
+    failure = failure_of(caught.value)
+    assert type(failure) is SparkJobError
+    assert "reading file file:" in str(failure)
+    assert "rows/0.parquet" in str(failure)
+    _is_a_sentence(failure)
 
 
 def test_what_java_raises_is_told_without_its_stack(df):
