@@ -13,8 +13,8 @@ from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext
 from streamkernel.growth.cdsg import CDSG
 from streamkernel.growth.dsg import DSG
 from streamkernel.growth.feature_scale import FeatureScale
-from streamkernel.growth.history import StepHistory
-from streamkernel.growth.own_loss import is_own
+from streamkernel.growth.history import LARGEST_NORM, StepHistory
+from streamkernel.growth.own_loss import diverged, is_own
 from streamkernel.growth.preconditioner import HALVING as PRECONDITIONED_HALVING
 from streamkernel.growth.preconditioner import LONGEST, preconditioned_step
 from streamkernel.growth.steps import HALVING, default_step, first_step, no_longer, require_finite_step, scheduled_step
@@ -120,7 +120,7 @@ class BlockChoice:
         Raises
         ------
         NotFiniteError
-            The schedule, the kernel or the policy gave what is not finite.
+            The schedule, the kernel or the policy gave what is not finite, or the gradients are not.
 
         """
         history, expansion, scale = self._history, self._expansion, self._feature_scale
@@ -188,9 +188,14 @@ class BlockChoice:
         """M, which bounds the gradients times the weights, and the largest weight, at least 1."""
         M, largest_weight = gradient_bound(self._targets.loss), max(1.0, records.largest_weight)
         if M is not None:
+            # Only features without a bound lead to scores that are NaN, and so to a gradient.
+            if not (self._feature_scale.is_bounded or np.isfinite(records.mean_gradient).all()):
+                raise diverged(self._targets.loss)
             return M * largest_weight, largest_weight
-        history = self._history
-        history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, records.largest_gradient)
+        history, largest = self._history, records.largest_gradient
+        if not largest <= LARGEST_NORM:  # NaN is not
+            raise diverged(self._targets.loss)
+        history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, largest)
         return history.largest_gradient, largest_weight
 
     def _longest(self, records: StepRecords) -> Callable[[int], float]:

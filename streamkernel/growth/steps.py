@@ -7,7 +7,7 @@ import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.compute.features import largest_eigenvalue
-from streamkernel.finite import NotFiniteError
+from streamkernel.finite import LARGEST, NotFiniteError
 from streamkernel.growth.base import BlockUpdate, Growth
 from streamkernel.state import Array
 
@@ -25,7 +25,7 @@ def first_step(
     feature_bound: float = 1.0,
     batch_size: int | None = None,
 ) -> float:
-    """gamma_0 = 1 / (L (lambda_1 + phi / F + kappa / B)), where kappa and phi are 1 of most kernels.
+    """gamma_0 = 1 / (L (lambda_1 + phi / F + kappa / B)), where kappa and phi are 1 of most kernels; 1e100 at most.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def first_step(
     """
     n = len(kernel_matrix)
     B = n if batch_size is None else batch_size
-    return float(1 / (curvature * (largest_eigenvalue(kernel_matrix / n) + feature_bound / block_size + kappa / B)))
+    total = curvature * (largest_eigenvalue(kernel_matrix / n) + feature_bound / block_size + kappa / B)
+    return float(1 / max(total, 1 / LARGEST))
 
 
 def default_step(gamma_0: float, t: int, halving: int = HALVING) -> float:
