@@ -9,7 +9,6 @@ from streamkernel.fields import Rules, all_finite, array, checked, number, whole
 from streamkernel.finite import LARGEST
 from streamkernel.state import Array, State
 
-
 #: The largest norm of a gradient times its weight: its square is finite, and so is all that is made of that.
 LARGEST_NORM = 1e120
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.finite import LARGEST, NotFiniteError
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt, real
 
 
 def is_own(component: Any) -> bool:
@@ -54,6 +54,16 @@ def diverged(loss: Any) -> NotFiniteError:
         f"the steps are so long, or the features so large, that the loss {type(loss).__name__} has no finite gradient: "
         "give shorter steps, fewer blocks a step, smaller inputs or a smaller multiple of the kernel"
     )
+
+
+def require_constants(loss: Any) -> None:
+    """Refuse a loss whose constants are none, by a ValueError: step sizes follow from them."""
+    name = type(loss).__name__
+    L, M = (getattr(loss, constant, None) for constant in ("curvature", "gradient_bound"))
+    if L is not None and not 0 < (real(L) or 0.0) <= LARGEST:
+        raise ValueError(f"the loss {name} has curvature={excerpt(L)}: it must be a number above 0, or left out")
+    if M is not None and not 0 <= (-1.0 if real(M) is None else float(M)) <= LARGEST:
+        raise ValueError(f"the loss {name} has gradient_bound={excerpt(M)}: it must be a number from 0 up, or None")
 
 
 def warn_of_losses(loss: Any, losses: Array) -> None:

@@ -45,7 +45,7 @@ def _refusal(X: Any) -> str:
         return f"X is sparse, a {name}: give X.toarray()"
     try:
         wrapped = nw.from_native(X, allow_series=True, pass_through=True)
-    except Exception:  # noqa: BLE001 - whatever it is, it is no frame
+    except Exception:
         wrapped = X
     if isinstance(wrapped, nw.LazyFrame):
         return f"X is lazy, a {name}: collect it first, and {_GIVE}"
