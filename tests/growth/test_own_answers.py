@@ -51,9 +51,9 @@ class OfClasses(MultiClassLoss):
 #: What a method gives in place of the right answer, the error, and what is said of it.
 ANSWERS = {
     "one": (lambda right: right[:1], ValueError, r"gave an array of shape \(1(, 2)?,?\)"),
-    "none": (lambda right: None, TypeError, "gave None"),
-    "text": (lambda right: "abc", TypeError, "gave 'abc'"),
-    "number": (lambda right: 1.0, ValueError, r"gave an array of shape \(\)"),
+    "none": (lambda _: None, TypeError, "gave None"),
+    "text": (lambda _: "abc", TypeError, "gave 'abc'"),
+    "number": (lambda _: 1.0, ValueError, r"gave an array of shape \(\)"),
     "turned": (lambda right: right[..., None], ValueError, r"gave an array of shape \("),
     "complex": (lambda right: right + 1j, TypeError, "gave array"),
 }
@@ -136,7 +136,7 @@ class Schedule(Scheduler):
     def __init__(self, given):
         self.given = given
 
-    def get(self, t):
+    def get(self, t):  # noqa: ARG002 - whatever the step
         return self.given
 
 
@@ -164,7 +164,7 @@ PARTS = {
     "half a block": ({"growth": Policy({"block": 0.5})}, ValueError, "the policy Policy gave the block 0.5"),
     "sizes": ({"growth": Policy({"size": [1.0] * 3})}, ValueError, r"the policy Policy gave a size of shape \(3,\)"),
     "text": ({"growth": Policy({"size": "abc"})}, TypeError, "the policy Policy gave the size 'abc'"),
-    "too long": ({"growth": Policy({"size": 1e40})}, FloatingPointError, r"what is not finite, or past 1e\+30"),
+    "too long": ({"growth": Policy({"size": 1e40})}, FloatingPointError, r"what is not finite or is past 1e\+30"),
     "schedule": ({"step": Schedule(None)}, TypeError, "the schedule Schedule gave None in its method `get` for step 0"),
     "steps": ({"step": Schedule([0.1, 0.2])}, TypeError, r"the schedule Schedule gave \[0.1, 0.2\]"),
     "matrix": (
