@@ -78,6 +78,11 @@ def all_positive(values: Array) -> bool:
     return all_finite(values) and bool((values > 0).all())
 
 
+def within(least: float, most: float) -> Callable[[Array], bool]:
+    """The rule that all values are finite, and from `least` to `most`."""
+    return lambda values: all_finite(values) and bool(((values >= least) & (values <= most)).all())
+
+
 def none_infinite(values: Array) -> bool:
     """Whether all values are finite, or NaN where nothing was observed."""
     return not np.isinf(values).any()

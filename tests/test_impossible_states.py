@@ -4,8 +4,17 @@ import math
 
 import numpy as np
 import pytest
+from river.optim.schedulers import Constant
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelDensityRatio,
+    KernelLeastSquaresRegressor,
+    KernelNoveltyDetector,
+    KernelRegressor,
+)
 from tests.learnt import KINDS, learnt
 
 
@@ -64,6 +73,9 @@ def test_a_record_whose_arrays_do_not_fit_is_refused_and_changes_nothing(n, kind
         ("bandwidth", math.nan),
         ("bandwidth", -1.0),
         ("scale", 0.0),
+        ("scale", -1.0),
+        ("scale", 1.5),
+        ("scale", 1e308),
         ("scale", math.inf),
         ("t", -1),
         ("n_grown", 10**9),
@@ -172,3 +184,50 @@ def test_a_waiting_record_of_a_class_without_a_column_is_refused(column):
     forged[0] = column
     with pytest.raises(ValueError, match="its field 'batch_targets'"):
         model.__setstate__({**state, "batch_targets": forged})
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (KernelRegressor(seed=1, average=True), "input_moments"),
+        (KernelRegressor(seed=1, average=True), "target_moments"),
+        (KernelRegressor(seed=1, average=True), "largest_gradient"),
+        (KernelRegressor(seed=1, average=True), "gamma_0"),
+        (KernelRegressor(seed=1, average=True), "alpha"),
+        (KernelRegressor(seed=1, average=True), "average_alpha"),
+        (KernelNoveltyDetector(seed=1), "threshold"),
+        (KernelDensityRatio(p=True, q=False, seed=1), "sample_counts"),
+        (KernelDensityRatio(p=True, q=False, seed=1), "sample_sizes"),
+        (KernelDensityRatio(p=True, q=False, seed=1), "sample_means"),
+        (KernelLeastSquaresRegressor(seed=1, n_features=4), "metric_scales"),
+        (KernelLeastSquaresRegressor(seed=1, n_features=4), "input_moments"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_numbers_too_large_to_go_on_with_are_refused_when_they_are_read(model, name):
+    """The sums of a later step would overflow, and the state be refused then, with all that was learnt since."""
+    model, X = model.clone(), np.random.default_rng(0).normal(size=(300, 3))
+    model.batch_step(X, X[:, 0] if "Regressor" in type(model).__name__ else X[:, 0] > 0)
+    state, before = model.__getstate__(), model.state_digest()
+    for size in (1e308, 1e250):
+        value = state[name]
+        if isinstance(value, np.ndarray):
+            damaged = np.full_like(value, min(size, float(np.finfo(value.dtype).max)))
+        else:
+            damaged = size
+        with pytest.raises(ValueError, match=f"^this state does not fit: its field '{name}'"):
+            model.__setstate__({**state, name: damaged})
+        assert model.state_digest() == before
+
+
+@pytest.mark.parametrize("regularization", [3.0, 1e300])
+def test_a_decay_beyond_zero_leaves_a_state_that_can_be_read(regularization):
+    """It turns the coefficients' signs, which the scale of all does not hold."""
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    model = KernelRegressor(regularization=regularization, step=Constant(0.5), seed=1)
+    for _ in range(3):
+        model.learn_many(X, X[:, 0])
+        model.batch_step(X, X[:, 0])
+        again = model.clone(include_attributes=True)
+        assert np.array_equal(again.predict_many(X), model.predict_many(X))
+        assert again.__getstate__()["scale"] > 0

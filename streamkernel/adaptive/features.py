@@ -8,12 +8,14 @@ import numpy as np
 from streamkernel.compute.arrival import FeatureMap
 from streamkernel.compute.features import SINE, adaptive_columns
 from streamkernel.compute.gaussians import feature_words
-from streamkernel.fields import Rules, all_from_zero, all_positive, array, checked, number, state_mismatch, whole
+from streamkernel.fields import Rules, all_from_zero, array, checked, number, state_mismatch, whole, within
 from streamkernel.kernels import FourierKernel
 from streamkernel.kernels.drawing import draw_frequencies
 from streamkernel.state import Array, State
 
 _DTYPE = np.dtype("float32")
+#: Scales are roots of shares of a mean: none is so far from 1, and scaled inputs are finite in single precision.
+MOST_SCALE = 1e12
 #: Those of no inputs.
 NO_KEYS = np.zeros(0, np.uint64)
 
@@ -45,7 +47,7 @@ class AdaptiveFeatures:
 
     """
 
-    rules: ClassVar[Rules] = {"metric_scales": all_positive, "bandwidth": all_from_zero}
+    rules: ClassVar[Rules] = {"metric_scales": within(1 / MOST_SCALE, MOST_SCALE), "bandwidth": all_from_zero}
 
     def __init__(self, kernel: FourierKernel, n_features: int, seed: int) -> None:
         self.kernel = kernel

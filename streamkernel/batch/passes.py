@@ -13,8 +13,9 @@ from streamkernel.batch.chunk import BatchChunk, EncodedChunk, encode
 from streamkernel.batch.sums import NO_BLOCK, BlockSums, GradientSums, Sums
 from streamkernel.compute.cholesky import add_gram, add_products
 from streamkernel.compute.features import mean_outer
+from streamkernel.finite import LARGEST
 from streamkernel.growth.machine import Machine
-from streamkernel.growth.own_loss import is_own, require_finite_gradient
+from streamkernel.growth.own_loss import diverged, is_own, require_finite_gradient
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.results import BatchResult, padded
 from streamkernel.records.targets import Encoded, Targets
@@ -250,12 +251,14 @@ def moved(machine: Machine, rows: ScoredRows, moves: Sequence[Move]) -> Array:
 
 
 def weighted(targets: Any, rows: ScoredRows, scores: Array) -> tuple[Array, Array]:
-    """The gradients times the weights, (n, K), and the weights; NotFiniteError where a user's loss gives none."""
+    """The gradients times the weights, (n, K), and the weights; NotFiniteError where they are too large."""
     if not len(rows.y):  # a part may have none, which no loss of a user's need take
         return np.zeros(scores.shape), rows.w
     g = targets.gradient(rows.y, scores)
     if is_own(targets.loss):
         require_finite_gradient(targets.loss, g, rows.y, scores)
+    elif not np.abs(g).max() <= LARGEST:  # NaN is not
+        raise diverged(targets.loss)
     return g * rows.w[:, None], rows.w
 
 

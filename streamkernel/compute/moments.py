@@ -65,14 +65,23 @@ LEAST = 8
 #: a part of the others (never below 0), and how many there have been; then count, mean and squares of the block.
 COUNT, MEAN, M2, RUN, SEEN, BLOCK_COUNT, BLOCK_MEAN, BLOCK_M2 = range(8)
 SIZE = 8
+#: A count that no stream comes to, and the sum of squares of so many values.
+MOST_VALUES = 1e30
+MOST_M2 = MOST_VALUES * LARGEST * LARGEST
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def are_moments(moments: Array) -> bool:
-    """Whether an array, (..., 8), can be moments: finite numbers, and none but a mean below 0."""
-    rest = moments[..., [COUNT, M2, RUN, SEEN, BLOCK_COUNT, BLOCK_M2]] if moments.shape[-1:] == (SIZE,) else moments
-    return bool(np.isfinite(moments).all() and (rest >= 0).all())
+    """Whether an array, (..., 8), can be moments: none but a mean below 0, and none larger than of values there are.
+
+    Whatever is larger would overflow with one of the next values.
+    """
+    if moments.shape[-1:] != (SIZE,):
+        return False
+    largest = 2 * np.array([MOST_VALUES, LARGEST, MOST_M2, MOST_VALUES, MOST_VALUES, MOST_VALUES, LARGEST, MOST_M2])
+    least = np.where(np.isin(np.arange(SIZE), [MEAN, BLOCK_MEAN]), -largest, 0.0)
+    return bool(((moments >= least) & (moments <= largest)).all())  # NaN is neither
 
 
 @jit

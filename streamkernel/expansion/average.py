@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from streamkernel.expansion.expansion import Expansion
-from streamkernel.fields import Rules, all_finite, array, checked
+from streamkernel.fields import Rules, array, checked
 from streamkernel.state import State
 
 
@@ -32,7 +32,7 @@ class AveragedSolution:
 
     """
 
-    rules: ClassVar[Rules] = {"average_alpha": all_finite}
+    rules: ClassVar[Rules] = {"average_alpha": Expansion.rules["alpha"]}
 
     def __init__(self, expansion: Expansion) -> None:
         self._last = expansion

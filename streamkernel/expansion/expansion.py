@@ -14,13 +14,15 @@ from streamkernel.expansion.computed import Computed
 from streamkernel.expansion.drawn import Drawn
 from streamkernel.expansion.stacks import Stacks
 from streamkernel.expansion.terms import Term, terms_of
-from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, number, state_mismatch, whole
+from streamkernel.fields import Rules, all_from_zero, array, checked, number, state_mismatch, whole, within
 from streamkernel.kernels import Kernel
 from streamkernel.state import Array, State
 
 #: Coefficients are cut here: far past any that matters, and sums of all of them are finite in float32.
 LARGEST_COEFFICIENT = 1e30
-#: The global scale is folded into the coefficients before it can vanish.
+#: The same in single precision, where it is a little more.
+_MOST = float(np.float32(LARGEST_COEFFICIENT))
+#: The global scale is folded into the coefficients before it can vanish, or be below 0.
 SMALLEST_SCALE = 1e-6
 
 
@@ -56,7 +58,11 @@ class Expansion:
 
     """
 
-    rules: ClassVar[Rules] = {"bandwidth": all_from_zero, "scale": all_finite, "alpha": all_finite}
+    rules: ClassVar[Rules] = {
+        "bandwidth": all_from_zero,
+        "scale": within(SMALLEST_SCALE, 1.0),
+        "alpha": within(-_MOST, _MOST),
+    }
 
     def __init__(self, kernel: Kernel, block_size: int, dtype: np.dtype[Any], cache_bytes: int, seed: int) -> None:
         self.kernel = kernel
@@ -176,10 +182,15 @@ class Expansion:
                 term.alpha = np.pad(term.alpha, ((0, missing), (0, 0), (0, 0)))
             self.n_outputs = n_outputs
 
+    def folds(self, factor: float) -> bool:
+        """Whether a decay by this factor changes the coefficients themselves: the scale stays from `SMALLEST_SCALE`."""
+        return self.scale * factor < SMALLEST_SCALE
+
     def decay(self, factor: float) -> None:
-        """Multiply every coefficient by a factor from -1 to 1, which only changes the global scale."""
+        """Multiply every coefficient by a factor from -1 to 1: most often only the global scale changes."""
+        folds = self.folds(factor)
         self.scale *= factor
-        if abs(self.scale) < SMALLEST_SCALE:
+        if folds:
             for term in self.terms:
                 term.alpha *= self.dtype.type(self.scale)
             self.scale = 1.0
@@ -219,8 +230,6 @@ class Expansion:
         self.n_blocks, self.n_outputs, _ = alpha.shape
         self.replace(self.in_order(alpha))
         self.scale = number(state, "scale")
-        if not self.scale:
-            raise state_mismatch("scale")
         if (stacks := self._stacks) is not None:
             stacks.load_state(state)
             if self.n_blocks and not stacks.first_size:

@@ -13,11 +13,11 @@ from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext
 from streamkernel.growth.cdsg import CDSG
 from streamkernel.growth.dsg import DSG
 from streamkernel.growth.feature_scale import FeatureScale
-from streamkernel.growth.history import StepHistory
-from streamkernel.growth.own_loss import is_own
+from streamkernel.growth.history import LARGEST_NORM, StepHistory
+from streamkernel.growth.own_loss import diverged, is_own, require_constants
 from streamkernel.growth.preconditioner import HALVING as PRECONDITIONED_HALVING
 from streamkernel.growth.preconditioner import LONGEST, preconditioned_step
-from streamkernel.growth.steps import HALVING, default_step, first_step, no_longer, require_finite_step, scheduled_step
+from streamkernel.growth.steps import HALVING, default_step, first_step, no_longer, require_step, scheduled_step
 from streamkernel.growth.udsg import UDSG
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.losses import curvature, gradient_bound
@@ -101,6 +101,8 @@ class BlockChoice:
         self._max_blocks = max_blocks
         self._preconditioned = preconditioned
         self._has_own_growth = is_own(growth)
+        if is_own(targets.loss):
+            require_constants(targets.loss)
 
     @property
     def kappa(self) -> float:
@@ -120,7 +122,7 @@ class BlockChoice:
         Raises
         ------
         NotFiniteError
-            The schedule, the kernel or the policy gave what is not finite.
+            The schedule, the kernel or the policy gave what is not finite, or the gradients are not.
 
         """
         history, expansion, scale = self._history, self._expansion, self._feature_scale
@@ -130,22 +132,21 @@ class BlockChoice:
         M, largest_weight = self._gradient_bound(records)
         FB = expansion.block_size * records.size
         longest = self._longest(records)
-        update = self._growth.choose(
-            GrowthContext(
-                t=t,
-                gamma=gamma,
-                n_blocks=expansion.n_blocks,
-                full=self._max_blocks is not None and expansion.n_blocks >= self._max_blocks,
-                mean_gradient=records.mean_gradient,
-                beta=history.beta,
-                variance=M**2 / (scale.noise * FB),
-                class_variance=largest_weight**2 / (scale.noise * FB),
-                limit=longest,
-                seed=expansion.seed,
-            )
+        context = GrowthContext(
+            t=t,
+            gamma=gamma,
+            n_blocks=expansion.n_blocks,
+            full=self._max_blocks is not None and expansion.n_blocks >= self._max_blocks,
+            mean_gradient=records.mean_gradient,
+            beta=history.beta,
+            variance=M**2 / (scale.noise * FB),
+            class_variance=largest_weight**2 / (scale.noise * FB),
+            limit=longest,
+            seed=expansion.seed,
         )
+        update = self._growth.choose(context)
         if self._has_own_growth:
-            require_finite_step(self._growth, update)
+            require_step(self._growth, update, context)
         # Without a bound, what the first mini-batch showed may be far from what a later draw gives; and a policy asks
         # for no limit where each output has a step of its own.
         known = self._step is not None or (scale.is_bounded and not self._preconditioned)
@@ -188,9 +189,14 @@ class BlockChoice:
         """M, which bounds the gradients times the weights, and the largest weight, at least 1."""
         M, largest_weight = gradient_bound(self._targets.loss), max(1.0, records.largest_weight)
         if M is not None:
+            # Only features without a bound lead to scores that are NaN, and so to a gradient.
+            if not (self._feature_scale.is_bounded or np.isfinite(records.mean_gradient).all()):
+                raise diverged(self._targets.loss)
             return M * largest_weight, largest_weight
-        history = self._history
-        history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, records.largest_gradient)
+        history, largest = self._history, records.largest_gradient
+        if not largest <= LARGEST_NORM:  # NaN is not
+            raise diverged(self._targets.loss)
+        history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, largest)
         return history.largest_gradient, largest_weight
 
     def _longest(self, records: StepRecords) -> Callable[[int], float]:

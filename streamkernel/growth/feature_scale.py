@@ -1,12 +1,13 @@
 """How large a kernel and its features are: the bounds that it states, or what the first mini-batch shows."""
 
+import math
 from typing import ClassVar
 
 import numpy as np
 
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import Rules, all_from_zero, checked, number
-from streamkernel.finite import NotFiniteError
+from streamkernel.finite import LARGEST, NotFiniteError
 from streamkernel.growth.bandwidth import occupied
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
@@ -78,7 +79,10 @@ class FeatureScale:
     @property
     def noise(self) -> float:
         """What divides M^2 / (F B) in the variance term of the check (9): ((kappa + phi) / phi)^2, 4 if both are 1."""
-        return ((self.kappa + self.feature_bound) / self.feature_bound) ** 2 if self.is_measured else 4.0
+        if not self.is_measured:
+            return 4.0
+        root = (self.kappa + self.feature_bound) / self.feature_bound
+        return root**2 if root < LARGEST else math.inf  # where Python raises
 
     def state(self) -> State:
         """The fields of the state; none where the kernel states its bounds."""

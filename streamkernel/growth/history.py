@@ -5,8 +5,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, number, whole
+from streamkernel.fields import Rules, all_finite, array, checked, number, whole, within
+from streamkernel.finite import LARGEST
 from streamkernel.state import Array, State
+
+#: The largest norm of a gradient times its weight: its square is finite, and so is all that is made of that.
+LARGEST_NORM = 1e120
 
 
 class StepHistory:
@@ -35,8 +39,8 @@ class StepHistory:
     """
 
     rules: ClassVar[Rules] = {
-        "gamma_0": all_from_zero,
-        "largest_gradient": all_from_zero,
+        "gamma_0": within(0.0, LARGEST),
+        "largest_gradient": within(0.0, LARGEST_NORM),
         "last_margin": all_finite,
         "beta": all_finite,
     }
@@ -55,6 +59,18 @@ class StepHistory:
         self.n_reused = 0
         self.last_margin = math.nan
         self._beta = np.zeros((0, 0))
+
+    def mark(self) -> tuple[dict[str, Any], Array]:
+        """All there is by now, for `back_to`."""
+        return {name: getattr(self, name) for name in _SCALARS}, self.beta.copy()
+
+    def back_to(self, mark: tuple[dict[str, Any], Array], n_outputs: int) -> None:
+        """Go back to what `mark` gave, with beta of so many outputs by now."""
+        scalars, self._beta = mark
+        for name, value in scalars.items():
+            setattr(self, name, value)
+        self._beta = self._beta[:, :n_outputs]
+        self.widen(n_outputs)
 
     @property
     def beta(self) -> Array:

@@ -23,6 +23,7 @@ from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, warn_of_losses
 from streamkernel.growth.record_window import RecordWindow
+from streamkernel.growth.step_undo import StepUndo
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.records.batches import BatchEncoder, Records
@@ -304,23 +305,22 @@ class Machine:
         return rows.in_order(X) if self.expansion.kernel.structured else X
 
     def _take_step(self) -> None:
-        """One step of the algorithm on a full mini-batch, which is then empty."""
+        """One step of the algorithm on a full mini-batch, which is then empty; one that fails changes nothing else."""
         try:
-            self._learn_batch()
+            with StepUndo(self.expansion, self.history, self.feature_scale, self.targets) as undo:
+                self._learn_batch(undo)
         finally:
             self._batch.clear()
 
-    def _learn_batch(self) -> None:
-        batch, history, expansion = self._batch, self.history, self.expansion
+    def _learn_batch(self, undo: StepUndo) -> None:
+        batch, expansion = self._batch, self.expansion
         X, keys = batch.rows(len(self.inputs)), self.inputs.columns.keys
         if not expansion.n_blocks:
             begin_expansion(expansion, X, keys)
-        scores = batch.scores
-        if scores is None:
-            scores = expansion.scores(X, keys, _NO_KEYS)
-        self.updates.take_step(batch, X, keys, padded(scores, self.targets.n_outputs))
+        scores = expansion.scores(X, keys, _NO_KEYS) if batch.scores is None else batch.scores
+        self.updates.take_step(batch, X, keys, padded(scores, self.targets.n_outputs), undo)
         if self._average is not None:
-            self._average.take(history.t)
+            self._average.take(self.history.t)
 
     def begin_anew(self, more: Array | None = None) -> None:
         """Fix the bandwidth by the records that wait for it and learn them again, as a fresh machine would.

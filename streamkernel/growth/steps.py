@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.compute.features import largest_eigenvalue
-from streamkernel.finite import NotFiniteError
-from streamkernel.growth.base import BlockUpdate, Growth
-from streamkernel.state import Array
+from streamkernel.finite import LARGEST, NotFiniteError
+from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext
+from streamkernel.state import Array, excerpt, real
 
 #: Steps after which the default step size has halved.
 HALVING = 200
@@ -25,7 +26,7 @@ def first_step(
     feature_bound: float = 1.0,
     batch_size: int | None = None,
 ) -> float:
-    """gamma_0 = 1 / (L (lambda_1 + phi / F + kappa / B)), where kappa and phi are 1 of most kernels.
+    """gamma_0 = 1 / (L (lambda_1 + phi / F + kappa / B)), where kappa and phi are 1 of most kernels; 1e100 at most.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ def first_step(
     """
     n = len(kernel_matrix)
     B = n if batch_size is None else batch_size
-    return float(1 / (curvature * (largest_eigenvalue(kernel_matrix / n) + feature_bound / block_size + kappa / B)))
+    total = curvature * (largest_eigenvalue(kernel_matrix / n) + feature_bound / block_size + kappa / B)
+    return float(1 / max(total, 1 / LARGEST))
 
 
 def default_step(gamma_0: float, t: int, halving: int = HALVING) -> float:
@@ -64,13 +66,19 @@ def scheduled_step(schedule: Scheduler, t: int) -> float:
 
     Raises
     ------
+    TypeError
+        It is no number.
     NotFiniteError
         It is NaN.
 
     """
-    gamma = float(schedule.get(t))
+    given, name = schedule.get(t), type(schedule).__name__
+    gamma = real(np.asarray(given)[()])
+    if gamma is None:
+        raise TypeError(
+            f"the schedule {name} gave {excerpt(given)} in its method `get` for step {t}: it must give numbers"
+        )
     if math.isnan(gamma):
-        name = type(schedule).__name__
         raise NotFiniteError(f"the schedule {name} gave nan in its method `get` for step {t}: it must give numbers")
     return min(max(gamma, -LARGEST_STEP), LARGEST_STEP)
 
@@ -82,17 +90,34 @@ def no_longer(update: BlockUpdate, limit: float) -> BlockUpdate:
     return replace(update, size=np.minimum(update.size, limit), decay=min(update.decay, limit), margin=math.nan)
 
 
-def require_finite_step(growth: Growth, update: BlockUpdate) -> None:
-    """Refuse an update whose step sizes are not finite.
+def require_step(growth: Growth, update: Any, context: GrowthContext) -> None:
+    """Refuse what a policy of the user's gave where no step can be taken by it.
 
     Raises
     ------
     NotFiniteError
-        Naming the policy.
+        Step sizes are not finite, or past `LARGEST_STEP`.
+    TypeError
+        It is no `BlockUpdate`, or one of anything but numbers.
+    ValueError
+        There is no such block, or there are not as many step sizes as outputs.
 
     """
-    if not (np.isfinite(update.size).all() and math.isfinite(update.decay)):
-        name = type(growth).__name__
-        raise NotFiniteError(
-            f"the policy {name} gave what is not finite in its method `choose`: it must give finite steps only"
-        )
+    gave = f"the policy {type(growth).__name__} gave"
+    by = "in its method `choose`: it must give"
+    if not isinstance(update, BlockUpdate):
+        raise TypeError(f"{gave} {excerpt(update)} {by} a BlockUpdate")
+    most = context.n_blocks - context.full
+    if not (isinstance(update.block, int | np.integer) and 0 <= update.block <= most):
+        raise ValueError(f"{gave} the block {excerpt(update.block)} {by} a whole number from 0 to {most}")
+    try:
+        steps = np.asarray(update.size, np.float64), np.asarray(update.decay, np.float64)
+    except (TypeError, ValueError):
+        sizes = f"{excerpt(update.size)} and the decay {excerpt(update.decay)}"
+        raise TypeError(f"{gave} the size {sizes} {by} numbers") from None
+    K = len(context.mean_gradient)
+    if steps[0].shape not in ((), (K,)) or steps[1].shape:
+        shapes = f"of shape {steps[0].shape} and a decay of shape {steps[1].shape}"
+        raise ValueError(f"{gave} a size {shapes} {by} a size that is a number or of shape ({K},), and a number")
+    if not all((np.abs(step) <= LARGEST_STEP).all() for step in steps):  # NaN is not
+        raise NotFiniteError(f"{gave} what is not finite or is past {LARGEST_STEP:g} {by} finite steps only")

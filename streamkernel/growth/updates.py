@@ -16,10 +16,15 @@ from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, require_finite_gradient
 from streamkernel.growth.preconditioner import TOO_LARGE, preconditioned_gradient
+from streamkernel.growth.step_undo import StepUndo
 from streamkernel.losses import curvature
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.targets import Targets
 from streamkernel.state import Array
+
+TOO_LARGE_PLAIN = (
+    "features are so large that a step is not finite: give smaller inputs or a smaller multiple of the kernel"
+)
 
 
 @dataclass(frozen=True)
@@ -102,10 +107,11 @@ class BlockUpdates:
         self.choice = choice
         self._targets: Any = targets
         self.regularization = regularization
+        self._bounded = expansion.kernel.feature_bound is not None
         self._has_own_loss = is_own(self._targets.loss)
         self._learning = targets if isinstance(targets, LearningTargets) else None
 
-    def take_step(self, batch: MiniBatch, X: Array, keys: Array, scores: Array) -> None:
+    def take_step(self, batch: MiniBatch, X: Array, keys: Array, scores: Array, undo: StepUndo) -> None:
         """Update the blocks chosen, one after the other.
 
         Parameters
@@ -116,6 +122,8 @@ class BlockUpdates:
             Its rows, shape (B, d), and the keys of the inputs.
         scores
             Its scores, float64 of shape (B, K); those after each block are written over them.
+        undo
+            Told of what changes, before it does.
 
         Raises
         ------
@@ -140,12 +148,14 @@ class BlockUpdates:
             pulls = bool(weighted.any())
             phi = self._expansion.features(update.block, X, keys) if pulls else None
             shrink = self.shrink(update)
+            undo.before_decay(shrink)
             self._expansion.decay(shrink)
             self._history.decay(shrink)
             if self._learning is not None:
                 self._learning.take_step(update.decay * self.choice.kappa, scores, batch.w)
             if phi is None:
                 break
+            undo.before_move(update.block)
             delta = self.move(update, self._gradient(phi, g, batch.w), gbar)
             if number < self.blocks_per_step - 1:
                 scores *= shrink
@@ -167,6 +177,9 @@ class BlockUpdates:
 
     def move(self, update: BlockUpdate, G: Array, gbar: Array) -> Array:
         """Move a block's coefficients against the gradient G, and give by what, both float64 of shape (K, 2 F)."""
+        # A preconditioned one was looked at where it was solved.
+        if not (self._bounded or self.preconditioned or np.isfinite(G).all()):
+            raise NotFiniteError(f"the kernel {type(self._expansion.kernel).__name__}: {TOO_LARGE_PLAIN}")
         size = np.broadcast_to(np.asarray(update.size), gbar.shape)
         delta = -size[:, None] * G
         is_new = update.block == self._expansion.n_blocks

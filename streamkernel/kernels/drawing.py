@@ -6,7 +6,7 @@ import numpy as np
 
 from streamkernel.finite import NotFiniteError
 from streamkernel.kernels.base import FourierKernel, Kernel
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt, real
 
 #: How far apart the two points of a difference are, in units of the scaled inputs.
 APART = 0.25
@@ -65,11 +65,19 @@ def kernel_matrix(kernel: Kernel, X: Array, Y: Array, bandwidth: float) -> Array
 
     Raises
     ------
+    ValueError
+        It is no array of numbers of shape (n, m).
     NotFiniteError
         One of its entries is not finite.
 
     """
     K = kernel.matrix(X, Y, bandwidth)
+    if not (isinstance(K, np.ndarray) and K.shape == (len(X), len(Y)) and K.dtype.kind in "biuf"):
+        given = f"an array of shape {K.shape}" if isinstance(K, np.ndarray) else excerpt(K)
+        raise ValueError(
+            f"the kernel {type(kernel).__name__} gave {given} in its method `matrix`: "
+            f"it must give an array of numbers of shape ({len(X)}, {len(Y)})"
+        )
     _require_finite(kernel, "matrix", K)
     return K
 
@@ -79,11 +87,19 @@ def median_bandwidth(kernel: Kernel, Z: Array) -> float:
 
     Raises
     ------
+    TypeError
+        It is no number.
     NotFiniteError
         It is not finite, or not above 0.
 
     """
-    bandwidth = float(kernel.median_bandwidth(Z))
+    given = kernel.median_bandwidth(Z)
+    bandwidth = real(np.asarray(given)[()])
+    if bandwidth is None:
+        raise TypeError(
+            f"the kernel {type(kernel).__name__} gave the bandwidth {excerpt(given)} in its method `median_bandwidth`: "
+            "it must give a finite number above 0"
+        )
     if not 0 < bandwidth < math.inf:
         raise NotFiniteError(
             f"the kernel {type(kernel).__name__} gave the bandwidth {bandwidth} in its method `median_bandwidth`: "

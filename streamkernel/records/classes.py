@@ -10,6 +10,7 @@ from river.optim.losses import MultiClassLoss
 from streamkernel.fields import state_mismatch, untagged, whole
 from streamkernel.losses import softmax
 from streamkernel.records.labels import PLAIN_LABELS, plain_label
+from streamkernel.records.loss_answer import loss_answer
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State, tag
 
@@ -105,11 +106,12 @@ class Classes:
         # Cut to the classes known: numpy's sums change their last bits with the number of terms, even of zeros.
         for n_classes in np.unique(known[rows]):
             alike = known == n_classes
-            out[alike] = self.loss(encoded.y[alike].astype(np.int64), scores[alike, :n_classes])
+            y = encoded.y[alike].astype(np.int64)
+            out[alike] = loss_answer(self.loss, "__call__", self.loss(y, scores[alike, :n_classes]), y.shape)
         return out
 
     def gradient(self, y: Array, scores: Array) -> Array:
-        return np.asarray(self.loss.gradient(y.astype(np.int64), scores), np.float64)
+        return loss_answer(self.loss, "gradient", self.loss.gradient(y.astype(np.int64), scores), scores.shape)
 
     def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
         """The probabilities of each record, by the labels that were known before it."""

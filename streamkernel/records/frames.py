@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from river.utils.dataframe import into_frame, to_native_frame, to_native_series, to_numpy
+from river.utils.dataframe import to_native_frame, to_native_series, to_numpy
 
+from streamkernel.records.eager_frame import eager_frame
 from streamkernel.state import Array, real, tag, untag
 
 #: FrameColumns that numpy takes as a whole; any other is looked through as Python values.
@@ -81,9 +82,9 @@ class Frame:
     Raises
     ------
     ValueError
-        An array does not have two dimensions.
+        An array does not have two dimensions, or two columns of a frame have the same name.
     TypeError
-        X is neither a data frame nor an array.
+        X is neither an eager data frame nor an array.
 
     """
 
@@ -94,7 +95,7 @@ class Frame:
                 raise ValueError(f"X is an array of shape {X.shape}: give one of shape (n, d), a row for each record")
             self._array = np.asarray(X)
         else:
-            self._frame: nw.DataFrame[Any] = into_frame(X)
+            self._frame: nw.DataFrame[Any] = eager_frame(X)
 
     def __len__(self) -> int:
         return len(self._frame if self._array is None else self._array)

@@ -11,6 +11,7 @@ from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, 
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.dates import instead_of_number
 from streamkernel.fields import Rules, array, checked, whole
+from streamkernel.records.loss_answer import loss_answer
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State, real, shown
 
@@ -80,10 +81,10 @@ class Numbers:
         return np.array([drawn_in(number, bounded=True) for number in standardised.tolist()])
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
-        return np.asarray(self.loss(encoded.y, scores[:, 0]), np.float64)
+        return loss_answer(self.loss, "__call__", self.loss(encoded.y, scores[:, 0]), encoded.y.shape)
 
     def gradient(self, y: Array, scores: Array) -> Array:
-        return np.asarray(self.loss.gradient(y, scores[:, 0]), np.float64)[:, None]
+        return loss_answer(self.loss, "gradient", self.loss.gradient(y, scores[:, 0]), y.shape)[:, None]
 
     def values(self, encoded: Encoded, scores: Array) -> list[float]:
         """Predictions in the targets' units, by the moments before each record."""

@@ -6,11 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.fields import Rules, all_finite, checked, number, whole
+from streamkernel.fields import Rules, checked, number, whole, within
 from streamkernel.losses import NoveltyHinge
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State
+
+#: The threshold is cut here, as coefficients are.
+LARGEST_THRESHOLD = 1e30
 
 
 class OneClass(LearningTargets):
@@ -33,7 +36,7 @@ class OneClass(LearningTargets):
     n_outputs = 1
     n_limited = 0
     limit_warning = ""
-    rules: ClassVar[Rules] = {"threshold": all_finite}
+    rules: ClassVar[Rules] = {"threshold": within(-LARGEST_THRESHOLD, LARGEST_THRESHOLD)}
 
     def __init__(self, loss: NoveltyHinge) -> None:
         self.loss: Any = loss
@@ -89,7 +92,3 @@ class OneClass(LearningTargets):
     def forget(self) -> None:
         self.threshold = 0.0
         self.n_flagged = 0
-
-
-#: The threshold is cut here, as coefficients are.
-LARGEST_THRESHOLD = 1e30

@@ -22,6 +22,8 @@ def target_list(y: Any) -> list[Any]:
 
     Raises
     ------
+    ValueError
+        An array does not have one dimension.
     TypeError
         y is none of these.
 
@@ -33,6 +35,10 @@ def target_list(y: Any) -> list[Any]:
 
     """
     if isinstance(y, np.ndarray):
+        if y.ndim != 1:
+            raise ValueError(
+                f"targets are in an array of shape {y.shape}: give one of shape (n,), a target for each row"
+            )
         # Dates would become whole numbers of nanoseconds, which are targets.
         return y.tolist() if y.dtype.kind in "biufUO" else list(y)
     if isinstance(y, list | tuple):

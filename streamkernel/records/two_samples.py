@@ -6,12 +6,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked
+from streamkernel.fields import Rules, array, checked, within
 from streamkernel.losses import KLDensityRatio
 from streamkernel.records.labels import PLAIN_LABELS, plain_label
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State, shown
+
+#: No sum of weights is larger, nor is any mean of exp of the largest `clip` of the loss.
+MOST = 1e30
 
 
 class TwoSamples(LearningTargets):
@@ -42,7 +45,11 @@ class TwoSamples(LearningTargets):
     n_outputs = 1
     n_limited = 0
     limit_warning = ""
-    rules: ClassVar[Rules] = {"sample_counts": all_from_zero, "sample_sizes": all_from_zero, "sample_means": all_finite}
+    rules: ClassVar[Rules] = {
+        "sample_counts": within(0.0, MOST),
+        "sample_sizes": within(0.0, MOST),
+        "sample_means": within(-MOST, MOST),
+    }
 
     def __init__(self, loss: KLDensityRatio, p: Hashable, q: Hashable, window: int) -> None:
         self.loss: Any = loss

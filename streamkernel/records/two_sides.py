@@ -9,6 +9,7 @@ from scipy import special
 
 from streamkernel.fields import state_mismatch, untagged
 from streamkernel.records.labels import PLAIN_LABELS, plain_label
+from streamkernel.records.loss_answer import loss_answer
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State, shown, tag
 
@@ -65,11 +66,12 @@ class TwoSides:
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         out = np.full(len(encoded.y), np.nan)
         rows = encoded.labelled
-        out[rows] = self.loss(encoded.y[rows], scores[rows, 0])
+        y = encoded.y[rows]
+        out[rows] = loss_answer(self.loss, "__call__", self.loss(y, scores[rows, 0]), y.shape)
         return out
 
     def gradient(self, y: Array, scores: Array) -> Array:
-        return np.asarray(self.loss.gradient(y, scores[:, 0]), np.float64)[:, None]
+        return loss_answer(self.loss, "gradient", self.loss.gradient(y, scores[:, 0]), y.shape)[:, None]
 
     def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
         """The sigmoid of each score as probabilities of both labels; only one, if seen alone and no boolean, has 1."""

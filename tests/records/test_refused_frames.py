@@ -3,13 +3,21 @@
 import datetime
 import math
 
+import narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
-from streamkernel import KernelRegressor
+from streamkernel import (
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelLeastSquaresRegressor,
+    KernelNoveltyDetector,
+    KernelRegressor,
+)
 from tests.records.frame_models import models_of_each_kind
 
 REFUSED = [
@@ -77,10 +85,59 @@ def test_an_array_has_two_dimensions(X):
         KernelRegressor(seed=1).predict_many(X)
 
 
-@pytest.mark.parametrize("X", [[{"a": 1.0}], "a", None, 3], ids=repr)
-def test_what_is_no_frame_is_refused(X):
-    with pytest.raises(TypeError):
-        KernelRegressor(seed=1).predict_many(X)
+NO_FRAMES = {
+    "list": ([{"a": 1.0}], "X is a list: give an eager data frame"),
+    "dict": ({"a": [1.0]}, "X is a dict: give an eager data frame"),
+    "text": ("a", "X is a str: give an eager data frame"),
+    "None": (None, "X is None: give an eager data frame"),
+    "number": (3, "X is a int: give an eager data frame"),
+    "pandas series": (pd.Series([1.0]), "X is a series, a Series: give an eager data frame"),
+    "polars series": (pl.Series([1.0]), "X is a series, a Series: give an eager data frame"),
+    "pyarrow column": (pa.chunked_array([[1.0]]), "X is a series, a ChunkedArray: give an eager data frame"),
+    "sparse": (sparse.csr_matrix([[1.0]]), r"X is sparse, a csr_matrix: give X\.toarray\(\)"),
+    "lazy": (pl.LazyFrame({"a": [1.0]}), "X is lazy, a LazyFrame: collect it first"),
+    "wrapped": (narwhals.from_native(pl.LazyFrame({"a": [1.0]})), "X is lazy, a LazyFrame: collect it first"),
+}
+#: Every method that takes a frame, with a target of one row where it takes one.
+CALLS = [
+    *((kind, "learn_many", True) for kind in (KernelRegressor, KernelClassifier, KernelNoveltyDetector)),
+    *((kind, "batch_step", True) for kind in (KernelRegressor, KernelClassifier, KernelNoveltyDetector)),
+    (KernelLeastSquaresRegressor, "batch_step", True),
+    (KernelLeastSquaresRegressor, "predict_many", False),
+    (KernelRegressor, "predict_many", False),
+    (KernelClassifier, "predict_many", False),
+    (KernelClassifier, "predict_proba_many", False),
+    (KernelNoveltyDetector, "score_many", False),
+    (AdaptiveKernelRegressor, "learn_many", True),
+    (AdaptiveKernelRegressor, "predict_many", False),
+]
+
+
+def _calls(X):
+    for kind, method, learns in CALLS:
+        call = getattr(kind(seed=1), method)
+        arguments = [[1.0]] if learns and kind is not KernelNoveltyDetector else []
+        yield lambda call=call, arguments=arguments: call(X, *arguments)
+
+
+@pytest.mark.parametrize("case", NO_FRAMES)
+def test_what_is_no_frame_is_refused_in_one_sentence(case):
+    X, message = NO_FRAMES[case]
+    for call in _calls(X):
+        with pytest.raises(TypeError, match=f"^{message}") as error:
+            call()
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "b", "a"]), pa.table([[1.0], [2.0], [3.0]], names=["a", "b", "a"])],
+    ids=["pandas", "pyarrow"],
+)
+def test_columns_of_the_same_name_are_refused_in_one_sentence(X):
+    for call in _calls(X):
+        with pytest.raises(ValueError, match=r"^X has several columns of the same name, 'a': give each a name of its"):
+            call()
 
 
 def test_a_column_named_by_a_date_is_refused():

@@ -50,6 +50,13 @@ def test_what_is_no_box_is_refused(y):
         target_list(y)
 
 
+@pytest.mark.parametrize("y", [np.array(1.0), np.ones((2, 1))], ids=lambda y: f"{y.ndim} dimensions")
+@pytest.mark.parametrize("method", ["learn_many", "batch_step"])
+def test_an_array_of_targets_has_one_dimension(method, y):
+    with pytest.raises(ValueError, match=r"^targets are in an array of shape \(.*\): give one of shape \(n,\)"):
+        getattr(KernelRegressor(seed=1), method)(np.ones((2, 1)), y)
+
+
 @pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor])
 def test_rows_whose_target_is_missing_are_not_learnt(kind):
     X = pd.DataFrame({"a": np.arange(40.0) % 7, "late": [None] * 35 + [1.0] * 5})
