@@ -42,5 +42,8 @@ def take_batch_step(estimator: BatchEstimator, rows: RowsT) -> RowsT:
 
 def step_here(estimator: BatchEstimator, X: Any, y: Any, w: Sequence[float] | None) -> BatchResult:
     """Have an estimator learn a batch in this process, and give what was predicted of its rows before."""
+    machine = estimator._machine
+    n_inputs, n_targets = machine.inputs.n_ignored, machine.targets.n_limited
     rows = take_batch_step(estimator, LocalRows([BatchChunk(Frame(X), target_list(y), w)]))
+    machine._encoder.warn_of_ignored(n_inputs, n_targets, stacklevel=4)  # past the estimator: the line that learns
     return rows.scored[0].result

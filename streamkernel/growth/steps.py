@@ -98,9 +98,8 @@ def require_step(growth: Growth, update: Any, context: GrowthContext) -> None:
     NotFiniteError
         Step sizes are not finite, or past `LARGEST_STEP`.
     TypeError
-        It is no `BlockUpdate`, or one of anything but numbers.
-    ValueError
-        There is no such block, or there are not as many step sizes as outputs.
+        It is no `BlockUpdate`, or one of anything but numbers; there is no such block, or there are not as many step
+        sizes as outputs.
 
     """
     gave = f"the policy {type(growth).__name__} gave"
@@ -109,7 +108,7 @@ def require_step(growth: Growth, update: Any, context: GrowthContext) -> None:
         raise TypeError(f"{gave} {excerpt(update)} {by} a BlockUpdate")
     most = context.n_blocks - context.full
     if not (isinstance(update.block, int | np.integer) and 0 <= update.block <= most):
-        raise ValueError(f"{gave} the block {excerpt(update.block)} {by} a whole number from 0 to {most}")
+        raise TypeError(f"{gave} the block {excerpt(update.block)} {by} a whole number from 0 to {most}")
     try:
         steps = np.asarray(update.size, np.float64), np.asarray(update.decay, np.float64)
     except (TypeError, ValueError):
@@ -118,6 +117,6 @@ def require_step(growth: Growth, update: Any, context: GrowthContext) -> None:
     K = len(context.mean_gradient)
     if steps[0].shape not in ((), (K,)) or steps[1].shape:
         shapes = f"of shape {steps[0].shape} and a decay of shape {steps[1].shape}"
-        raise ValueError(f"{gave} a size {shapes} {by} a size that is a number or of shape ({K},), and a number")
+        raise TypeError(f"{gave} a size {shapes} {by} a size that is a number or of shape ({K},), and a number")
     if not all((np.abs(step) <= LARGEST_STEP).all() for step in steps):  # NaN is not
         raise NotFiniteError(f"{gave} what is not finite or is past {LARGEST_STEP:g} {by} finite steps only")

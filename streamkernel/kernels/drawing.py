@@ -65,7 +65,7 @@ def kernel_matrix(kernel: Kernel, X: Array, Y: Array, bandwidth: float) -> Array
 
     Raises
     ------
-    ValueError
+    TypeError
         It is no array of numbers of shape (n, m).
     NotFiniteError
         One of its entries is not finite.
@@ -74,7 +74,7 @@ def kernel_matrix(kernel: Kernel, X: Array, Y: Array, bandwidth: float) -> Array
     K = kernel.matrix(X, Y, bandwidth)
     if not (isinstance(K, np.ndarray) and K.shape == (len(X), len(Y)) and K.dtype.kind in "biuf"):
         given = f"an array of shape {K.shape}" if isinstance(K, np.ndarray) else excerpt(K)
-        raise ValueError(
+        raise TypeError(
             f"the kernel {type(kernel).__name__} gave {given} in its method `matrix`: "
             f"it must give an array of numbers of shape ({len(X)}, {len(Y)})"
         )

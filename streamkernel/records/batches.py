@@ -22,6 +22,8 @@ SLICE = 256
 #: Records times names that they bring, at most, unless a record alone has more: each of them may be a column.
 CELLS = 2**22
 
+#: Kinds of arrays of weights: numpy would take texts for numbers, too, and complex ones for their real part.
+_NUMBERS = "biufO"
 _NO_WEIGHT = "a weight is negative or not finite: weights are numbers from 0 up"
 
 
@@ -73,16 +75,21 @@ class BatchEncoder:
         for part, rows in self.encoded(xs, targets):
             yield rows, targets[part], weights[part]
         self.targets.n_limited += n_limited
-        # Last, so that a user who makes warnings errors is not left with half a call.
+        # Last, so that a user who makes warnings errors is not left with half a call; past machine and estimator, of
+        # the line that learns.
+        self.warn_of_ignored(n_ignored_inputs, self.targets.n_limited - n_limited, stacklevel=5)
+
+    def warn_of_ignored(self, n_inputs_before: int, n_targets_before: int, stacklevel: int) -> None:
+        """Warn, once each, where more inputs or targets were ignored than there had been before."""
         ignored = []
-        if self.inputs.n_ignored > n_ignored_inputs:
+        if self.inputs.n_ignored > n_inputs_before:
             ignored.append(f"inputs past max_inputs={self.inputs.max_inputs} are ignored, counted in n_ignored_inputs")
-        if n_limited and self.targets.limit_warning:
+        if self.targets.n_limited > n_targets_before and self.targets.limit_warning:
             ignored.append(self.targets.limit_warning)
         for message in ignored:
             if message not in self._warned:
                 self._warned.add(message)
-                warnings.warn(message, RuntimeWarning, stacklevel=4)  # past machine and estimator: the line that learns
+                warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
 
     def encoded(self, xs: Records, targets: Sequence[Any]) -> Iterator[tuple[slice, Rows]]:
         """Validate and encode records, which add columns where their target is not None; yields each part and its rows.
@@ -119,10 +126,11 @@ def weights_of(ws: Sequence[float] | None, n: int) -> Array:
     if ws is None:
         return np.ones(n)
     try:
-        weights = np.array(ws, np.float64)
+        given = np.asarray(ws)
+        weights = np.array(given, np.float64) if given.dtype.kind in _NUMBERS else None
     except (OverflowError, TypeError, ValueError):  # an integer past the largest float, or no number at all
         raise ValueError(_NO_WEIGHT) from None
-    if weights.ndim != 1:
+    if weights is None or weights.ndim != 1 or np.ma.is_masked(ws):
         raise ValueError(_NO_WEIGHT)
     if len(weights) != n:
         raise ValueError(f"got {weights.size} weights for {n} records: give one a record")

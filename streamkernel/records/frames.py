@@ -93,7 +93,7 @@ class Frame:
         if isinstance(X, np.ndarray):
             if X.ndim != 2:
                 raise ValueError(f"X is an array of shape {X.shape}: give one of shape (n, d), a row for each record")
-            self._array = np.asarray(X)
+            self._array = _unmasked(X)
         else:
             self._frame: nw.DataFrame[Any] = eager_frame(X)
 
@@ -172,6 +172,13 @@ def _parts_of(array: Array) -> FrameParts:
     plain = array.dtype.kind in _PLAIN_ARRAY
     listed = {j: column.tolist() if plain else list(column) for j, column in enumerate(array.T)}
     return order, [], np.zeros((len(array), 0)), listed
+
+
+def _unmasked(X: Array) -> Array:
+    """A plain array; what a masked one has masked is not observed."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return np.asarray(X)
+    return np.asarray(X.astype(np.float64 if X.dtype.kind in "biuf" else object).filled(np.nan))
 
 
 def _plain(name: Hashable) -> Any:

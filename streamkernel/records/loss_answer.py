@@ -26,10 +26,8 @@ def loss_answer(loss: Any, method: str, answer: Any, shape: tuple[int, ...]) -> 
 
     Raises
     ------
-    ValueError
-        It is of another shape.
     TypeError
-        It is no array of numbers.
+        It is no array of numbers, or of another shape. The daemon takes a ValueError for that of a record.
 
     """
     if type(answer) is np.ndarray and answer.dtype == _FLOAT and answer.shape == shape:
@@ -45,5 +43,5 @@ def loss_answer(loss: Any, method: str, answer: Any, shape: tuple[int, ...]) -> 
     if numbers is None or answer is None:
         raise TypeError(f"{what} {excerpt(answer)} {where}: {wanted}")
     if numbers.shape != shape:
-        raise ValueError(f"{what} an array of shape {numbers.shape} {where}: {wanted}")
+        raise TypeError(f"{what} an array of shape {numbers.shape} {where}: {wanted}")
     return numbers

@@ -1,6 +1,7 @@
 """What a batch step promises beside its formulas: counts, all or nothing, the same bits, predictions made before."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from river.optim.losses import Absolute, Squared
 from streamkernel import (
     KernelClassifier,
     KernelDensityRatio,
+    KernelLeastSquaresRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     WindowRefit,
@@ -168,6 +170,7 @@ def test_a_model_that_is_refitted_on_a_window_takes_no_batch_step():
     refitted.learn_many(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 def test_what_is_past_a_limit_is_counted():
     X, y = _rows(600)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -187,6 +190,7 @@ def test_what_is_past_a_limit_is_counted():
     assert (labels.n_ignored_labels, labels.n_records, labels.n_ignored_inputs) == (799, 401, 2)
 
 
+@pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 def test_values_that_come_again_make_room_for_more():
     def learn(model, values):
         model.batch_step(pd.DataFrame({"s": values}), [float(i % 2) for i in range(len(values))])
@@ -305,3 +309,24 @@ def test_extreme_numbers_leave_a_finite_model(model, standardize, scales):
     again = model.clone()
     again.__setstate__(model.__getstate__())
     assert again.state_digest() == model.state_digest()
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (KernelRegressor(max_inputs=2, seed=1), "inputs past max_inputs=2 are ignored, counted in n_ignored_inputs"),
+        (KernelLeastSquaresRegressor(max_inputs=2, seed=1), "inputs past max_inputs=2 are ignored"),
+        (KernelClassifier(max_classes=2, seed=1), "classes past max_classes are predicted only"),
+    ],
+    ids=["inputs", "least squares", "classes"],
+)
+def test_what_is_ignored_past_a_limit_is_warned_of_once(model, message):
+    X, y = _rows(300)
+    ys = [i % 3 for i in range(300)] if isinstance(model, KernelClassifier) else y
+    model = model.clone()
+    with pytest.warns(RuntimeWarning, match=f"^{message}") as told:
+        model.batch_step(X, ys)
+    assert [(warning.filename, len(told)) for warning in told] == [(__file__, 1)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.batch_step(X, ys)

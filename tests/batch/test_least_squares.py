@@ -284,6 +284,7 @@ def test_what_is_sent_out_to_score_rows_is_small_and_scores_them_alike(name):
 
 
 @EVERY
+@pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 def test_a_batch_counts_what_it_leaves_out(name):
     model = MODELS[name].clone({"max_inputs": 2})
     model.batch_step(np.ones((5, 4)), [1, 1, 1, 1, None])

@@ -50,11 +50,11 @@ class OfClasses(MultiClassLoss):
 
 #: What a method gives in place of the right answer, the error, and what is said of it.
 ANSWERS = {
-    "one": (lambda right: right[:1], ValueError, r"gave an array of shape \(1(, 2)?,?\)"),
+    "one": (lambda right: right[:1], TypeError, r"gave an array of shape \(1(, 2)?,?\)"),
     "none": (lambda _: None, TypeError, "gave None"),
     "text": (lambda _: "abc", TypeError, "gave 'abc'"),
-    "number": (lambda _: 1.0, ValueError, r"gave an array of shape \(\)"),
-    "turned": (lambda right: right[..., None], ValueError, r"gave an array of shape \("),
+    "number": (lambda _: 1.0, TypeError, r"gave an array of shape \(\)"),
+    "turned": (lambda right: right[..., None], TypeError, r"gave an array of shape \("),
     "complex": (lambda right: right + 1j, TypeError, "gave array"),
 }
 BOXES = {"list": list, "rows": np.ndarray.tolist, "float32": lambda right: right.astype(np.float32), "tuple": tuple}
@@ -160,19 +160,19 @@ PARTS = {
         TypeError,
         "the policy Policy gave 7 in its method `choose`: .* a BlockUpdate",
     ),
-    "block": ({"growth": Policy({"block": 9})}, ValueError, "the policy Policy gave the block 9 .* from 0 to 0"),
-    "half a block": ({"growth": Policy({"block": 0.5})}, ValueError, "the policy Policy gave the block 0.5"),
-    "sizes": ({"growth": Policy({"size": [1.0] * 3})}, ValueError, r"the policy Policy gave a size of shape \(3,\)"),
+    "block": ({"growth": Policy({"block": 9})}, TypeError, "the policy Policy gave the block 9 .* from 0 to 0"),
+    "half a block": ({"growth": Policy({"block": 0.5})}, TypeError, "the policy Policy gave the block 0.5"),
+    "sizes": ({"growth": Policy({"size": [1.0] * 3})}, TypeError, r"the policy Policy gave a size of shape \(3,\)"),
     "text": ({"growth": Policy({"size": "abc"})}, TypeError, "the policy Policy gave the size 'abc'"),
     "too long": ({"growth": Policy({"size": 1e40})}, FloatingPointError, r"what is not finite or is past 1e\+30"),
     "schedule": ({"step": Schedule(None)}, TypeError, "the schedule Schedule gave None in its method `get` for step 0"),
     "steps": ({"step": Schedule([0.1, 0.2])}, TypeError, r"the schedule Schedule gave \[0.1, 0.2\]"),
     "matrix": (
         {"kernel": Odd(1.0, [[1.0, 1.0], [1.0, 1.0]]), "precondition": False},
-        ValueError,
+        TypeError,
         r"the kernel Odd gave an array of shape \(2, 2\) in its method `matrix`: it must give .* of shape \(",
     ),
-    "no matrix": ({"kernel": Odd(1.0, "abc"), "precondition": False}, ValueError, "the kernel Odd gave 'abc'"),
+    "no matrix": ({"kernel": Odd(1.0, "abc"), "precondition": False}, TypeError, "the kernel Odd gave 'abc'"),
     "bandwidth": ({"kernel": Odd(median="wide")}, TypeError, "the kernel Odd gave the bandwidth 'wide'"),
 }
 

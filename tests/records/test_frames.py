@@ -154,3 +154,17 @@ def test_a_long_frame_of_many_columns_is_taken_in_parts():
         assert len(parts) == 12
         assert [rows.values.shape[1] for _, rows in parts][:2] == ([256, 512] if learn else [0, 0])
         assert all(len(rows.extra_keys) == (0 if learn else part.stop - part.start) for part, rows in parts)
+
+
+@pytest.mark.parametrize("method", ["learn_many", "batch_step"])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, object])
+def test_what_a_masked_array_masks_is_not_observed(method, dtype):
+    values = (np.random.default_rng(0).normal(size=(300, 3)) * 9).astype(dtype)
+    y = values[:, 0].astype(np.float64)
+    holes = np.where(values > 4, np.nan, values.astype(np.float64))
+    masked, plain = (KernelRegressor(seed=1) for _ in range(2))
+    getattr(masked, method)(np.ma.masked_array(values, mask=values > 4), y)
+    getattr(plain, method)(holes, y)
+    assert masked.state_digest() == plain.state_digest()
+    X = np.ma.masked_array(values, mask=values > 4)
+    assert np.array_equal(masked.predict_many(X), plain.predict_many(holes))

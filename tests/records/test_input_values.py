@@ -141,6 +141,12 @@ def test_a_record_that_is_no_mapping_changes_nothing(record):
         (lambda model: model.learn_one({"a": 1.0}, 1.0, w="heavy"), "a weight is negative or not finite"),
         (lambda model: model.learn_one({"a": 1.0}, 1.0, w=1j), "a weight is negative or not finite"),
         (lambda model: model.learn_one({"a": 1.0}, 1.0, w=[1.0]), "a weight is negative or not finite"),
+        (lambda model: model.advance([{"a": 1.0}], [1.0], ["1"]), "a weight is negative or not finite"),
+        (lambda model: model.learn_many(np.ones((1, 1)), [1.0], [1 + 0j]), "a weight is negative or not finite"),
+        (
+            lambda model: model.learn_many(np.ones((1, 1)), [1.0], np.ma.array([1.0], mask=[True])),
+            "a weight is negative or not finite",
+        ),
     ],
 )
 def test_targets_and_weights_of_another_length_or_kind(call, message):
