@@ -52,7 +52,7 @@ class GrowthFigures:
 
     @property
     def gamma_0(self) -> float:
-        """The first step size of the default rule, preconditioned or not; 0 before the first mini-batch."""
+        """The default rule's first step size, of plain steps that of `batch_size` records; 0 before the first step."""
         return self._machine.history.gamma_0
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.expansion.expansion import Expansion
+from streamkernel.finite import LARGEST
 from streamkernel.growth.bandwidth import occupied
 from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext
 from streamkernel.growth.cdsg import CDSG
@@ -177,13 +178,16 @@ class BlockChoice:
             # Rows given at once may be more than the first ones, which say nothing of how closely these are fitted.
             gamma_0 = history.gamma_0 if records.size == self._batch_size else of_its_size
             return default_step(gamma_0, history.t, PRECONDITIONED_HALVING)
+        L, B, scale = curvature(loss), self._batch_size, self._feature_scale
         if not history.gamma_0:
             kernel, rows = expansion.kernel.on_rows(records.rows, records.keys)
-            rows, scale = occupied(rows), self._feature_scale
+            rows = occupied(rows)
             K = kernel_matrix(kernel, rows, rows, expansion.bandwidth)
-            L, F = curvature(loss), expansion.block_size
-            history.gamma_0 = first_step(K, L, F, scale.kappa, scale.feature_bound, records.size)
-        return default_step(history.gamma_0, history.t, HALVING)
+            history.gamma_0 = first_step(K, L, expansion.block_size, scale.kappa, scale.feature_bound, B)
+        gamma_0 = history.gamma_0
+        if records.size != B:  # by which the same rule gives another step
+            gamma_0 = 1 / max(1 / gamma_0 + L * scale.kappa * (1 / records.size - 1 / B), 1 / LARGEST)
+        return default_step(gamma_0, history.t, HALVING)
 
     def _gradient_bound(self, records: StepRecords) -> tuple[float, float]:
         """M, which bounds the gradients times the weights, and the largest weight, at least 1."""

@@ -5,7 +5,7 @@ however the rows are parted, the model comes to know the same.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,7 +71,7 @@ class Vocabulary:
             own.n_known += theirs.n_known
             own.n_unknown += theirs.n_unknown
             own.values = _fewest_values(name, own.values | theirs.values, inputs.max_inputs)
-        self.labels = _fewest_labels(self.labels | other.labels, targets)
+        self.labels = _fewest_labels(_first_of_equals([*self.labels, *other.labels]), targets)
         self.n_unknown_labels += other.n_unknown_labels
 
 
@@ -110,10 +110,12 @@ def vocabulary(inputs: Inputs, targets: Targets, columns: FrameColumns, ys: list
     return found
 
 
-def unknown_labels(targets: _WithLabels, ys: Iterable[Any]) -> set[Hashable]:
+def unknown_labels(targets: _WithLabels, ys: Sequence[Any]) -> set[Hashable]:
     """The labels among plain values, None left out, that have no column or side."""
-    known = set(known_labels(targets))
-    return {y for y in set(ys) if y is not None and y not in known}
+    known = known_labels(targets)
+    if len(set(map(type, ys)) - {type(None)}) <= 1:
+        return {y for y in set(ys) if y is not None and y not in known}
+    return _first_of_equals(y for _, y in {(type(y), y) for y in ys} if y is not None and y not in known)
 
 
 def known_labels(targets: _WithLabels) -> dict[Hashable, float]:
@@ -195,6 +197,15 @@ def _fewest_values(name: Hashable, values: set[str], most: int) -> set[str]:
     if len(values) <= most:
         return values
     return set(sorted(values, key=lambda value: key_of(["indicator", tag(name), value]))[:most])
+
+
+def _first_of_equals(labels: Iterable[Hashable]) -> set[Hashable]:
+    """Labels of which none equals another; of 1, 1.0 and True that whose tag comes first, whichever row did."""
+    kept: dict[Hashable, Hashable] = {}
+    for label in labels:
+        if label not in kept or repr(tag(label)) < repr(tag(kept[label])):
+            kept[label] = label
+    return set(kept.values())
 
 
 def _fewest_labels(labels: set[Hashable], targets: Targets) -> set[Hashable]:

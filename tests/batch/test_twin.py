@@ -1,5 +1,7 @@
 """A batch step is its plain twin, number for number: every growth, loss and kind of kernel."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from river.optim.losses import Hinge, Huber, Squared
@@ -79,7 +81,7 @@ def _twin(kind, model):
             return model.step.get(t)
         if updates.preconditioned:
             return min(0.035 * n**0.5, 0.3 if M is None else 0.7) / (1 + t / 500)
-        return model.gamma_0 / (1 + t / 200)
+        return 1 / (1 / model.gamma_0 + L * scale.kappa * (1 / n - 1 / model.batch_size)) / (1 + t / 200)
 
     loss = {"novelty": lambda: batch_losses.Threshold(0.2), "ratio": lambda: batch_losses.Ratio(5.0, 90)}.get(
         kind, lambda: batch_losses.Plain(derivative)
@@ -219,12 +221,27 @@ def test_the_averaged_solution_and_schedules(step, precondition):
         assert_twin(kind, max_features=24, standardize=False, **given)
 
 
-def test_the_first_plain_step_is_that_of_its_own_size():
+def test_plain_steps_are_those_of_the_size_of_their_batch():
     X, y, _ = _stream("huber")
     model = _model("huber", precondition=False, standardize=False)
     model.batch_step(X[:100], y[:100])
     largest = np.linalg.eigvalsh(Gaussian().matrix(X[:100], X[:100], 1.1) / 100).max()
-    assert model.gamma_0 == pytest.approx(1 / (largest + 1 / 6 + 1 / 100), rel=1e-4)
+    assert model.gamma_0 == pytest.approx(1 / (largest + 1 / 6 + 1 / model.batch_size), rel=1e-4)
+    choice = model._machine.updates.choice
+    for n in (1, 100, model.batch_size):
+        step = choice._step_size(SimpleNamespace(size=n))
+        assert step == pytest.approx(1 / (largest + 1 / 6 + 1 / n) / (1 + 1 / 200), rel=1e-4)
+
+
+def test_batches_of_one_row_do_not_diverge_after_a_large_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(290, 3))
+    y = np.sin(X).sum(axis=1)
+    model = KernelRegressor(precondition=False, block_size=256, blocks_per_step=8, seed=1)
+    model.batch_step(X[:250], y[:250])
+    for row in range(250, 290):
+        model.batch_step(X[row : row + 1], y[row : row + 1])
+    assert np.abs(model.predict_many(X)).max() < 10
 
 
 def test_rows_of_no_weight_move_no_coefficient():
