@@ -178,7 +178,8 @@ def _unmasked(X: Array) -> Array:
     """A plain array; what a masked one has masked is not observed."""
     if not isinstance(X, np.ma.MaskedArray):
         return np.asarray(X)
-    return np.asarray(X.astype(np.float64 if X.dtype.kind in "biuf" else object).filled(np.nan))
+    masked: Any = X.astype(np.float64 if X.dtype.kind in "biuf" else object)
+    return np.asarray(masked.filled(np.nan))
 
 
 def _plain(name: Hashable) -> Any:
