@@ -229,7 +229,13 @@ class LeastSquaresMachine:
         """Predict, then learn, one encoded record: a batch of one."""
         before, n_inputs = self.known_before(1), self.columns.n_inputs
         begins = self.make_room(row.values, [y], int(row.n_known[0]))
-        result, sums = self.predict_and_sum(row.values, Encoded(self._encoded([y]), before), weight)
+        try:
+            result, sums = self.predict_and_sum(row.values, Encoded(self._encoded([y]), before), weight)
+        except BaseException:  # a kernel of the user's may fail, and what has begun has learnt a record
+            if begins:
+                self.experts.begin(0, None, 0)
+                self.columns.begin(0)
+            raise
         self.take_step(sums)
         if not begins:
             self.take_moments(row.values, [y], n_inputs)

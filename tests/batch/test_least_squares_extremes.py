@@ -75,6 +75,20 @@ def test_a_step_that_fails_leaves_the_model_as_it_was(name, monkeypatch):
     assert model.state_digest() == twin.state_digest()
 
 
+@EVERY
+def test_a_first_record_that_fails_leaves_a_model_that_can_be_saved(name, monkeypatch):
+    model = MODELS[name].clone()
+    with monkeypatch.context() as patched:
+        patched.setattr(type(model._machine.experts), "scores", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.learn_one({"a": 1.0}, 7.0)
+    again = model.clone(include_attributes=True)
+    assert again.n_records == 0
+    model.predict_one({"a": 1.0})
+    model.learn_one({"a": 1.0, "b": 2.0}, 7.0)
+    assert model.n_records == 1
+
+
 def _assert_finite(model, outcome):
     for field, value in model.__getstate__().items():
         if isinstance(value, np.ndarray):
