@@ -87,8 +87,13 @@ def _from_5(state: State, given: dict[str, Any]) -> State:
 
 
 def _from_6(state: State) -> State:
-    """Version 6 did not say of how many records the last step of a growing machine was."""
-    return {**state, **({"last_batch_size": 0} if "n_grown" in state else {}), "version": VERSION}
+    """Version 6 did not say of how many records the last step of a growing machine was, and let a scale be below 0."""
+    new = {**state, "version": VERSION}
+    if "n_grown" in state:
+        new["last_batch_size"] = 0
+    if "n_grown" in state and number(state, "scale") < 0:
+        new |= {"scale": -number(state, "scale"), "alpha": -_floats(state, "alpha")}
+    return new
 
 
 def _is_adaptive(state: State, given: dict[str, Any]) -> bool:
@@ -116,7 +121,11 @@ def _seen(three: Array) -> Array:
 
 
 def _cut(state: State, name: str, most: float) -> Array:
+    return np.asarray(np.clip(np.nan_to_num(_floats(state, name)), -most, most))
+
+
+def _floats(state: State, name: str) -> Array:
     value = state.get(name)
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         raise state_mismatch(name)
-    return np.asarray(np.clip(np.nan_to_num(value), -most, most))
+    return value

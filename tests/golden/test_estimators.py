@@ -121,6 +121,17 @@ def test_a_state_of_any_version_is_refused_by_another_kind_of_model(version, nam
                 model.__setstate__(_state(name, version))
 
 
+@pytest.mark.parametrize("version", [3, 6])
+def test_a_scale_below_0_of_a_version_before_7_is_read(version):
+    """Steps that decay past 0 left one; its sign is that of the coefficients now."""
+    state = _state("regressor", version)
+    state |= {"scale": -state["scale"], "alpha": -state["alpha"]}
+    model = golden.fresh("regressor")
+    model.__setstate__(state)
+    assert all(map(_close, golden.predictions(model, "regressor"), _said("regressor", version)))
+    assert model.__getstate__()["scale"] > 0
+
+
 def test_a_version_that_is_none_is_shown_in_one_line():
     with pytest.raises(ValueError, match=f"version {'1' + '0' * 79}[.]{{3}}, and"):
         golden.fresh("classifier").__setstate__({**_state("classifier"), "version": 10**400})
