@@ -31,9 +31,8 @@ _learnt: WeakKeyDictionary[StreamEstimator, dict[str, StreamProgress]] = WeakKey
 class Books(Protocol):
     """What a model has learnt of a query."""
 
-    progress: StreamProgress
-    #: Whether positions tell which records were learnt.
-    has_positions: bool
+    def is_learnt(self, query: str, batch: int) -> bool:
+        """Whether a micro-batch was learnt before; BatchOrderError where it must not come, see `StreamProgress`."""
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:
         """Make it durable that a micro-batch was learnt, with the model as it is by now."""
@@ -52,29 +51,17 @@ class MemoryBooks:
 
     """
 
-    has_positions = False
-
     def __init__(self, model: StreamEstimator) -> None:
         self._learnt = _learnt.setdefault(model, {})
-        self.progress: StreamProgress = _ProgressOfQueries(self._learnt)
+
+    def is_learnt(self, query: str, batch: int) -> bool:
+        return self._learnt.get(query, StreamProgress()).is_learnt(query, batch)
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - not kept
         self._learnt[progress.query] = progress
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-class _ProgressOfQueries(StreamProgress):
-    """How far each of several queries is learnt by one model."""
-
-    def __init__(self, learnt: dict[str, StreamProgress]) -> None:
-        super().__init__()
-        object.__setattr__(self, "_learnt", learnt)
-
-    def is_learnt(self, query: str, batch: int, has_positions: bool = False) -> bool:
-        learnt: dict[str, StreamProgress] = self.__dict__["_learnt"]
-        return learnt.get(query, StreamProgress()).is_learnt(query, batch, has_positions)
 
 
 class CheckpointBooks:
@@ -95,8 +82,6 @@ class CheckpointBooks:
         The directory is in use, or what is in it cannot be used.
 
     """
-
-    has_positions = False
 
     def __init__(self, directory: Path, model: StreamEstimator, keep: int = 3) -> None:
         self.progress = StreamProgress()
@@ -122,6 +107,9 @@ class CheckpointBooks:
         self._counts = RecordCounts(**header["account"])
         self.progress = StreamProgress.from_json(header.get("spark"))
         return True
+
+    def is_learnt(self, query: str, batch: int) -> bool:
+        return self.progress.is_learnt(query, batch)
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:
         tally = partials.tally

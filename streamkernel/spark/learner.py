@@ -147,7 +147,7 @@ class MicroBatches:
 
     def _learn(self, df: DataFrame, batch: int) -> None:
         books, query = self._books, _query_of(df)
-        if books.progress.is_learnt(query, batch, books.has_positions):
+        if books.is_learnt(query, batch):
             _log.info("micro-batch %d of the query %s was learnt before", batch, query)
             return
         started = time.perf_counter()

@@ -70,10 +70,13 @@ class PlanBooks:
         self._sinks = sinks
         self._monitor = monitor
         self.progress = progress
-        self.has_positions = has_positions
+        self._has_positions = has_positions
         self._entry = threading.Condition()
         self._closed = False
         self.header = ""
+
+    def is_learnt(self, query: str, batch: int) -> bool:
+        return self.progress.is_learnt(query, batch, self._has_positions)
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - the processor has it
         with self._entry:
@@ -98,7 +101,7 @@ class PlanBooks:
         # Where among the others they were is not known: as if they came at equal distances.
         for number, row in enumerate(partials.dead, 1):
             # A place in a file is not known, only the file.
-            detail = row.detail if self.has_positions else f"{row.detail}, in {row.position.stream}"
+            detail = row.detail if self._has_positions else f"{row.detail}, in {row.position.stream}"
             done.add_dead_letter(row.record, row.reason, detail, number * done.counts.consumed // n_dead)
         processor.close(done)
         if processor.overrun:
