@@ -3,7 +3,8 @@
     python -m benchmarks.spark [--rounds N] [--batches N] [--quick] [--out DIR]
 
 It needs the extra `spark` and Java. Each run is a process of its own with a session on `local[1]` or `local[2]`, one
-thread of BLAS for each worker; the first two batches, which compile and fill caches, are left out.
+thread of BLAS for each worker; the first ten batches, in which Java compiles most of what it runs and caches fill, are
+left out.
 """
 
 import argparse
@@ -31,7 +32,7 @@ QUICK_SIZES = ((2_000, 256),)
 #: By which the model of costs is fitted: the overhead of jobs, that of rows, and that of features.
 FEW, LEAST = 1_000, 128
 N_INPUTS, PARTITIONS, BLOCKS = 20, 4, 2
-WARM = 2
+WARM = 10
 
 
 class Batches(NamedTuple):
@@ -74,11 +75,12 @@ def child(given: dict[str, Any]) -> Batches:
         .config("spark.driver.memory", "2g")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
+        .config("spark.sql.files.minPartitionNum", PARTITIONS)  # a file each
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
     model = pickle.loads(Path(given["model"]).read_bytes())
-    df = spark.read.parquet(given["rows"]).repartition(PARTITIONS).persist()
+    df = spark.read.parquet(given["rows"]).persist()  # not shuffled, as a micro-batch of a source is not
     df.count()
     seconds, sending, n_bytes = [], [], 0
 
@@ -166,7 +168,7 @@ def main() -> None:
 
 
 def files(folder: Path, sizes: tuple[tuple[int, int], ...]) -> tuple[dict[int, Path], dict[int, Path]]:
-    """Rows as Parquet files by their number, and models by that of their features."""
+    """Rows as folders of Parquet files, one a partition, by their number, and models by that of their features."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -175,7 +177,10 @@ def files(folder: Path, sizes: tuple[tuple[int, int], ...]) -> tuple[dict[int, P
         X, y = data(n, 1)
         columns = {f"x{j}": X[:, j] for j in range(N_INPUTS)}
         rows[n] = folder / f"{n}.parquet"
-        pq.write_table(pa.table({**columns, "y": y}), rows[n])
+        rows[n].mkdir()
+        parts = np.array_split(np.arange(n), PARTITIONS)
+        for part, taken in enumerate(parts):
+            pq.write_table(pa.table({**columns, "y": y}).take(taken), rows[n] / f"{part}.parquet")
     for F in {LEAST, *(F for _, F in sizes)}:
         models[F] = folder / f"{F}.model"
         models[F].write_bytes(pickle.dumps(grown(F)))

@@ -9,6 +9,8 @@ from typing import Any
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+from streamkernel.spark.worker import freeze_imported
+
 __all__ = ["Sent"]
 
 #: The last object that this process was sent, by its token: the tasks of a worker read it one after the other.
@@ -49,6 +51,7 @@ class Sent:
             return self._value
         if _last[0] != self._token:
             _last = self._token, pickle.loads(self._broadcast.value)
+            freeze_imported()
         return _last[1]
 
     def forget(self) -> None:

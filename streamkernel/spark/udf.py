@@ -11,6 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamkernel.estimators.base import StreamEstimator
+from streamkernel.spark.worker import freeze_imported
 
 __all__ = ["predict_udf"]
 
@@ -56,6 +57,7 @@ def predict_udf(model: StreamEstimator, result: str | None = None) -> Callable[.
 
     def predicted(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
         restored = cloudpickle.loads(data)
+        freeze_imported()
         for X in batches:
             if not isinstance(X, pd.DataFrame):
                 raise ValueError("the inputs must be one column, a struct of them: predict(F.struct('a', 'b'))")
