@@ -77,7 +77,8 @@ def main() -> int:
                 _tell(page, replay.produced)
         except KeyboardInterrupt:  # the daemon, in the same terminal, has got it too
             print()
-        replay.end()
+        replay.stop()
+        replay.join()
         deadline = time.monotonic() + CATCH_UP_SECONDS
         while daemon.poll() is None and time.monotonic() < deadline:
             if _metrics(page).get("records_consumed_total", 0) >= replay.produced:

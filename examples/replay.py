@@ -64,10 +64,9 @@ class Replay(threading.Thread):
             self.produced += 1
         producer.close()
 
-    def end(self) -> None:
-        """Stop, and wait for what is on its way."""
+    def stop(self) -> None:
+        """Produce no more; the thread ends once the broker has what is on its way."""
         self._ended.set()
-        self.join()
 
 
 def rows(path: Path, text: Collection[str] = ()) -> Iterator[dict[str, float | str]]:
@@ -95,12 +94,16 @@ def main() -> int:
     options = parser.parse_args()
     endless = itertools.cycle(rows(options.file, options.text))
     replay = Replay(options.servers, options.topic, itertools.islice(endless, options.records), options.rate)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+
+    def stop(number: int, _: object) -> None:
+        replay.stop()
+        signal.signal(number, signal.SIG_DFL)  # the second one ends it at once
+
+    # They do not raise: before Python 3.13, a thread whose join was interrupted cannot be waited for again.
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
     replay.start()
-    try:
-        replay.join()
-    except (KeyboardInterrupt, SystemExit):
-        replay.end()
+    replay.join()
     print(f"{options.topic}: {replay.produced:,} records")
     return 0
 

@@ -6,12 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import orjson
 import pytest
 
+from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.listeners import free_listeners
 from tests.kafka.producing import consume
@@ -48,3 +50,22 @@ def test_a_file_is_replayed_into_a_topic(broker: Cluster, topic: Callable[..., s
     told, _ = replaying.communicate(timeout=120)
     assert replaying.returncode == 0
     assert told == f"{name}: {len(consume(broker.bootstrap, name)[0]) - 5} records\n"
+
+
+def test_a_replay_that_is_told_to_end_waits_for_the_broker(
+    own_broker: Broker, topic: Callable[..., str], tmp_path: Path
+) -> None:
+    file, name = tmp_path / "stream.csv", topic(on=own_broker)
+    file.write_text("a\n1\n")
+    command = [sys.executable, "-m", "examples.replay", str(file), name, "--servers", own_broker.bootstrap]
+    replaying = subprocess.Popen([*command, "--rate", "100"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    while not consume(own_broker.bootstrap, name)[0]:
+        assert replaying.poll() is None
+    own_broker.pause()
+    time.sleep(0.1)  # records that no broker has
+    replaying.send_signal(signal.SIGTERM)
+    time.sleep(1)
+    own_broker.resume()
+    told, _ = replaying.communicate(timeout=120)
+    assert replaying.returncode == 0
+    assert told == f"{name}: {len(consume(own_broker.bootstrap, name)[0])} records\n"
