@@ -91,8 +91,8 @@ def _from_6(state: State) -> State:
     new = {**state, "version": VERSION}
     if "n_grown" in state:
         new["last_batch_size"] = 0
-    if "n_grown" in state and number(state, "scale") < 0:
-        new |= {"scale": -number(state, "scale"), "alpha": -_floats(state, "alpha")}
+        if (scale := number(state, "scale")) < 0:
+            new |= {"scale": -scale, "alpha": -_floats(state, "alpha")}
     return new
 
 

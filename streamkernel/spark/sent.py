@@ -50,8 +50,8 @@ class Sent:
         if self._value is not None:  # on the driver
             return self._value
         if _last[0] != self._token:
+            freeze_imported()  # not the object, too
             _last = self._token, pickle.loads(self._broadcast.value)
-            freeze_imported()
         return _last[1]
 
     def forget(self) -> None:

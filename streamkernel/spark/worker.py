@@ -10,8 +10,8 @@ __all__ = ["freeze_imported"]
 def freeze_imported() -> None:
     """Leave what this worker has imported out of its garbage collections, of which there is one after each task.
 
-    The modules of streamkernel and of what it needs are some hundred thousand objects that live as long as the worker;
-    to go through them takes as long as thousands of rows. It is done once in a process.
+    The modules of streamkernel and of what it needs live as long as the worker, and going through their objects is most
+    of a collection. It is done once in a process.
 
     """
     gc.freeze()
