@@ -89,7 +89,9 @@ def main() -> int:
         status = daemon.wait()
         predicted = len(consume(broker.bootstrap, PREDICTIONS)[0])
     print(f"produced {replay.produced:,}, predicted {predicted:,}")
-    return 1 if status else 0
+    if replay.failure is not None:
+        print(f"the stream ended: {replay.failure}", file=sys.stderr)
+    return 1 if status or replay.failure is not None else 0
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python -m examples.replay examples/data/bananas.csv bananas --servers 127.0.0.1:9092 --rate 500
 
 Values are JSON: each cell a number where it is one, and a string otherwise or in a column named with --text. Ends at
-SIGTERM, Ctrl-C or after --records.
+SIGTERM, Ctrl-C or after --records, once the broker has what is on its way; a second signal does not wait for it.
 """
 
 import argparse
@@ -40,6 +40,8 @@ class Replay(threading.Thread):
     ----------
     produced
         How many records were handed to the producer.
+    failure
+        What ended it before its time; None where nothing did.
 
     """
 
@@ -51,8 +53,15 @@ class Replay(threading.Thread):
         self._rate = rate
         self._ended = threading.Event()
         self.produced = 0
+        self.failure: Exception | None = None
 
     def run(self) -> None:
+        try:
+            self._produce()
+        except Exception as error:  # whoever joins this thread tells it
+            self.failure = error
+
+    def _produce(self) -> None:
         producer = KafkaProducer(bootstrap_servers=self._servers, linger_ms=5)
         start = time.monotonic()
         for row in self._values:
@@ -92,6 +101,15 @@ def main() -> int:
     parser.add_argument("--records", type=int, help="how many (without end)")
     parser.add_argument("--text", action="append", default=[], metavar="COLUMN", help="a column that is text")
     options = parser.parse_args()
+    if not options.rate > 0:
+        parser.error(f"--rate must be above 0, got {options.rate:g}")
+    if options.records is not None and options.records < 0:
+        parser.error(f"--records must not be below 0, got {options.records}")
+    try:
+        if next(rows(options.file), None) is None:
+            parser.error(f"{options.file} has no rows below its header")
+    except (OSError, ValueError, csv.Error) as error:
+        parser.error(f"{options.file} cannot be read: {error}")
     endless = itertools.cycle(rows(options.file, options.text))
     replay = Replay(options.servers, options.topic, itertools.islice(endless, options.records), options.rate)
 
@@ -105,7 +123,9 @@ def main() -> int:
     replay.start()
     replay.join()
     print(f"{options.topic}: {replay.produced:,} records")
-    return 0
+    if replay.failure is not None:
+        print(f"{options.servers}: {replay.failure}", file=sys.stderr)
+    return 0 if replay.failure is None else 1
 
 
 if __name__ == "__main__":

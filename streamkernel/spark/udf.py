@@ -57,7 +57,7 @@ def predict_udf(model: StreamEstimator, result: str | None = None) -> Callable[.
 
     def predicted(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
         restored = cloudpickle.loads(data)
-        freeze_imported()
+        freeze_imported()  # now that the model has imported its modules
         for X in batches:
             if not isinstance(X, pd.DataFrame):
                 raise ValueError("the inputs must be one column, a struct of them: predict(F.struct('a', 'b'))")

@@ -69,3 +69,37 @@ def test_a_replay_that_is_told_to_end_waits_for_the_broker(
     told, _ = replaying.communicate(timeout=120)
     assert replaying.returncode == 0
     assert told == f"{name}: {len(consume(own_broker.bootstrap, name)[0])} records\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (None, [], "cannot be read"),
+        ("", [], "no rows below its header"),
+        ("a\n", [], "no rows below its header"),
+        ("a\n1\n", ["--rate", "0"], "--rate must be above 0"),
+        ("a\n1\n", ["--records", "-1"], "--records must not be below 0"),
+    ],
+)
+def test_what_cannot_be_replayed_is_said_before_the_broker_is_asked(
+    tmp_path: Path, text: str | None, options: list[str], said: str
+) -> None:
+    file = tmp_path / "stream.csv"
+    if text is not None:
+        file.write_text(text)
+    command = [sys.executable, "-m", "examples.replay", str(file), "topic", "--servers", "127.0.0.1:9", *options]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=25, check=False)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_replay_that_fails_says_why(broker: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "stream.csv").write_text(f"a\n{'x' * 100_000}\n")
+    command = [sys.executable, "-m", "examples.replay", str(tmp_path / "stream.csv"), "no/topic"]
+    ended = subprocess.run(
+        [*command, "--servers", broker.bootstrap], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 1
+    assert "no/topic" in ended.stderr
+    assert "Traceback" not in ended.stderr
