@@ -1,5 +1,62 @@
-"""Which modules have their examples tried: those of Spark only where it is installed."""
+"""What holds for every test and doctest: which modules are tried, and where a test may write."""
+
+from __future__ import annotations
 
 import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
+
+# The examples of Spark's modules are tried only where Spark is installed.
 collect_ignore = [] if importlib.util.find_spec("pyspark") else ["streamkernel/spark"]
+
+_ROOT = Path(__file__).parent
+# What tools write beside the code. None of it changes what a test sees.
+_CACHES = {".git", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv", "__pycache__"}
+
+_written: list[str] = []
+
+
+def _watch(event: str, arguments: tuple[object, ...]) -> None:
+    """Note each path of the checkout that this process opens for writing, makes, moves or removes."""
+    if event == "open":
+        path, mode, flags = arguments
+        writes = any(c in mode for c in "wax+") if isinstance(mode, str) else bool(int(str(flags)) & 0b11)
+        touched = [path] if writes else []
+    elif event in ("os.rename", "os.link", "os.symlink"):
+        touched = [*arguments[:2]]
+    elif event in ("os.mkdir", "os.remove", "os.rmdir", "os.truncate"):
+        touched = [arguments[0]]
+    else:
+        return
+    for each in touched:
+        if isinstance(each, bytes | str | os.PathLike):
+            path = os.path.realpath(os.fsdecode(each))
+            if path.startswith(f"{_ROOT}{os.sep}") and not _CACHES & set(Path(path).relative_to(_ROOT).parts):
+                _written.append(path)
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture(scope="session")
+def _empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("nobody-writes-here")
+
+
+@pytest.fixture(autouse=True)
+def working_directory(_empty: Path) -> Iterator[None]:
+    """Run each test in an empty folder outside the checkout. A test that writes there or into the checkout fails."""
+    os.chdir(_empty)
+    _written.clear()
+    yield
+    os.chdir(_empty)
+    touched = [*_written, *(str(_empty / name) for name in os.listdir(_empty))]
+    for name in os.listdir(_empty):
+        (_empty / name).rename(Path(tempfile.mkdtemp(dir=_empty.parent)) / name)
+    if touched:
+        pytest.fail(f"wrote outside of its own folder (take tmp_path): {sorted(set(touched))}", pytrace=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,8 +64,9 @@ def service_metrics() -> ServiceMetrics:
 
 @contextmanager
 def serving(home: Home, **sections: Any) -> Iterator[tuple[Client, StartedService]]:
-    """Serve a configuration in this process."""
+    """Serve a configuration in this process, which works in the home's folder meanwhile."""
     with ExitStack() as stack:
+        stack.enter_context(chdir(home.folder))
         started = start_service(service_plan(prepare(home.configure(**sections))), stack, Health())
         client = Client(started.port)
         stack.callback(client.close)
