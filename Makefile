@@ -2,8 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CONFIG ?= configs/quickstart.yaml
-# Many tests wait, for a broker or for a process of their own: with a worker for each core a quarter of the time is idle.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() * 3 // 2)')
+
+# A folder or file of tests: `make test PATHS=tests/growth` runs its tests of ring 1 alone, without lint and types.
+PATHS ?=
+CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count())')
+# In CI the order of the tests and their random cases follow the commit, so that each commit tries others.
+SEED ?= $(if $(CI),$(shell printf '%d' 0x$$(git rev-parse --short=7 HEAD)))
+# One thread of OpenBLAS a worker: threads wait for each other at full load, which the other workers pay for.
+PYTEST := OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest $(if $(SEED),-p randomly -p "randomly_seed=$(SEED)" --hypothesis-seed=$(SEED))
 
 # The Spark of the tests: the newest whose Kafka source, tests/spark/pom.xml, is on every mirror of Maven's.
 SPARK := 4.2.0
@@ -12,7 +18,7 @@ SPARK := 4.2.0
 # that tests start compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-long test-spark lint types docs lock kafka-demo clean
+.PHONY: run test ring-1 test-integration test-long test-spark lint types docs lock kafka-demo clean
 
 # The stamp is renewed whenever the dependencies change, so a second run starts at once.
 .venv/ready: pyproject.toml requirements.lock
@@ -25,13 +31,25 @@ unexport PYTHONDONTWRITEBYTECODE
 run: .venv/ready
 	$(BIN)/streamkernel run $(CONFIG) --fresh
 
-# One thread of OpenBLAS a worker: threads wait for each other at full load, which the other workers pay for.
-test: lint types
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not long'
+# Ring 1: everything in one process. Lint and types run beside the tests.
+ifeq ($(PATHS),)
+test: .venv/ready
+	$(MAKE) --no-print-directory --jobs 3 ring-1 lint types
+else
+test: .venv/ready
+	$(PYTEST) -m 'not integration and not long' $(PATHS)
+endif
 
-# Minutes each: the same promises in their long form, and those that have no short one.
+ring-1: .venv/ready
+	$(PYTEST) -n $(CORES) --dist worksteal -m 'not integration and not long'
+
+# Ring 2: daemons, brokers, browsers and servers. Its tests wait more than they work, so there are two workers a core.
+test-integration: .venv/ready
+	$(PYTEST) -n $$((2 * $(CORES))) --dist worksteal -m 'integration and not long' $(PATHS)
+
+# Ring 3: soak, chaos, fuzz and benchmarks, minutes each.
 test-long: .venv/ready
-	$(BIN)/python -m pytest -n auto --dist worksteal -m long
+	$(PYTEST) -n $$((1 + $(CORES))) --dist worksteal -m long $(PATHS)
 
 # Spark and what it needs, apart from all else: the default install and suite have none of it.
 .venv/spark/ready: .venv/ready requirements-spark.lock

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.rings"]
+
 # The examples of Spark's modules are tried only where Spark is installed.
 collect_ignore = [] if importlib.util.find_spec("pyspark") else ["streamkernel/spark"]
 
@@ -27,8 +29,10 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
         path, mode, flags = arguments
         writes = any(c in mode for c in "wax+") if isinstance(mode, str) else bool(int(str(flags)) & 0b11)
         touched = [path] if writes else []
-    elif event in ("os.rename", "os.link", "os.symlink"):
+    elif event == "os.rename":
         touched = [*arguments[:2]]
+    elif event in ("os.link", "os.symlink"):
+        touched = [arguments[1]]
     elif event in ("os.mkdir", "os.remove", "os.rmdir", "os.truncate"):
         touched = [arguments[0]]
     else:

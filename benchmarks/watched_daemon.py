@@ -21,6 +21,8 @@ from typing import Any, NamedTuple, Self
 
 import yaml
 
+_ROOT = Path(__file__).parents[1]
+
 
 class Reading(NamedTuple):
     """How far a daemon is: bytes read, and seconds of the processor of itself and of the process of its server."""
@@ -116,7 +118,7 @@ class WatchedDaemon:
 def start_client(port: int | str, arguments: Sequence[str]) -> "subprocess.Popen[str]":
     """Start clients; what they saw they print when their standard input is closed."""
     command = [sys.executable, "-m", "benchmarks.monitoring_load", str(port), *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT)
 
 
 def _children(pid: int) -> list[str]:

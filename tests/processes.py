@@ -12,12 +12,15 @@ _SECONDS = 120
 """How long anything may take: only what hangs gets there."""
 
 
-def wait_until(holds: Callable[[], bool], what: str = "it") -> None:
-    """Wait until something holds; what it is stands in the failure."""
+def wait_until(holds: Callable[[], bool], what: str = "it", pause: float = 0.01) -> None:
+    """Wait until something holds; what it is stands in the failure.
+
+    The one way to wait that ring 1 allows: no result depends on how long it takes.
+    """
     deadline = time.monotonic() + _SECONDS
     while not holds():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def alive(pid: int) -> bool:

@@ -53,6 +53,7 @@ for model in (KernelClassifier(seed=3), KernelLeastSquaresClassifier(seed=3), Ke
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_two_processes_learn_the_same_bytes(capsys):
     """This one, and one with other hashes of strings and another number of threads."""
     others = {"PYTHONHASHSEED": ("1", "2"), "OPENBLAS_NUM_THREADS": ("1", "4"), "NUMBA_NUM_THREADS": ("1", "2")}

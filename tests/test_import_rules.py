@@ -247,6 +247,7 @@ if __name__ == "__main__":
         print(f"{one}\n\n{_picture(one)}\n")
 
 
+@pytest.mark.usefixtures("processes")
 def test_estimators_are_imported_once_one_is_asked_for():
     program = """
 import sys, streamkernel

@@ -26,6 +26,7 @@ def test_ratios_are_those_of_runs_of_the_same_turn() -> None:
     assert last.startswith("| on | 49 (10 to 99) | 100 (18 to 190) |")
 
 
+@pytest.mark.usefixtures("processes")
 def test_clients_scrape_are_refused_and_end_when_they_are_told_to() -> None:
     with serving(max_connections=10) as url:
         port = url.rpartition(":")[2]

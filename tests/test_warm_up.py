@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 
+import pytest
 from numba.core.registry import CPUDispatcher
 
 from streamkernel import (
@@ -87,6 +88,7 @@ mix64(np.uint64(1))
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_one_warning_says_what_is_waited_for_and_that_it_is_kept(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     said = [

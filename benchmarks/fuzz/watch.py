@@ -10,6 +10,8 @@ from pathlib import Path
 from benchmarks.fuzz.child import DONE, STARTING
 from benchmarks.fuzz.process_clock import ProcessClock
 
+_ROOT = Path(__file__).parents[2]
+
 #: What takes longer hangs; the time in which other processes had the processor does not count.
 HANG_SECONDS = 5.0
 #: Before the first case everything is imported and compiled.
@@ -48,7 +50,7 @@ def tried(dotted: str, seed: int, seconds: float, folder: Path) -> Tried:
     start, first = time.monotonic(), 0
     while (left := seconds - (time.monotonic() - start)) > 0:
         (folder / "progress").write_bytes(b"%20d" % STARTING)
-        ended = _watched([dotted, str(seed), str(first), str(left), str(folder)], folder / "progress")
+        ended = _watched([dotted, str(seed), str(first), str(left), str(folder.resolve())], folder / "progress")
         case = int((folder / "progress").read_bytes())
         if ended is None:
             break
@@ -68,7 +70,8 @@ def _watched(arguments: list[str], progress: Path) -> str | None:
     """Run a child; a sentence where it did not end well."""
     errors = progress.with_name("errors")
     with errors.open("w") as file:
-        child = subprocess.Popen([sys.executable, "-m", "benchmarks.fuzz.child", *arguments], stderr=file)
+        command = [sys.executable, "-m", "benchmarks.fuzz.child", *arguments]
+        child = subprocess.Popen(command, stderr=file, cwd=_ROOT)
     at, spent = progress.read_bytes(), ProcessClock(child.pid)
     while (status := child.poll()) is None:
         time.sleep(0.1)

@@ -38,6 +38,7 @@ print(streamkernel.__file__, 3)
 """
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("use", [CALL, pytest.param(LEARN, marks=pytest.mark.long)], ids=["call", "learn"])
 def test_an_install_without_a_writable_cache_folder_warns_once_and_works(use, tmp_path):
     """Files where folders would have to be: not even root can cache there."""
@@ -85,6 +86,7 @@ print(kernel.twice(eval(sys.argv[1])))
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_processes_that_compile_at_once_take_nothing_from_each_other(tmp_path, imported):
     environment = {**os.environ, "PYTHONPATH": f"{PACKAGE.parent}{os.pathsep}{tmp_path}"}
     started = [

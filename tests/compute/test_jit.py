@@ -64,6 +64,7 @@ print(len(kernels), sum(len(kernel.signatures) for kernel in kernels))
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_nothing_is_compiled_at_import():
     run = subprocess.run([sys.executable, "-c", NOTHING_COMPILED], capture_output=True, text=True, check=True)
     n_kernels, n_compiled = map(int, run.stdout.split())
@@ -93,6 +94,7 @@ print(jit._LINKING is not None, p.tobytes().hex())
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_where_numbas_insides_are_others_the_results_are_the_same(tmp_path):
     runs = [
         subprocess.run(

@@ -59,6 +59,7 @@ def test_the_draws_are_those_of_every_other_version(capsys):
     assert capsys.readouterr().out.split() == GOLDEN
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("processor", ["generic", "haswell", pytest.param("x86-64-v2", marks=pytest.mark.long)])
 def test_every_kind_of_processor_draws_the_same(processor, tmp_path):
     if not get_host_cpu_features().get("avx2"):

@@ -18,6 +18,7 @@ from connectors.kafka.reading.buffers import Buffers
 from connectors.kafka.reading.reader import TopicReader
 from connectors.kafka.reading.source import KafkaSource
 from connectors.ports import Position, Record, SourceError
+from tests.processes import wait_until
 
 Make = Callable[..., KafkaSource]
 STREAM = "cluster/t/1"
@@ -227,10 +228,7 @@ def places(*offsets: int) -> dict[int, Position]:
 
 def until(condition: Callable[[], bool]) -> None:
     """Wait for something that happens on another thread."""
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    wait_until(condition)
 
 
 def reader_of(source: KafkaSource) -> TopicReader:

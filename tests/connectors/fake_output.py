@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from connectors.kafka.writing.session import Broken, Line
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.kafka.writing.written_lines import WrittenLines
 from connectors.ports import Mark, OutageError, Position, SinkError
+from tests.processes import wait_until
 
 
 class Clock:
@@ -273,11 +273,14 @@ def put_in_chunks(sink: KafkaSink, positions: list[Position], size: int) -> None
 
 def until(holds: Callable[[], bool], sink: KafkaSink) -> None:
     """Let the sink's threads get on."""
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
+
+    def written() -> bool:
+        if holds():
+            return True
         sink.write((), ())
-        time.sleep(0.001)
+        return False
+
+    wait_until(written, pause=0.001)
 
 
 def flushed(sink: KafkaSink) -> bool:

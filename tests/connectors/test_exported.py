@@ -21,6 +21,7 @@ def test_nothing_else_is_offered() -> None:
         connectors.AvroSource  # noqa: B018
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_client_is_imported_by_those_who_ask_for_it() -> None:
     """The client of Kafka and River's data sets take longer to import than everything else here."""
     script = """

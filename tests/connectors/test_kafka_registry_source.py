@@ -77,6 +77,7 @@ class TestSource:
             assert source.lag == {("t", 0): 0}
             assert source.known == {("t", 0): 100}
 
+    @pytest.mark.usefixtures("processes")
     def test_a_stop_does_not_wait(self, cluster: FakeCluster, make: Make, registry: RegistryServer) -> None:
         registry.add(CLICK)
         registry.drip = 1.0
@@ -91,6 +92,7 @@ class TestSource:
         source.open(places(0))
         assert len(drain(source, 1)) == 1
 
+    @pytest.mark.usefixtures("processes")
     def test_an_unknown_id_ends_it_behind_what_came_before(
         self, cluster: FakeCluster, make: Make, registry: RegistryServer
     ) -> None:

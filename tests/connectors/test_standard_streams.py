@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("processes")
+
 READER = """
 import sys
 from connectors import CsvSource, JsonLinesSink, JsonLinesSource, SourceError

@@ -188,8 +188,9 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """An empty home."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """An empty home, in which the test works."""
+    monkeypatch.chdir(tmp_path)
     return Home(tmp_path)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -16,6 +15,7 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.serving.limits import HttpLimits
+from tests.processes import wait_until
 
 #: What comes within these seconds came at once; it is waited for as long as it takes, and no longer than this.
 PATIENCE = 30.0
@@ -79,9 +79,5 @@ def statuses(answer: bytes) -> list[int]:
 
 def answers(port: int, path: str = "/healthz") -> bool:
     """Whether who asks properly is answered; on a busy machine a short deadline may pass, so more than once."""
-    deadline = time.monotonic() + PATIENCE
-    while status(exchange(port, get(path))) != 200:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
+    wait_until(lambda: status(exchange(port, get(path))) == 200, f"an answer of {path}")
     return True

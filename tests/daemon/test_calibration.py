@@ -145,6 +145,7 @@ def run_exactly(home: Home, monkeypatch: pytest.MonkeyPatch, **settings: Any) ->
     return exporters[-1], view
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_run_serves_the_error_of_its_lines(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stream(home.folder / "stream.csv", 700)
     exporter, view = run_exactly(home, monkeypatch, metrics={"port": 0, "window": 300})
@@ -158,6 +159,7 @@ def test_a_run_serves_the_error_of_its_lines(home: Home, monkeypatch: pytest.Mon
     assert exporter.registry.get_sample_value("streamkernel_calibration_error") == view.calibration_error
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_run_serves_the_coverage_of_its_lines(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(3)
     rows = [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(500)]
@@ -179,6 +181,7 @@ def test_a_run_serves_the_coverage_of_its_lines(home: Home, monkeypatch: pytest.
     )
 
 
+@pytest.mark.usefixtures("processes")
 def test_late_labels_are_judged_by_the_probabilities_that_waited(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pair(home.folder, "jsonl", 500, bad=False)
     exporter, view = run_exactly(home, monkeypatch, metrics={"port": 0, "window": 1000}, **sections(max_pending=500))

@@ -314,6 +314,7 @@ class TestUnsavable:
             assert "Traceback" not in ended.stderr
             assert home.header()["account"]["consumed"] == 200
 
+    @pytest.mark.usefixtures("processes")
     def test_it_counts_as_a_checkpoint_that_failed(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         failures = []
         monkeypatch.setattr(Exporter, "failed", lambda _: failures.append(1))

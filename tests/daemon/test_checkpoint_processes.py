@@ -14,6 +14,8 @@ import streamkernel
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 # The package itself imports the estimators, which takes a second; these processes need none of them.
 BARE = f"""
 import pathlib, resource, signal, sys, types

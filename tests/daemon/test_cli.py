@@ -180,6 +180,7 @@ def test_a_progress_bar_where_standard_error_is_a_terminal(here: Home, launcher:
     assert re.search(rb"[\d,]+ records/s +loss \d\.\d+ +[\d,]+ features +[\d,]+ dead letters", shown)
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_closed_pipe_ends_it_quietly(here: Home) -> None:
     process = here.start("schema")
     assert process.stdout is not None
@@ -200,6 +201,7 @@ for arguments in (["--help"], ["schema"], ["check", "config.yaml"]):
 """
 
 
+@pytest.mark.usefixtures("processes")
 def test_nothing_is_imported_that_is_not_needed(here: Home) -> None:
     """One process for three commands: what one of them imports is still there after the next."""
     ended = subprocess.run(

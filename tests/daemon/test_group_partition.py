@@ -40,6 +40,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a child looks round between two records")
 def test_a_child_dies_with_its_member() -> None:
     member = subprocess.Popen([sys.executable, "-c", MEMBER, CHILD], stdout=subprocess.PIPE, text=True)
@@ -52,6 +53,7 @@ def test_a_child_dies_with_its_member() -> None:
     wait_until(lambda: not alive(child))
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_child_whose_member_died_before_it_could_say_so_ends() -> None:
     ended = subprocess.run([sys.executable, "-c", CHILD, "1"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (1, "")

@@ -22,6 +22,8 @@ from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.processes import wait_until
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 # Reports that it reads, and ends in good order when it is told to.
 GOOD = """
 import json, os, signal, sys, time

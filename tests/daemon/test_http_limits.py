@@ -18,6 +18,7 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.serving.bind import bind
 from streamkernel.daemon.serving.limits import HttpLimits, affordable_connections
 from tests.daemon.raw_http import PATIENCE, SHORT, answers, connect, exchange, get, read, served, status, statuses
+from tests.processes import wait_until
 
 TLS = Path(__file__).with_name("tls")
 SMALL = HttpLimits(body_bytes=1000)
@@ -95,6 +96,7 @@ class TestDeadlines:
             deaf.sendall(get())
             assert answers(port)  # its place is free again
 
+    @pytest.mark.usefixtures("processes")
     def test_an_answer_that_is_read_slowly_but_in_time(self) -> None:
         with served(limits=SHORT, size=1 << 24) as port, connect(port) as slow:
             slow.sendall(get())
@@ -190,10 +192,7 @@ class TestConnections:
                 client.settimeout(PATIENCE)
                 client.connect(("127.0.0.1", port))
                 client.sendall(get("/healthz"))
-                deadline = time.monotonic() + PATIENCE
-                while "cannot accept connections for now: Too many open files" not in caplog.text:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.01)
+                wait_until(lambda: "cannot accept connections for now: Too many open files" in caplog.text)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             assert status(read(client)) == 200

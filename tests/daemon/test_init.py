@@ -43,6 +43,7 @@ def made(path: Path, target: str | None = None) -> dict[str, Any]:
     return settings
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(("delimiter", "encoding", "name"), [(",", "utf-8", "a.csv"), (";", "cp1252", "b.csv.gz")])
 def test_it_runs_as_written(
     tmp_path: Path,

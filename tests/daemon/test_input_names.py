@@ -52,6 +52,7 @@ def test_kills_change_nothing_and_checkpoints_do_not_grow(homes: Callable[[str],
     assert sizes[-1] < 1.1 * sizes[-2]
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_is_ignored_is_counted(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home.folder)
     plan = prepare(write(home, metrics={"port": 0}).config)

@@ -165,6 +165,7 @@ class TestServed:
         assert value("slowest_record_seconds") == 0.5
         assert before <= (value("snapshot_timestamp_seconds") or 0) <= time.time()
 
+    @pytest.mark.usefixtures("processes")
     def test_a_run_tells_what_its_time_went_into(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         exporters = served(monkeypatch)
         here.configure(metrics={"port": 0})

@@ -254,6 +254,7 @@ def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) ->
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
+@pytest.mark.usefixtures("processes")
 def test_rolling_metrics_of_a_regression(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, float]] = []
     refresh = Exporter.refresh

@@ -18,6 +18,8 @@ from tests.daemon.conftest import Home
 from tests.daemon.service import DIRECT, serving
 from tests.daemon.test_calibration import served
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 MADE_UP = 10_000
 # Of a daemon; each bound of a histogram is a series.
 MOST_SERIES = 200

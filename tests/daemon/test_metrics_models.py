@@ -113,6 +113,7 @@ class TestCheckMargin:
         assert math.isnan(check_margin_of(AdaptiveKernelClassifier()))
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_run_shows_them(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     xs, ys = drifting()
     lines = ["a,b,y", *(f"{x['a']!r},{x['b']!r},{y!r}" for x, y in zip(xs, ys, strict=True))]

@@ -196,6 +196,7 @@ def test_one_record_of_an_idle_log_has_its_line_before_any_checkpoint(home: Home
     assert running.wait().returncode == 0
 
 
+@pytest.mark.usefixtures("processes")
 def test_from_standard_input_to_standard_output_a_line_comes_before_the_end(home: Home) -> None:
     configured(
         home,

@@ -293,6 +293,7 @@ class TestRefusals:
 
 
 class TestAsAFilter:
+    @pytest.mark.usefixtures("processes")
     def test_lines_come_while_records_come_and_a_reader_may_leave(self, trained: Home) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamkernel", "predict", "out/state", "-"],

@@ -185,6 +185,7 @@ class _Scraper(LifecycleListener):
             self.let_go.set()
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_daemon_that_stands_still_answers_from_the_last_snapshot(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home.folder)
     write_stream(home.folder / "stream.csv", 200, bad=False)
@@ -215,6 +216,7 @@ def test_a_daemon_that_stands_still_answers_from_the_last_snapshot(home: Home, m
     assert threads == {threading.get_ident()}
 
 
+@pytest.mark.usefixtures("processes")
 def test_turns_of_threads_are_as_before_when_a_run_has_ended(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home.folder)
     write_stream(home.folder / "stream.csv", 50, bad=False)

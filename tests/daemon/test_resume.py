@@ -58,6 +58,7 @@ class TestWhatItGoesOnFrom:
         run(prepare(here.configure(source=source, model=model)))
         assert here.header()["account"]["consumed"] == 1000
 
+    @pytest.mark.usefixtures("processes")
     def test_other_ports_outputs_and_intervals_are_taken(self, here: Home) -> None:
         run(prepare(here.config), max_records=600)
         predicted = here.header()["account"]["predicted"]

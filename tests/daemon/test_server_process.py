@@ -35,6 +35,8 @@ from tests.daemon.status import BoardedRun, letter
 from tests.daemon.test_published_metrics import OPEN_METRICS, registry
 from tests.processes import alive, wait_until
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 TLS = Path(__file__).parent / "tls"
 OTHERS = frozenset({"/", "/api/status", "/metrics", "/healthz", "/readyz", "/nowhere", "/api/status?since=x"})
 

@@ -41,6 +41,7 @@ def journalled(home: Home, name: str = "records") -> list[dict[str, Any]]:
 
 
 class TestPredict:
+    @pytest.mark.usefixtures("processes")
     def test_one_and_many_are_answered_as_the_command_predicts(self, here: Home) -> None:
         learn(here)
         rows = [X, {"a": 3.5}, {"b": 0.5, "colour": "blue", "new": 1}]
@@ -89,6 +90,7 @@ class TestPredict:
             assert samples["model_reloads_total"] >= 1
             assert samples["http_requests_total{path=/predict,status=503}"] >= 1
 
+    @pytest.mark.usefixtures("processes")
     def test_a_model_that_does_not_fit_ends_it(self, here: Home) -> None:
         learn(here)
         here.configure(model=[{"streamkernel.KernelClassifier": {"seed": 2}}], serve={"port": 0})

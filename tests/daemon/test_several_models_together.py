@@ -99,6 +99,7 @@ class TestInitialModel:
 class TestService:
     """`streamkernel serve` answers with the published model, and says which that is."""
 
+    @pytest.mark.usefixtures("processes")
     def test_the_published_one_answers_also_after_a_promotion(self, here: Home) -> None:
         run(several(here, models=TWO, publish="champion"), max_records=500)
         (here.folder / "row.jsonl").write_text('{"a": 0.25, "b": -1.0, "colour": "red"}\n')

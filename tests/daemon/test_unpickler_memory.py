@@ -154,6 +154,7 @@ DEQUE = call(name("collections", "deque"))
 DEFAULT = call(name("collections", "defaultdict"), value(None))
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(
     ("data", "why"),
     [
@@ -177,6 +178,7 @@ ADAPTIVE = name("streamkernel.estimators.adaptive_classifier", "AdaptiveKernelCl
 GROWING = name("streamkernel.estimators.classifier", "KernelClassifier")
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -192,12 +194,14 @@ def test_a_payload_does_not_choose_how_large_an_estimator_is(arguments: dict[str
     assert f"AdaptiveKernelClassifier.{next(iter(arguments))}: checkpoint has " in outcome(data)
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("arguments", [{"block_size": 10**6}, {"blocks_per_step": 10**6}, {"max_features": 10**9}])
 def test_nor_how_large_the_steps_of_a_growing_one_are(arguments: dict[str, Any]) -> None:
     data = program(REBUILD, GROWING + value({"seed": 1, **arguments}), pickle.TUPLE2, pickle.REDUCE)
     assert f"KernelClassifier.{next(iter(arguments))}: checkpoint has " in outcome(data)
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("operator", ["Sum", "Product"])
 def test_a_kernel_that_is_doubled_again_and_again_is_refused(operator: str) -> None:
     first = new(name("streamkernel.kernels.arc_cosine", "ArcCosine")) + build(b"", value({"degree": 1}))
@@ -210,6 +214,7 @@ def test_a_kernel_that_is_doubled_again_and_again_is_refused(operator: str) -> N
     assert "is too large: at most 32 kernels" in outcome(program(kernel))
 
 
+@pytest.mark.usefixtures("processes")
 def test_many_estimators_take_no_more_memory_than_their_states_would() -> None:
     one = name("streamkernel.state", "rebuild") + pickle.BINGET + b"\0" + pickle.BINGET + b"\1" + pickle.TUPLE2
     first = ADAPTIVE + pickle.MEMOIZE + pickle.POP + value({"seed": 1}) + pickle.MEMOIZE + pickle.POP

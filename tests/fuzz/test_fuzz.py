@@ -14,6 +14,7 @@ from benchmarks.fuzz.target import unexpected
 from tests.registry.needs import needed
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(
     ("stub", "sentence"),
     [
@@ -45,6 +46,7 @@ def test_the_time_in_line_for_a_processor_is_not_a_process_own(monkeypatch):
     assert spent.seconds >= 0
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_target_that_does_not_start_is_found_once(tmp_path):
     tried = watch.tried("tests.fuzz.stubs.Failing", 7, 60.0, tmp_path)
     ((_, finding),) = tried.found

@@ -226,6 +226,7 @@ class TestDoors:
 
 
 class TestWithout:
+    @pytest.mark.usefixtures("processes")
     def test_java(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv("JAVA_HOME", raising=False)
         monkeypatch.setenv("PATH", str(tmp_path))
@@ -237,6 +238,7 @@ class TestWithout:
         with pytest.raises(UnavailableError, match=r"needs Java 17 or newer, and .*11\.0\.2"):
             distribution.__wrapped__()
 
+    @pytest.mark.usefixtures("processes")
     def test_maven(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv("JAVA_HOME", raising=False)
         monkeypatch.setenv("PATH", str(tmp_path))

@@ -71,6 +71,7 @@ def test_a_replay_that_is_told_to_end_waits_for_the_broker(
     assert told == f"{name}: {len(consume(own_broker.bootstrap, name)[0])} records\n"
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [

@@ -147,6 +147,7 @@ class TestTransactionalIds:
         second.close()
         assert standing(broker, name) == {0: [0, 1, 2, 0]}
 
+    @pytest.mark.usefixtures("processes")
     def test_a_transaction_the_broker_has_ended(self, tmp_path: Path) -> None:
         interval = {"transaction_abort_timed_out_transaction_cleanup_interval_ms": 200}
         with Broker(tmp_path / "broker", **interval) as own:

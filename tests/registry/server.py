@@ -154,7 +154,8 @@ def _handler(registry: RegistryServer) -> type[BaseHTTPRequestHandler]:
             try:
                 for place in range(0, len(data), 1 if registry.drip else max(1, len(data))):
                     self.wfile.write(data[place : place + 1] if registry.drip else data)
-                    time.sleep(registry.drip)
+                    if registry.drip:
+                        time.sleep(registry.drip)
             except OSError:
                 pass  # it does not want the rest
 

@@ -130,6 +130,7 @@ class TestAnswers:
         with pytest.raises(ConnectorError, match="longer than 1,000 bytes"):
             client(registry).schema(1)
 
+    @pytest.mark.usefixtures("processes")
     def test_an_answer_byte_by_byte(self, registry: RegistryServer) -> None:
         registry.add("x" * 200)
         registry.drip = 0.05

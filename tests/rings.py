@@ -1,0 +1,123 @@
+"""The rings of the suite: which tests need only this process, which start others, and which take minutes.
+
+Ring 1 (`make test`) runs in one process. Ring 2 (`make test-integration`) starts daemons, brokers, browsers, servers.
+Ring 3 (`make test-long`) holds the tests that are marked ``long``. A test that uses a fixture of `RESOURCES` belongs
+to ring 2: nobody sets that marker by hand. A test of ring 1 that starts a process or sleeps fails, except for those of
+`END_TO_END`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+__all__ = ["END_TO_END", "RESOURCES", "RINGS", "ring_of"]
+
+RESOURCES = {
+    "broker": "broker",
+    "installed": "broker",
+    "local_broker": "broker",
+    "own_broker": "broker",
+    "site": "broker",
+    "browser": "browser",
+    "prometheus": "prometheus",
+    "jsonnet": "processes",
+    "launcher": "processes",
+    "processes": "processes",
+    "promtool": "processes",
+}
+"""The fixtures that stand for something outside this process, each with its shard of ring 2."""
+
+SHARDS = ("broker", "browser", "prometheus", "processes")
+"""The order of ring 2: workers that steal work begin at different shards, so that one waits while another computes."""
+
+END_TO_END = (
+    "tests/kafka/test_passed_on.py::test_each_message_has_key_headers_and_time_of_its_record_once",
+    "tests/daemon/test_kill.py::test_killed_it_ends_as_if_it_had_not_been",
+)
+"""Tests of ring 1 that may start processes: the main job from end to end, once with Kafka."""
+
+RINGS = pytest.StashKey[dict[str, int]]()
+"""The rings of all collected tests, by their names without parameters."""
+
+_LONGEST_WAIT = 2.0
+_TESTS = str(Path(__file__).parent) + os.sep
+_WAITING = str(Path(__file__).with_name("processes.py"))
+_PROCESSES = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "pty.spawn"}
+
+_forbidden: list[str] = []
+"""What the running test did that ring 1 forbids."""
+
+
+def ring_of(item: pytest.Item) -> int:
+    """Return the ring of a test: 1 in this process, 2 with other processes, 3 for minutes."""
+    if item.get_closest_marker("long"):
+        return 3
+    return 2 if item.get_closest_marker("integration") else 1
+
+
+def _watch(event: str, arguments: tuple[object, ...]) -> None:
+    if event in _PROCESSES:
+        _forbidden.append(f"starts a process ({event}: {str(arguments[:2])[:200]})")
+
+
+def _sleep(seconds: float, slept: object = time.sleep) -> None:
+    """Sleep, and note it where a test asks for it. (Python 3.13 has an audit event for this.)"""
+    caller = sys._getframe(1).f_code.co_filename
+    if caller.startswith(_TESTS) and caller != _WAITING:
+        _forbidden.append(f"sleeps for {seconds} s")
+    slept(seconds)  # type: ignore[operator]
+
+
+sys.addaudithook(_watch)
+time.sleep = _sleep
+
+
+@pytest.fixture(scope="session")
+def processes() -> None:
+    """Stand for the processes that a test starts by its own code: the test belongs to ring 2."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put each test into its ring and shard."""
+    order: dict[pytest.Item, int] = {}
+    for item in items:
+        used = {RESOURCES[name] for name in getattr(item, "fixturenames", ()) if name in RESOURCES}
+        order[item] = min((SHARDS.index(name) for name in used), default=len(SHARDS))
+        if used and _name(item) not in END_TO_END:
+            item.add_marker(pytest.mark.integration)
+    items.sort(key=order.__getitem__)
+    config.stash[RINGS] = {_name(item): ring_of(item) for item in items}
+
+
+def _name(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _clocks() -> tuple[float, float, float]:
+    """Return the wall time, the processor time of this process and its children, and the time it waited for a core."""
+    try:
+        delay = int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
+    except OSError:  # another system than Linux
+        delay = 0.0
+    return time.perf_counter(), sum(os.times()[:4]), delay
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Fail a test of ring 1 that starts a process, sleeps, or (in CI) waits for long."""
+    _forbidden.clear()
+    before = _clocks()
+    yield
+    wall, work, delay = (after - start for start, after in zip(before, _clocks(), strict=True))
+    if ring_of(item) > 1 or _name(item) in END_TO_END:
+        return
+    if _forbidden:
+        pytest.fail(f"a test of ring 1 {_forbidden[0]}: use a fixture of tests/rings.py", pytrace=False)
+    if wall - work - delay > _LONGEST_WAIT and os.environ.get("CI"):
+        pytest.fail(f"a test of ring 1 waits {wall - work - delay:.1f} s without the processor", pytrace=False)
