@@ -68,7 +68,8 @@ class Broker(Cluster):
         self._at = free_listeners()
         super().__init__(address(self._at.plaintext))
         self._archive = archive
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline = -1
         self._pid = 0
         self._folder = folder or Path(tempfile.mkdtemp(prefix="kafka-"))
         self._data = self._folder / "data"
@@ -137,16 +138,21 @@ class Broker(Cluster):
         """
         assert not self.alive, "the broker is running"
         command = self._installed.kafka("kafka.Kafka", self._folder / "server.properties", archive=self._archive)
+        self._fifo.unlink(missing_ok=True)
+        os.mkfifo(self._fifo)
+        held = os.open(self._fifo, os.O_RDONLY | os.O_NONBLOCK)  # a writer needs a reader
+        self.hold()
+        os.set_blocking(held, True)
         with (self._folder / "broker.log").open("ab") as log:
             guard = subprocess.Popen(
                 [sys.executable, "-I", "-S", _GUARD, *command],
                 cwd=self._folder,
-                stdin=subprocess.PIPE,
+                stdin=held,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                text=True,
                 start_new_session=True,  # Ctrl-C is for the tests; they stop it when they are done
             )
+        os.close(held)
         assert guard.stdout is not None
         number = guard.stdout.readline()
         if not number:
@@ -159,6 +165,31 @@ class Broker(Cluster):
         except BaseException:
             self.kill()
             raise
+
+    @property
+    def _fifo(self) -> Path:
+        return self._folder / "lifeline"
+
+    def hold(self) -> None:
+        """Keep the broker alive until `release`: it ends when no process holds it any more.
+
+        Raises
+        ------
+        OSError
+            When it has ended already.
+
+        """
+        self._lifeline = os.open(self._fifo, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def release(self) -> None:
+        """Stop keeping the broker alive."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what belongs to this process: another one may `hold` a copy."""
+        return {**self.__dict__, "_process": None, "_lifeline": -1}
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _SECONDS
@@ -223,10 +254,9 @@ class Broker(Cluster):
     def _end(self, number: signal.Signals) -> None:
         self._signal(number)
         if self._process is not None:
-            # Not by `communicate`, which closes standard input first, and that kills.
-            self._process.wait(timeout=_SECONDS)
-            self._process.communicate()
+            self._process.communicate(timeout=_SECONDS)
             self._process = None
+        self.release()
 
     def __enter__(self) -> Self:
         try:

@@ -1,7 +1,6 @@
 """A real broker for the tests, or the one of KAFKA_BOOTSTRAP.
 
-Each worker of pytest-xdist has its own: it starts quickly and is small, less than the machinery to
-share one that nobody may take from the others, and what one test does to a broker's speed or files stays in its worker.
+All workers of pytest-xdist share one, each test with topics of its own. Tests that pause or kill a broker have another.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from tests.daemon.conftest import home, homes, launcher  # noqa: F401 - for the 
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.distribution import Distribution, UnavailableError, distribution
+from tests.kafka.shared import shared_broker
 
 _ELSEWHERE = os.environ.get("KAFKA_BOOTSTRAP")
 
@@ -50,13 +50,13 @@ def find_installed() -> Distribution:
     pytest.skip(missing)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def broker(request: pytest.FixtureRequest) -> Cluster:
     """A broker for everybody: not to be stopped, paused or killed."""
     return Cluster(_ELSEWHERE) if _ELSEWHERE else request.getfixturevalue("_started")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def local_broker(request: pytest.FixtureRequest) -> Broker:
     """The same, for tests that need its files or its doors with locks."""
     if _ELSEWHERE:
@@ -65,12 +65,12 @@ def local_broker(request: pytest.FixtureRequest) -> Broker:
     return started
 
 
-# A broker that nobody asks anything takes some per cent of a core: it ends with the last of these tests, not with all.
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def _started(tmp_path_factory: pytest.TempPathFactory, installed: Distribution) -> Iterator[Broker]:
     # Below pytest's own folders, which are cleared some day even if this process is killed.
-    with Broker(tmp_path_factory.mktemp("broker"), installed=installed) as broker:
-        yield broker
+    folder = tmp_path_factory.getbasetemp()
+    with shared_broker((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "broker", installed) as one:
+        yield one
 
 
 @pytest.fixture(scope="package")
