@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.stream import loop
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 MODEL = """
@@ -116,3 +118,14 @@ def test_a_batch_is_cut_by_its_bytes(sizes: list[int], monkeypatch: pytest.Monke
         assert len(part) == 1 or sum(len(record.raw) for record in part) <= 10
     for before, after in pairwise(parts):
         assert sum(len(record.raw) for record in (*before, after[0])) > 10
+
+
+def test_a_second_signal_ends_it_at_once() -> None:
+    """The first one leaves both to the system, which ends the process."""
+    both = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(number) for number in both]
+    with StopSignals() as stopped:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped.name == "SIGTERM"
+        assert [signal.getsignal(number) for number in both] == [signal.SIG_DFL] * 2
+    assert [signal.getsignal(number) for number in both] == before
