@@ -66,7 +66,7 @@ def test_all_series_of_all_children_told_apart(children: dict[int, tuple[str, in
 def test_a_child_that_does_not_answer_is_left_out(
     children: dict[int, tuple[str, int]], settings: MetricsConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamkernel.daemon.group.federation._SECONDS", 0.2)
+    monkeypatch.setattr("streamkernel.daemon.group.federation.ANSWER_SECONDS", 0.2)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with socket.create_server(("127.0.0.1", 0)) as deaf, socket.create_server(("127.0.0.1", 0)) as gone:
         closed = gone.getsockname()

@@ -29,7 +29,7 @@ from river import dummy
 from streamkernel.daemon.stream import stop
 
 GRACE = {grace}
-stop._GRACE_SECONDS = GRACE or stop._GRACE_SECONDS
+stop.GRACE_SECONDS = GRACE or stop.GRACE_SECONDS
 
 class Slow(dummy.PriorClassifier):
     '''Takes a minute for one record.'''
@@ -79,7 +79,7 @@ def test_nothing_is_cut_off_where_the_model_is_not_at_work(home: Home, launcher:
     (home.folder / "hasty.py").write_text(
         "from river import dummy\n"
         "from streamkernel.daemon.stream import stop\n"
-        "stop._GRACE_SECONDS = 0.0\n"
+        "stop.GRACE_SECONDS = 0.0\n"
         "class Hasty(dummy.PriorClassifier): pass\n"
     )
     home.configure(
@@ -98,7 +98,7 @@ def test_nothing_is_cut_off_where_the_model_is_not_at_work(home: Home, launcher:
 
 @pytest.mark.parametrize("sizes", [[], [5], [3, 4, 3], [11], [11, 1], [1, 11, 1], [4, 4, 4, 4, 4, 4], [10, 10]])
 def test_a_batch_is_cut_by_its_bytes(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_MOST_BYTES", 10)
+    monkeypatch.setattr(loop, "MOST_BYTES", 10)
     place = Position("memory", 0, 0)
     records = [Record({}, None, place, place, bytes(size)) for size in sizes]
     parts: list[Sequence[Record]] = []
