@@ -24,6 +24,7 @@ import numpy as np
 from benchmarks.report import machine, table, write
 from benchmarks.rounds import spread
 from streamkernel import KernelClassifier
+from streamkernel.estimators.base import machine_of
 from streamkernel.growth import DSG
 
 #: Rows of a micro-batch and features of the model.
@@ -52,7 +53,7 @@ def data(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def grown(n_features: int) -> KernelClassifier:
     """A model of so many features, which goes on by two blocks a step."""
     model = KernelClassifier(growth=DSG(), max_features=n_features, seed=1)
-    updates, X_y = model._machine.updates, data(2_048, 0)
+    updates, X_y = machine_of(model).updates, data(2_048, 0)
     while model.n_features < n_features:
         updates.blocks_per_step = min(64, (n_features - model.n_features) // 64)
         model.batch_step(*X_y)

@@ -23,6 +23,7 @@ from river.datasets import synth
 from benchmarks.report import machine, table, write
 from benchmarks.streams import Pair, Stream, from_files
 from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
+from streamkernel.estimators.base import machine_of
 from streamkernel.growth import DSG
 from streamkernel.window import DSPDC, S3GD
 from streamkernel.window.linear_model import LinearSolver
@@ -132,7 +133,7 @@ def run(name: str, pairs: Sequence[Pair], label: str, make: Make, seed: int) -> 
         if getattr(model, "n_refits", 0) > before:
             longest = max(longest, model.last_refit.seconds)
             if label in STEPS:  # refits are at the ends of chunks
-                model._machine.history.t = STEPS[label]
+                machine_of(model).history.t = STEPS[label]
         scores += [abs(p - y) if regression else 100.0 * (p == y) for p, y in zip(guesses, ys, strict=True)]
     half = len(pairs) // 2
     refits = getattr(model, "n_refits", 0)

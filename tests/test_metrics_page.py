@@ -166,7 +166,7 @@ def test_a_metric_without_a_unit_or_a_word_on_restarts_is_an_error():
 def test_no_more_is_said_than_there_is():
     """A metric that is gone takes its unit with it."""
     named = {line.split("`")[1].removesuffix("_total") for line in page().splitlines() if line.startswith("| `")}
-    assert metric_facts._UNITS.keys() | metric_facts._RESTARTS.keys() <= named
+    assert metric_facts.UNITS.keys() | metric_facts.RESTARTS.keys() <= named
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from streamkernel import (
     KernelLeastSquaresRegressor,
     KernelRegressor,
 )
+from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG
 from streamkernel.kernels import Gaussian
@@ -158,7 +159,7 @@ def test_what_a_broken_loss_leaves_of_a_model_is_finite_and_can_be_kept(name):
 def test_an_input_that_only_a_prediction_brings_is_told_of_too():
     model = KernelRegressor(Holed(1.0, share=0.0), batch_size=8, seed=1)
     model.advance(XS, YS)
-    model.kernel.share = model._machine.expansion.kernel.share = 1.0
+    model.kernel.share = machine_of(model).expansion.kernel.share = 1.0
     with pytest.raises(NotFiniteError, match=r"Holed.*frequencies"):
         model.predict_one({**XS[0], "kind": "new"})
 

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 from connectors.files.mark import digest, last_bytes
 
-__all__ = ["fingerprint", "part_name", "parts_of", "rows_of", "sync_folder", "write_part"]
+__all__ = ["ROW_GROUP", "fingerprint", "part_name", "parts_of", "rows_of", "sync_folder", "write_part"]
 
 _PART = re.compile(r"part-(\d{8,})\.parquet", re.ASCII)
 # What readers skip at once, and hold in memory at once.
-_ROW_GROUP = 2**17
+ROW_GROUP = 2**17
 
 
 def part_name(number: int) -> str:
@@ -57,7 +57,7 @@ def write_part(aside: Path, path: Path, schema: pa.Schema, batches: Iterable[pa.
         with aside.open("xb") as file:
             with pq.ParquetWriter(file, schema, compression=compression) as writer:
                 for group in _row_groups(batches, schema):
-                    writer.write_table(group, row_group_size=_ROW_GROUP)
+                    writer.write_table(group, row_group_size=ROW_GROUP)
             file.flush()
             os.fsync(file.fileno())
         aside.rename(path)
@@ -75,11 +75,11 @@ def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterato
     for batch in batches:
         waiting.append(batch)
         n_rows += batch.num_rows
-        while n_rows >= _ROW_GROUP:
+        while n_rows >= ROW_GROUP:
             table = pa.Table.from_batches(waiting, schema).combine_chunks()
-            yield table.slice(0, _ROW_GROUP)
-            waiting = table.slice(_ROW_GROUP).to_batches()
-            n_rows -= _ROW_GROUP
+            yield table.slice(0, ROW_GROUP)
+            waiting = table.slice(ROW_GROUP).to_batches()
+            n_rows -= ROW_GROUP
     if n_rows:
         yield pa.Table.from_batches(waiting, schema).combine_chunks()
 

@@ -20,11 +20,11 @@ from connectors.parquet.parts import fingerprint, part_name, write_part
 from connectors.parquet.rows import RowsFile
 from connectors.ports import Mark, Position, Sink, SinkError
 
-__all__ = ["ParquetSink"]
+__all__ = ["MOST_BYTES", "ParquetSink"]
 
 _LINES_AT_ONCE = 4096
 # What waits for the end of a part beyond this waits in a file.
-_MOST_BYTES = 2**24
+MOST_BYTES = 2**24
 # How long a part that could not be written is filled on, in seconds.
 _PAUSE_SECONDS = 10.0
 # What a line takes as a dict, about.
@@ -171,7 +171,7 @@ class ParquetSink(Sink):
         with self._system_errors():
             if self._due:
                 self._roll()
-            elif self._batched_bytes > _MOST_BYTES:
+            elif self._batched_bytes > MOST_BYTES:
                 self._keep()
 
     def flush(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from numba.core.registry import CPUDispatcher
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The slowest kernel takes half a minute, on a busy machine minutes; one that stands still must not hold others up.
-_LOCK_SECONDS = 300.0
+LOCK_SECONDS = 300.0
 _LOOK_SECONDS = 0.02
 # Objects made between two searches for garbage while something is compiled: a search after each 700 or 2,000, as Python
 # has it, finds nearly all in use.
@@ -187,7 +187,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
         return
     try:
-        deadline = time.monotonic() + _LOCK_SECONDS
+        deadline = time.monotonic() + LOCK_SECONDS
         while not _taken(descriptor) and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
         yield

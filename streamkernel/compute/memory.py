@@ -44,7 +44,7 @@ LABEL_EXPERTS = (
     f"labels of {MANY} nearest, long memory",
 )
 #: Records whose distances stay in the first-level cache, and those that are compared at once.
-_TILE = 1024
+TILE = 1024
 _COMPARED = 64
 
 
@@ -119,8 +119,8 @@ def squared_distances(rows: Array, scales: Array, x: Array, first: int, stop: in
 
     """
     d = rows.shape[0]
-    for start in range(first, stop, _TILE):
-        end = min(start + _TILE, stop)
+    for start in range(first, stop, TILE):
+        end = min(start + TILE, stop)
         tile = out[start:end]
         for i in range(tile.shape[0]):
             tile[i] = np.float32(0)

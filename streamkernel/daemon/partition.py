@@ -27,11 +27,11 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
 from streamkernel.daemon.wiring.plan import plan_of
 
-__all__ = ["PartitionListener", "PartitionSignals", "run_partition"]
+__all__ = ["LOCK_SECONDS", "PartitionListener", "PartitionSignals", "run_partition"]
 
 _log = logging.getLogger(__name__)
 
-_LOCK_SECONDS = 0.5
+LOCK_SECONDS = 0.5
 _FLUSH_SECONDS = 1.0
 
 
@@ -85,7 +85,7 @@ class PartitionListener(LifecycleListener):
                     self._reporter.send("waiting", holder)
             if stopped():
                 raise Stopped("told to end before it had the partition")
-            time.sleep(_LOCK_SECONDS)
+            time.sleep(LOCK_SECONDS)
 
     def serving(self, host: str, port: int) -> None:
         self._reporter.send("serving", [host, port])

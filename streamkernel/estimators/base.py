@@ -70,6 +70,11 @@ class StreamMachine(Protocol):
         """Take the fields that `state` gave."""
 
 
+def machine_of(estimator: Any) -> Any:
+    """Return the machine behind an estimator, for what runs it elsewhere (Spark) or looks inside."""
+    return estimator._machine
+
+
 class StreamEstimator(base.Estimator, abc.ABC):
     """An estimator of ours behind River's interface: a machine that advances, and its state as a record."""
 

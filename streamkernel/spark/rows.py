@@ -20,7 +20,7 @@ from streamkernel.batch.passes import ScoredChunk, ScoredRows
 from streamkernel.batch.rows import BatchMachine, Score, ScoredBatch, SumsT
 from streamkernel.batch.sums import Sums
 from streamkernel.daemon.stream.lines import predictions
-from streamkernel.estimators.base import StreamEstimator
+from streamkernel.estimators.base import StreamEstimator, machine_of
 from streamkernel.records.record_frame import RecordFrame
 from streamkernel.spark.failures import reported
 from streamkernel.spark.partials import DeadRow, Partials, SourceChunk
@@ -115,8 +115,8 @@ class _SentModel:
         self._score = score
         self._model = model
         self._machine: LeastSquaresMachine | None = None
-        if isinstance(model._machine, LeastSquaresMachine):  # most of which only a step needs
-            self._model, self._machine = model.clone(), model._machine.to_send()
+        if isinstance(machine_of(model), LeastSquaresMachine):  # most of which only a step needs
+            self._model, self._machine = model.clone(), machine_of(model).to_send()
 
     def received(self) -> tuple[StreamEstimator, Score]:
         """The model and the function."""
@@ -138,7 +138,7 @@ class _Scorer:
 
     def _scored(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         model, score = self._sent.get().received()
-        machine, place = model._machine, _place()
+        machine, place = machine_of(model), _place()
         known = [_none_of(machine, model, score)]
         for given in self._chunks(batches):
             known.append(replace(known[0], dead=given.dead, n_skipped=given.n_skipped, ends=given.ends))
@@ -193,7 +193,7 @@ class _Reducer:
         for batch in batches:
             for row in batch.to_pylist():
                 place = row["place"]
-                sums = self._function(model._machine, ScoredRows(*pickle.loads(row["part"])))
+                sums = self._function(machine_of(model), ScoredRows(*pickle.loads(row["part"])))
                 total = sums if total is None else type(sums).total([total, sums])
         if total is not None:
             yield part(place, total)
@@ -223,7 +223,7 @@ def _none_of(machine: BatchMachine, model: StreamEstimator, score: Score) -> Par
 
 def _total_of(sent: Sent) -> Callable[[Sequence[Partials]], Partials]:
     def total(parts: Sequence[Partials]) -> Partials:
-        return Partials.total(sent.get().received()[0]._machine, parts)
+        return Partials.total(machine_of(sent.get().received()[0]), parts)
 
     return total
 

@@ -27,6 +27,8 @@ class LastRecords:
     ----------
     n
         Records kept.
+    max_bytes
+        How many bytes of inputs are kept at most.
 
     """
 
@@ -40,7 +42,7 @@ class LastRecords:
 
     def __init__(self, size: int, max_bytes: int) -> None:
         self._size = size
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._n_inputs = 0
         self._make(0, 0)
 
@@ -114,7 +116,7 @@ class LastRecords:
     @property
     def most(self) -> int:
         """The most records that are kept of rows as wide as now."""
-        return max(min(self._size, self._max_bytes // (8 * max(self._n_inputs, 1))), 1)
+        return max(min(self._size, self.max_bytes // (8 * max(self._n_inputs, 1))), 1)
 
     def _places(self) -> Array:
         return np.asarray((self._next - self.n + np.arange(self.n)) % max(len(self._y), 1))
@@ -139,7 +141,7 @@ class LastRecords:
         width = self._X.shape[1]
         if not is_wide:
             # By half, so that inputs that come one by one seldom copy all rows.
-            width = max(self._n_inputs, min(width + width // 2, self._max_bytes // (8 * max(room, 1))))
+            width = max(self._n_inputs, min(width + width // 2, self.max_bytes // (8 * max(room, 1))))
         kept = min(self.n, room)
         X, y, w = self.rows(width, self.n - kept), self.targets[self.n - kept :], self.weights[self.n - kept :]
         self._make(room, width)

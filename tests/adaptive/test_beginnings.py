@@ -7,6 +7,7 @@ import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
+from streamkernel.estimators.base import machine_of
 from tests import naive
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
@@ -34,11 +35,11 @@ def test_the_linear_experts_say_at_a_new_metric_what_they_said():
     model = AdaptiveKernelRegressor(n_features=8, metric_schedule=(100,), seed=1)
     row, said = np.array([1.0] + [1.0, -0.5] * 5), []
     i = 0
-    while model._machine.core.columns.d0 < 10:
+    while machine_of(model).core.columns.d0 < 10:
         x = {f"i{j}": float(rng.normal()) for j in range(10 if i else 1)}
         i += 1
         model.learn_one(x, 100 + 10 * sum(x.values()))
-        experts, root = model._machine.experts, np.sqrt(model._machine.core.columns.d0)
+        experts, root = machine_of(model).experts, np.sqrt(machine_of(model).core.columns.d0)
         said.append(experts.linear_W[:, 0] @ (row / np.append(1.0, np.full(10, root))) if i > 1 else None)
     assert 100 <= i < 110
     assert np.abs(said[-1] - said[-2]).max() < 0.1
@@ -55,5 +56,5 @@ def test_records_of_absurd_weight(kind, weight):
         x = {"a": a, "b": a, "c": 3.0}
         model.learn_one(x, a if kind is AdaptiveKernelRegressor else a > 0, w=weight if i % 3 else 1.0)
     assert np.isfinite(model.predict_one(x))
-    for P in model._machine.experts.heads.settled_P():
+    for P in machine_of(model).experts.heads.settled_P():
         assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0

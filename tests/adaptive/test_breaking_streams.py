@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.estimators.base import machine_of
 from tests import naive
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
@@ -49,7 +50,7 @@ def _assert_survives(model, xs, ys):
 
 
 def _assert_positive(model):
-    experts = model._machine.experts
+    experts = machine_of(model).experts
     for P in [*experts.heads.settled_P(), *experts.linear_P]:
         assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0
 
@@ -101,7 +102,7 @@ def test_unscaled_inputs(kind, factor):
     for inputs in (X * factor, two_sizes):
         model = kind(standardize=False, seed=1)
         told = _assert_finite(model, _dicts(inputs), ys)
-        experts = model._machine.experts
+        experts = machine_of(model).experts
         for P in (experts.heads.settled_P(), experts.linear_P):
             assert np.einsum("eii->ei", P).min() > 0
         if kind is AdaptiveKernelRegressor:

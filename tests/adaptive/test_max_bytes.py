@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.estimators.base import machine_of
 from streamkernel.state import to_bytes
 
 CASES = pytest.mark.parametrize(
@@ -93,10 +94,10 @@ def test_bits_depend_neither_on_the_calls_nor_on_being_saved(kind, arguments, mo
 
 def test_a_model_that_had_no_room_left_still_knows_what_it_learnt():
     model = _fed(AdaptiveKernelClassifier(seed=1, max_bytes=2**17), _records(1_000))
-    parts = model._machine.core.parts
+    parts = machine_of(model).core.parts
     for label in ("third", "fourth"):  # there is room for two classes
         model.learn_one({"x0": 9.0}, label)
-    assert model._machine.core.parts.n_outputs == 4 > parts.n_outputs
+    assert machine_of(model).core.parts.n_outputs == 4 > parts.n_outputs
     fresh = list(_records(300, seed=2))
     assert np.mean([model.predict_one(x) == label for x, label, _ in fresh]) > 0.85
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.estimators.base import machine_of
 from tests.adaptive.experts import without_stacks
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
@@ -112,7 +113,7 @@ def test_without_a_memory_there_are_no_experts_of_it(kind, memory):
     xs, ys, ws = _stream(kind)
     model.advance(xs, ys, ws)
     names = [name for name in model.expert_weights if "memory" in name]
-    assert names == (list(model._machine.experts.memory_experts) if memory else [])
+    assert names == (list(machine_of(model).experts.memory_experts) if memory else [])
     assert len(model.__getstate__()["recent_targets"]) == 60  # of which a metric is learnt
 
 
@@ -125,7 +126,7 @@ def test_distances_are_of_the_metric_learnt_last(kind):
     for stop in (99, 160, 199, 260):  # a metric takes some records
         model.advance(xs[model.n_records : stop], [y or ys[0] for y in ys[model.n_records : stop]])
         for one in (model, pickle.loads(pickle.dumps(model))):
-            machine = one._machine
+            machine = machine_of(one)
             scales = machine.core.columns.scales.astype(np.float32).tolist()
             assert machine.experts.memory.arrays.scales.tolist() == scales
         metrics.append(scales[:3])
@@ -140,7 +141,7 @@ def test_targets_of_another_size_make_the_residuals_begin_anew():
     for i in range(1_600):
         a = float(rng.normal())
         model.learn_one({"a": a}, (a + float(rng.normal())) * (1e6 if i < 100 else 1.0))
-        residuals = model._machine.experts.memory.arrays.residuals
+        residuals = machine_of(model).experts.memory.arrays.residuals
         largest.append(float(np.abs(residuals).max()))
     assert largest[99] > 1e5
     assert largest[-1] < 1e3
@@ -183,7 +184,7 @@ def test_where_all_records_are_alike_the_newest_are_asked(kind, x):
     model = _model(kind, metric_schedule=None)
     for i in range(200):
         model.learn_one(x, float(i < 150) if kind is AdaptiveKernelRegressor else i < 150)
-    memory = model._machine.experts.memory.arrays
+    memory = machine_of(model).experts.memory.arrays
     model.predict_one(x)
     assert not memory.nearest.any()
     last = memory.targets[(memory.seen - 1) % len(memory.targets)]

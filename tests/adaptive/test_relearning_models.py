@@ -8,6 +8,7 @@ import pytest
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.adaptive import relearning
 from streamkernel.adaptive.relearning import Relearning
+from streamkernel.estimators.base import machine_of
 from tests.adaptive.early_metrics import records, small_model
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
@@ -17,7 +18,7 @@ BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernel
 
 
 def _core(model):
-    return model._machine.core
+    return machine_of(model).core
 
 
 @BOTH

@@ -9,6 +9,7 @@ from streamkernel import KernelLeastSquaresClassifier, KernelLeastSquaresRegress
 from streamkernel.batch.chunk import BatchChunk
 from streamkernel.batch.least_squares import learn_least_squares_batch
 from streamkernel.batch.rows import LocalRows
+from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
 from tests.stream_cuts import frame_of
 
@@ -49,5 +50,5 @@ def learn_in_chunks(model, xs, ys, ws, n_chunks, rng=None):
     order = np.arange(len(xs)) if rng is None else rng.permutation(len(xs))
     parts = [part.tolist() for part in np.array_split(order, n_chunks)]
     rows = LocalRows([chunk_of(*([of[i] for i in part] for of in (xs, ys, ws))) for part in parts])
-    learn_least_squares_batch(model._machine, rows)
+    learn_least_squares_batch(machine_of(model), rows)
     return rows.scored

@@ -6,6 +6,7 @@ import polars as pl
 from streamkernel.batch.chunk import BatchChunk
 from streamkernel.batch.growing import learn_batch
 from streamkernel.batch.rows import LocalRows
+from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
 from tests.stream_cuts import frame_of
 
@@ -41,7 +42,7 @@ def chunks_of(xs, ys, ws, n_parts, rng=None):
 def learn_parts(model, chunks):
     """Take a batch step on the rows of chunks; gives what was known of them, and what was predicted."""
     rows = LocalRows(chunks)
-    scored = learn_batch(model._machine, rows)
+    scored = learn_batch(machine_of(model), rows)
     return scored, rows.scored
 
 

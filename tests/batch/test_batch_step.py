@@ -17,6 +17,7 @@ from streamkernel import (
     WindowRefit,
     losses,
 )
+from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
@@ -77,8 +78,8 @@ def test_records_one_by_one_go_on_after_a_batch_and_a_batch_after_them(name):
             other.batch_step(X, ys)
         else:
             for x, y in zip(X.tolist(), ys, strict=True):
-                model._machine.learn([dict(enumerate(x))], [y])
-            other._machine.learn([dict(enumerate(x)) for x in X.tolist()], ys)
+                machine_of(model).learn([dict(enumerate(x))], [y])
+            machine_of(other).learn([dict(enumerate(x)) for x in X.tolist()], ys)
         assert model.state_digest() == other.state_digest()
         other = pickle.loads(pickle.dumps(other))
     assert model.n_records == 838
@@ -305,7 +306,9 @@ def test_extreme_numbers_leave_a_finite_model(model, standardize, scales):
         assert np.isfinite(found.losses).all()
         state = model.__getstate__()
         assert all(np.isfinite(value).all() for value in state.values() if isinstance(value, np.ndarray | float))
-        assert np.isfinite(model._machine.predict([dict(enumerate(x)) for x in np.nan_to_num(X[:20]).tolist()])).all()
+        assert np.isfinite(
+            machine_of(model).predict([dict(enumerate(x)) for x in np.nan_to_num(X[:20]).tolist()])
+        ).all()
     again = model.clone()
     again.__setstate__(model.__getstate__())
     assert again.state_digest() == model.state_digest()

@@ -12,6 +12,7 @@ from streamkernel.batch.least_squares_experts import FIRST_LOG_TEMPERATURE, LINE
 from streamkernel.batch.least_squares_passes import score_least_squares
 from streamkernel.batch.rows import ScoredBatch
 from streamkernel.compute.experts import DISCOUNT
+from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
 from streamkernel.state import from_bytes, to_bytes
 from tests.batch.least_squares_rows import MODELS, batches, chunk_of, learn_in_chunks, stream
@@ -33,7 +34,7 @@ def _rows(n, seed=0):
 
 def _columns(model, X):
     """The columns of rows, scaled as of now."""
-    return model._machine._columns_of(X[:, [int(name) for name in model.input_names]])
+    return machine_of(model)._columns_of(X[:, [int(name) for name in model.input_names]])
 
 
 def _assert_close(P, W, expected_P, expected_W):
@@ -50,7 +51,7 @@ def test_a_plain_twin(kind, drifts):
     X, y, w = _rows(900)
     labels = np.digitize(y, [2.0, 4.0])
     model.batch_step(X[:300], y[:300] if numbers else labels[:300], w[:300])  # more than 200: units stay
-    machine, experts = model._machine, model._machine.experts
+    machine, experts = machine_of(model), machine_of(model).experts
     all_drifts = [*drifts, *LINEAR_DRIFTS]
     P = [symmetric(one) for one in (*experts.heads_P, *experts.linear_P)]
     W = [one.copy() for one in (*experts.heads_W, *experts.linear_W)]
@@ -74,7 +75,7 @@ def test_a_plain_twin(kind, drifts):
                     e = np.exp(np.exp(log_temperature) * (own[r] - own[r].max()))
                     p = e[labels[part][r]] / e.sum()
                     mean_tried[j, s] -= np.log(0.999 * p + 0.001 / 3) / len(rows)
-        expected = model._machine.experts.mixture(np.stack(scores, axis=1))
+        expected = machine_of(model).experts.mixture(np.stack(scores, axis=1))
         found = model.batch_step(X[part], (y if numbers else labels)[part], w[part])
         for j, drift in enumerate(all_drifts):
             G = (columns[j].T * w[part]) @ columns[j]
@@ -112,7 +113,7 @@ def test_without_drift_coefficients_are_those_of_ridge_regression_on_all_records
     cuts = sorted({20, 21, 22, 300, *firsts, *(place + 1 for place in firsts)})  # some of them of rank one
     for part in np.split(np.arange(700), cuts):
         model.batch_step(X[part], labels[part], w[part])
-    Phi, experts = _columns(model, X), model._machine.experts
+    Phi, experts = _columns(model, X), machine_of(model).experts
     A = (Phi.T * w) @ Phi + RIDGE * np.eye(Phi.shape[1])
     truths = np.eye(3)[labels][:, model.classes] - 1 / 3
     expected = np.linalg.solve(A, (Phi.T * w) @ truths).T
@@ -132,7 +133,7 @@ def test_after_the_first_batch_experts_are_weighed_by_halves_of_its_sample(kind)
         weights = model.expert_weights
         assert (sum(weight for name, weight in weights.items() if "linear" in name) > 2 / 5) == linear
         # The same by hand, of one head.
-        machine, experts = model._machine, model._machine.experts
+        machine, experts = machine_of(model), machine_of(model).experts
         sample = _sample_of(model, X, y if numbers else y > 0)
         Phi, targets = machine._columns_of(sample.values), machine._encoded(sample.targets)
         truths = experts.truths(targets, experts.n_outputs)
@@ -146,7 +147,7 @@ def test_after_the_first_batch_experts_are_weighed_by_halves_of_its_sample(kind)
 
 
 def test_temperatures_begin_as_the_adaptive_classifier_has_them():
-    experts = KernelLeastSquaresClassifier(seed=1)._machine.experts
+    experts = machine_of(KernelLeastSquaresClassifier(seed=1)).experts
     nearest = np.abs(LOG_TEMPERATURES - FIRST_LOG_TEMPERATURE).argmin()
     assert experts.settings.tolist() == [nearest] * 3
 
@@ -154,7 +155,7 @@ def test_temperatures_begin_as_the_adaptive_classifier_has_them():
 def _sample_of(model, X, y):
     """The sample of the rows of a batch."""
     chunk = BatchChunk(Frame(X), list(y), None)
-    return ScoredBatch.of(model._machine, score_least_squares(model._machine, chunk)).sample
+    return ScoredBatch.of(machine_of(model), score_least_squares(machine_of(model), chunk)).sample
 
 
 def _assert_near(state, other, tolerance=1e-7):
@@ -273,7 +274,7 @@ def test_what_is_sent_out_to_score_rows_is_small_and_scores_them_alike(name):
     model = KINDS[name](seed=1)
     xs, ys, ws = stream(name, 200)
     for part in (slice(50), slice(50, 200)):
-        machine, chunk = model._machine, chunk_of(xs[part], ys[part], ws[part])
+        machine, chunk = machine_of(model), chunk_of(xs[part], ys[part], ws[part])
         sent = pickle.dumps(machine.to_send())
         found, expected = score_least_squares(pickle.loads(sent), chunk), score_least_squares(machine, chunk)
         np.testing.assert_array_equal(found.result.predictions, expected.result.predictions)

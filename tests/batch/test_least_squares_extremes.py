@@ -11,6 +11,7 @@ from streamkernel import (
     KernelRegressor,
 )
 from streamkernel.batch import rank_update
+from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
 from streamkernel.records.targets import Encoded
 from tests.batch.least_squares_rows import MODELS, stream
@@ -79,7 +80,7 @@ def test_a_step_that_fails_leaves_the_model_as_it_was(name, monkeypatch):
 def test_a_first_record_that_fails_leaves_a_model_that_can_be_saved(name, monkeypatch):
     model = MODELS[name].clone()
     with monkeypatch.context() as patched:
-        patched.setattr(type(model._machine.experts), "scores", lambda *_: 1 / 0)
+        patched.setattr(type(machine_of(model).experts), "scores", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             model.learn_one({"a": 1.0}, 7.0)
     again = model.clone(include_attributes=True)
@@ -195,7 +196,7 @@ def test_more_inputs_than_columns_may_be_are_features_only():
     for d in (2, 4, 5, 7):
         grown.batch_step(X[:, :d], y)
     assert len(grown.expert_weights) == 5
-    assert grown._machine.columns.n_linear == 4
+    assert machine_of(grown).columns.n_linear == 4
     for model in (begun_wide, grown):
         _assert_finite(model, model.batch_step(X, y))
 
@@ -252,7 +253,7 @@ def test_in_the_beginning_predictions_stay_where_the_units_of_targets_move():
     model.batch_step(X, X[:, 0])
     for scale, stays in ((10.0, True), (100.0, False)):
         y = X[:, 0] * scale
-        was = model.clone(include_attributes=True)._machine
+        was = machine_of(model.clone(include_attributes=True))
         of_targets = Encoded(was.targets.as_of_now(y), was.known_before(90))
         was.take_step(was.predict_and_sum(X, of_targets, weights)[1])
         expected = was.targets.numbers(was.predict(Frame(X)))  # learnt, in the units of before

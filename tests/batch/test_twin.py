@@ -8,6 +8,7 @@ from river.optim.losses import Hinge, Huber, Squared
 from river.optim.schedulers import InverseScaling
 
 from streamkernel import KernelClassifier, KernelDensityRatio, KernelNoveltyDetector, KernelRegressor, losses
+from streamkernel.estimators.base import machine_of
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian, Laplacian, Polynomial
 from tests.growth import naive
@@ -54,7 +55,7 @@ def _model(kind, **given):
 
 
 def _features(model):
-    machine, keys, drawn = model._machine, model._machine.inputs.columns.keys, {}
+    machine, keys, drawn = machine_of(model), machine_of(model).inputs.columns.keys, {}
 
     def of_gaussian(block, x):
         if block not in drawn:
@@ -70,7 +71,7 @@ def _features(model):
 
 
 def _twin(kind, model):
-    machine, (_, _, derivative, L, M) = model._machine, KINDS[kind]
+    machine, (_, _, derivative, L, M) = machine_of(model), KINDS[kind]
     updates, scale = machine.updates, machine.feature_scale
     scheduled = model.step is not None or kind == "novelty"
 
@@ -99,7 +100,7 @@ def _twin(kind, model):
         updates.blocks_per_step,
         model.max_features,
         seed=3,
-        F=model._machine.expansion.block_size,
+        F=machine_of(model).expansion.block_size,
         kappa=scale.kappa,
         noise=((scale.kappa + scale.feature_bound) / scale.feature_bound) ** 2,
         bounded=scale.is_bounded,
@@ -114,7 +115,7 @@ def _scaled(values, known):
 
 def _encoded(model, X, y, part, known):
     order = [int(name) for name in model.input_names]
-    rows = np.clip(_scaled(X[part], X[known]), -4, 4) if model._machine.inputs.standardize else X[part]
+    rows = np.clip(_scaled(X[part], X[known]), -4, 4) if machine_of(model).inputs.standardize else X[part]
     is_number = isinstance(model, KernelRegressor)
     return rows[:, order], _scaled(y[part], y[known]) if is_number else y[part].astype(float)
 
@@ -130,7 +131,7 @@ def _predicted(kind, scores, numbers):
 
 
 def _assert_state(model, twin, size, tolerance):
-    expansion, history = model._machine.expansion, model._machine.history
+    expansion, history = machine_of(model).expansion, machine_of(model).history
     alphas = np.array([alpha.T for alpha in twin.alphas]).reshape(expansion.alpha.shape)
     most = np.abs(alphas).max(initial=0.0)
     np.testing.assert_allclose(expansion.scale * expansion.alpha, alphas, rtol=0, atol=tolerance * most)
@@ -161,7 +162,7 @@ def assert_twin(kind, tolerance=1e-9, **given):
         twin.step(rows, ys, weights)
         start += size
         _assert_state(model, twin, size, tolerance)
-    shown = model._machine.solution.scores(rows.astype(model.dtype), model._machine.inputs.columns.keys, NO_KEYS)
+    shown = machine_of(model).solution.scores(rows.astype(model.dtype), machine_of(model).inputs.columns.keys, NO_KEYS)
     expected = twin.scores(rows, twin.mean if model.average else None)
     np.testing.assert_allclose(shown, expected, rtol=0, atol=tolerance * max(1, np.abs(expected).max()))
     return model, twin
@@ -227,7 +228,7 @@ def test_plain_steps_are_those_of_the_size_of_their_batch():
     model.batch_step(X[:100], y[:100])
     largest = np.linalg.eigvalsh(Gaussian().matrix(X[:100], X[:100], 1.1) / 100).max()
     assert model.gamma_0 == pytest.approx(1 / (largest + 1 / 6 + 1 / model.batch_size), rel=1e-4)
-    choice = model._machine.updates.choice
+    choice = machine_of(model).updates.choice
     for n in (1, 100, model.batch_size):
         step = choice._step_size(SimpleNamespace(size=n))
         assert step == pytest.approx(1 / (largest + 1 / 6 + 1 / n) / (1 + 1 / 200), rel=1e-4)
@@ -248,7 +249,7 @@ def test_rows_of_no_weight_move_no_coefficient():
     X, y, _ = _stream("softmax")
     model = _model("softmax", growth=DSG())
     model.batch_step(X[:50], y[:50])
-    before = model._machine.expansion.alpha
+    before = machine_of(model).expansion.alpha
     model.batch_step(X[50:80], y[50:80], [0.0] * 30)
-    np.testing.assert_array_equal(model._machine.expansion.alpha, before)
+    np.testing.assert_array_equal(machine_of(model).expansion.alpha, before)
     assert (model.n_steps, model.n_records, model.n_grown) == (2, 80, 2)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.chaos.requests import END_TXN, Requests
-from tests.kafka.listeners import free_listeners
+from tests.ports import reserved_port
 
 _PIECE = 1 << 16
 _RESET = struct.pack("ii", 1, 0)
@@ -52,7 +52,7 @@ class Proxy:
     """
 
     def __init__(self) -> None:
-        self.port = free_listeners().detour
+        self.port = reserved_port()
         self.target = 0
         self.passed: list[bytes] = []
         self._loop = asyncio.new_event_loop()

@@ -21,7 +21,7 @@ from streamkernel.compute.memory import (
 from tests import naive
 
 #: Past the medium memory, and past a tile of distances.
-PAST = max(MEDIUM_SPAN, kernels._TILE) + 300
+PAST = max(MEDIUM_SPAN, kernels.TILE) + 300
 _UNIT = np.float32(1)
 
 
@@ -131,7 +131,7 @@ def test_insert_nearest(first, n, n_before, n_values, seed):
     assert list(zip(nearest[:found].tolist(), places[:found].tolist(), strict=True)) == expected
 
 
-@pytest.mark.parametrize("n", [0, 1, 63, kernels._TILE, kernels._TILE + 1, 3_000])
+@pytest.mark.parametrize("n", [0, 1, 63, kernels.TILE, kernels.TILE + 1, 3_000])
 @pytest.mark.parametrize("d", [0, 1, 9])
 @pytest.mark.parametrize("first", [0, 7])
 def test_squared_distances(n, d, first):

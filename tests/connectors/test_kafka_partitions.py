@@ -207,7 +207,7 @@ class TestOpenTransactions:
     def test_what_waits_for_one_is_told_and_when_it_goes_on(
         self, cluster: FakeCluster, make: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("connectors.kafka.reading.open_transactions._SECONDS", 0.1)
+        monkeypatch.setattr("connectors.kafka.reading.open_transactions.TOLD_AFTER_SECONDS", 0.1)
         caplog.set_level(logging.INFO)
         cluster.add(1)
         cluster.produce(values(30))
@@ -234,7 +234,7 @@ class TestOpenTransactions:
         self, cluster: FakeCluster, make: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """There is more, it is committed, and it does not come: a broker that is slow has no transaction open."""
-        monkeypatch.setattr("connectors.kafka.reading.open_transactions._SECONDS", 0.05)
+        monkeypatch.setattr("connectors.kafka.reading.open_transactions.TOLD_AFTER_SECONDS", 0.05)
         caplog.set_level(logging.INFO)
         cluster.produce(values(30))
         source = make()

@@ -51,8 +51,8 @@ class TestParts:
         assert made[0] == made[1]
 
     def test_long_parts_are_rows_groups_of_one_size(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(parts, "_ROW_GROUP", 3000)
-        monkeypatch.setattr("connectors.parquet.sink._MOST_BYTES", 1000)  # what waits goes to a file
+        monkeypatch.setattr(parts, "ROW_GROUP", 3000)
+        monkeypatch.setattr("connectors.parquet.sink.MOST_BYTES", 1000)  # what waits goes to a file
         with sink(path) as one:
             one.open()
             put(one, *range(5000))

@@ -67,7 +67,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
     home.configure(source={"kind": kind, "path": str(path), "target": "y"}, model=[MODELS[model]])
     results, metrics = [], []
     for most in (1, 7, 512):
-        monkeypatch.setattr(batch_size, "_MOST", most)
+        monkeypatch.setattr(batch_size, "MOST_RECORDS", most)
         view = run(prepare(home.config), fresh=True)
         results.append(home.result())
         metrics.append({**view.overall, **view.rolling, "loss": view.loss})

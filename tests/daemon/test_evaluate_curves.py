@@ -76,7 +76,7 @@ def test_a_long_stream_has_few_points(home: Home, monkeypatch: pytest.MonkeyPatc
     model = [{"streamkernel.KernelClassifier": {"seed": 1}}]
     home.configure(source=PHISHING, model=model)
     whole = evaluated(home.config)
-    monkeypatch.setattr(curve_recorder, "_MOST_POINTS", 10)
+    monkeypatch.setattr(curve_recorder, "MOST_POINTS", 10)
     thin = evaluated(home.config)
     assert thin.records == [*range(200, 1250, 200), 1250]
     places = [whole.records.index(record) for record in thin.records]

@@ -16,6 +16,7 @@ from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.server import Server
+from tests.ports import closed_port
 
 
 def exported(partition: int) -> CollectorRegistry:
@@ -66,12 +67,10 @@ def test_all_series_of_all_children_told_apart(children: dict[int, tuple[str, in
 def test_a_child_that_does_not_answer_is_left_out(
     children: dict[int, tuple[str, int]], settings: MetricsConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamkernel.daemon.group.federation._SECONDS", 0.2)
+    monkeypatch.setattr("streamkernel.daemon.group.federation.ANSWER_SECONDS", 0.2)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    with socket.create_server(("127.0.0.1", 0)) as deaf, socket.create_server(("127.0.0.1", 0)) as gone:
-        closed = gone.getsockname()
-        gone.close()
-        addresses = {**children, 2: deaf.getsockname(), 3: closed}
+    with socket.create_server(("127.0.0.1", 0)) as deaf, socket.socket() as gone:
+        addresses = {**children, 2: deaf.getsockname(), 3: ("127.0.0.1", closed_port(gone))}
         federation = Federation(lambda: addresses, lambda: 4, settings.basic_auth)
         text = generate_latest(federation.registry).decode()
         answers = ask(addresses, "/healthz")

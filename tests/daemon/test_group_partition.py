@@ -84,7 +84,7 @@ def test_the_directory_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("streamkernel.daemon.partition._LOCK_SECONDS", 0.01)
+    monkeypatch.setattr("streamkernel.daemon.partition.LOCK_SECONDS", 0.01)
     reader, reporter, close = pipe()
     before, after = CheckpointStore(tmp_path / "a"), CheckpointStore(tmp_path / "a")
     before.lock()

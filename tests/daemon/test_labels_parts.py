@@ -194,7 +194,7 @@ def test_what_is_taken_back_was_never_there(rounds: list[tuple[Any, Any]]) -> No
 
 
 def test_what_is_taken_out_of_the_middle_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyed_queue, "_FEW", 10)
+    monkeypatch.setattr(keyed_queue, "FEW", 10)
     values: KeyedQueue[list[int]] = KeyedQueue(UndoLog())
     values.put("the first", [0])
     for number in range(1000):

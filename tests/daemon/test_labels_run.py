@@ -119,7 +119,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
     home.configure(**sections(kind, target_type="bool", max_pending=120), model=MODELS[model])
     results, marks = [], []
     for most in (1, 7, 512):
-        monkeypatch.setattr(batch_size, "_MOST", most)
+        monkeypatch.setattr(batch_size, "MOST_RECORDS", most)
         view = run(prepare(home.config), fresh=True)
         results.append(outcome(home)[1:])
         marks.append({**view.overall, **view.rolling, "loss": view.loss})

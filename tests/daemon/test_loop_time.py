@@ -104,7 +104,7 @@ class TestLoopTime:
         assert reads[0] < 16
 
     def test_the_slowest_record_is_the_one_read_longest_ago(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("streamkernel.daemon.stream.loop._MOST_BYTES", 10)
+        monkeypatch.setattr("streamkernel.daemon.stream.loop.MOST_BYTES", 10)
         clock = Clock()
         place = Position("here", 0, 0)
         # Too long for one part: what is learnt last of a chunk has waited for the others.

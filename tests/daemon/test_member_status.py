@@ -77,7 +77,7 @@ def test_a_partition_has_its_history(member: BoardedMember) -> None:
 def test_a_child_that_is_gone_or_does_not_answer_hides_no_other(
     member: BoardedMember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamkernel.daemon.group.federation._SECONDS", 0.3)
+    monkeypatch.setattr("streamkernel.daemon.group.federation.ANSWER_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         member.addresses[0] = silent.getsockname()
         status = member.status()

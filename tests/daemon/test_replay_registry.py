@@ -32,7 +32,7 @@ CLICK = record("Click", n="long", y="string")
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
     monkeypatch.setattr(lookup, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(lookup, "LONGEST_PAUSE", 0.02)
-    monkeypatch.setattr("streamkernel.daemon.replay.feed._WAIT_SECONDS", 0.02)
+    monkeypatch.setattr("streamkernel.daemon.replay.feed.WAIT_SECONDS", 0.02)
     with RegistryServer() as server:
         yield server
 

@@ -51,6 +51,15 @@ class TestWhatItGoesOnFrom:
         assert "\n" not in str(caught.value)
         assert here.result() == before
 
+    def test_an_older_state_is_that_of_the_checkpoints_that_stay(self, here: Home) -> None:
+        run(prepare(here.config))
+        whole = here.result()
+        *_, newest = sorted((here.folder / "out/state").glob("*.skc"))
+        newest.unlink()
+        assert here.header()["account"]["consumed"] < 1000
+        run(prepare(here.config))
+        assert here.result() == whole
+
     def test_a_default_that_is_written_out_is_no_difference(self, here: Home) -> None:
         run(prepare(here.config), max_records=600)
         source = {"kind": "csv", "path": "stream.csv", "target": "y", "delimiter": ",", "encoding": "utf-8"}

@@ -89,7 +89,7 @@ class TestProxy:
         assert b"weight 2.0" in made.answer(Scrape()).body
 
     def test_who_comes_while_it_is_silent_does_not_wait_for_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(proxy, "_PATIENCE_SECONDS", 0.2)
+        monkeypatch.setattr(proxy, "PATIENCE_SECONDS", 0.2)
         asked: list[Ask] = []
         made = proxy.DaemonProxy(
             settings_of(MetricsConfig(port=0), HttpLimits(), "metrics", "the metrics", Health()), asked.append

@@ -104,7 +104,7 @@ class TestAnswers:
                 assert values_of(get(f"{server.url}/metrics")[1])["records_total"] == number
                 counter.inc()
                 published.publish()
-                time.sleep(2 * proxy._KEPT_SECONDS)
+                time.sleep(2 * proxy.KEPT_SECONDS)
         finally:
             server.close()
 
@@ -190,7 +190,7 @@ class TestEnds:
                 assert connection.version() is not None
 
     def test_it_is_read_no_faster_than_it_has_reason_to_send(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("streamkernel.daemon.serving.process._MOST_A_SECOND", 5)
+        monkeypatch.setattr("streamkernel.daemon.serving.process.MOST_A_SECOND", 5)
         with apart() as server:
             process = server._server
             assert isinstance(process, ServerProcess)
@@ -282,7 +282,7 @@ class TestDaemon:
         daemon, port, _ = self.start(home, launcher)
         daemon.signal(signal.SIGSTOP)
         try:
-            time.sleep(2 * proxy._KEPT_SECONDS)
+            time.sleep(2 * proxy.KEPT_SECONDS)
             for path in ("/healthz", "/readyz", "/metrics", "/api/status"):
                 answer = exchange(port, request(path))
                 assert status(answer) == 503, path

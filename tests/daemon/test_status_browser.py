@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -15,6 +14,7 @@ from tests.browser.chromium import Opened, chromium
 from tests.daemon.conftest import Home, Launcher, program, write_stream
 from tests.daemon.members import BoardedMember
 from tests.daemon.status import BoardedRun, account, letter, served
+from tests.ports import reserved_port
 
 FOLLOWED = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
 ADAPTIVE = [{"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}]
@@ -42,8 +42,7 @@ def assert_open_to_all(opened: Opened) -> None:
 def test_charts_move_while_a_daemon_learns_and_go_on_after_a_restart(
     browser: Browser, home: Home, launcher: Launcher
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = reserved_port()
     stream = home.folder / "stream.csv"
     write_stream(stream, 600)
     home.configure(source=FOLLOWED, model=ADAPTIVE, metrics={"port": port})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.stream import loop
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 MODEL = """
@@ -27,7 +29,7 @@ from river import dummy
 from streamkernel.daemon.stream import stop
 
 GRACE = {grace}
-stop._GRACE_SECONDS = GRACE or stop._GRACE_SECONDS
+stop.GRACE_SECONDS = GRACE or stop.GRACE_SECONDS
 
 class Slow(dummy.PriorClassifier):
     '''Takes a minute for one record.'''
@@ -77,7 +79,7 @@ def test_nothing_is_cut_off_where_the_model_is_not_at_work(home: Home, launcher:
     (home.folder / "hasty.py").write_text(
         "from river import dummy\n"
         "from streamkernel.daemon.stream import stop\n"
-        "stop._GRACE_SECONDS = 0.0\n"
+        "stop.GRACE_SECONDS = 0.0\n"
         "class Hasty(dummy.PriorClassifier): pass\n"
     )
     home.configure(
@@ -96,7 +98,7 @@ def test_nothing_is_cut_off_where_the_model_is_not_at_work(home: Home, launcher:
 
 @pytest.mark.parametrize("sizes", [[], [5], [3, 4, 3], [11], [11, 1], [1, 11, 1], [4, 4, 4, 4, 4, 4], [10, 10]])
 def test_a_batch_is_cut_by_its_bytes(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_MOST_BYTES", 10)
+    monkeypatch.setattr(loop, "MOST_BYTES", 10)
     place = Position("memory", 0, 0)
     records = [Record({}, None, place, place, bytes(size)) for size in sizes]
     parts: list[Sequence[Record]] = []
@@ -116,3 +118,14 @@ def test_a_batch_is_cut_by_its_bytes(sizes: list[int], monkeypatch: pytest.Monke
         assert len(part) == 1 or sum(len(record.raw) for record in part) <= 10
     for before, after in pairwise(parts):
         assert sum(len(record.raw) for record in (*before, after[0])) > 10
+
+
+def test_a_second_signal_ends_it_at_once() -> None:
+    """The first one leaves both to the system, which ends the process."""
+    both = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(number) for number in both]
+    with StopSignals() as stopped:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped.name == "SIGTERM"
+        assert [signal.getsignal(number) for number in both] == [signal.SIG_DFL] * 2
+    assert [signal.getsignal(number) for number in both] == before

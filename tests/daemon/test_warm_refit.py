@@ -109,7 +109,7 @@ import pathlib, sys, time
 from streamkernel import WindowRefit
 from streamkernel.daemon.stream import stop
 
-stop._GRACE_SECONDS = 0.3
+stop.GRACE_SECONDS = 0.3
 refit = WindowRefit.refit
 
 def slowly(self):

@@ -8,6 +8,7 @@ from river import proba
 
 from benchmarks import gaussian_process as paper
 from streamkernel import GaussianProcessRegressor
+from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import Cauchy, Gaussian, Laplacian, Matern, SkewedChiSquared
 from tests import naive
 
@@ -29,7 +30,7 @@ def _exact(kernel, noise, X, y, Z):
 
 def _features(model, X):
     """phi(x), such that phi(x) . phi(x') is the kernel that the model has."""
-    machine = model._machine
+    machine = machine_of(model)
     features = machine.features
     return features.of(X, machine.inputs.columns.keys, np.zeros(0, np.uint64)) * math.sqrt(features.kappa)
 
@@ -101,14 +102,14 @@ def test_a_weight_is_so_many_records():
     models[0].learn_one({0: 0.3, 1: 0.2}, 2.0, w=3.0)
     for _ in range(3):
         models[1].learn_one({0: 0.3, 1: 0.2}, 2.0)
-    posteriors = [model._machine.posterior.P for model in models]
+    posteriors = [machine_of(model).posterior.P for model in models]
     # The inputs' moments differ: those of three records are not those of one.
     assert not np.allclose(*posteriors)
     models = [GaussianProcessRegressor(Gaussian(1.5), 0.1, 8, None, False, standardize=False, seed=1) for _ in range(2)]
     models[0].learn_one({0: 0.3, 1: 0.2}, 2.0, w=3.0)
     for _ in range(3):
         models[1].learn_one({0: 0.3, 1: 0.2}, 2.0)
-    assert np.allclose(*(model._machine.posterior.P for model in models), rtol=1e-10)
+    assert np.allclose(*(machine_of(model).posterior.P for model in models), rtol=1e-10)
     assert np.isclose(*(model.predict_one({0: 1.0, 1: 0.0}) for model in models))
     before = models[0].predict_many(np.array([[1.0, 2.0]]), with_dist=True)
     models[0].learn_one({0: 0.3, 1: 0.2}, 99.0, w=0.0)
@@ -156,7 +157,7 @@ def test_the_bandwidth_comes_from_the_first_records():
     # As one that has had it from the beginning, its rows scaled on arrival.
     twin = GaussianProcessRegressor(Gaussian(model.bandwidth), n_features=8, seed=1)
     twin.learn_many(X, y)
-    assert np.allclose(model._machine.posterior.P, twin._machine.posterior.P)
+    assert np.allclose(machine_of(model).posterior.P, machine_of(twin).posterior.P)
 
 
 def test_frequencies_follow_from_seed_and_name():
@@ -206,7 +207,7 @@ def test_no_stream_breaks_it(kind):
     for numbers in (outcome.predictions, outcome.losses, outcome.deviations):
         assert np.isfinite(numbers).all()
     assert (outcome.deviations >= 0).all()
-    assert np.linalg.eigvalsh(model._machine.posterior.P)[0] > 0
+    assert np.linalg.eigvalsh(machine_of(model).posterior.P)[0] > 0
     if kind == "constant":
         assert outcome.predictions[-1] == pytest.approx(7.0)
 
@@ -222,7 +223,7 @@ def _endless(n, noise):
         if start // 10_000 % 2:
             X[:, 1] = 0.0
         model.learn_many(X, np.sin(2 * X[:, 0]), rng.choice([1.0, 1e6], 10_000, p=[0.99, 0.01]))
-        P = model._machine.posterior.P
+        P = machine_of(model).posterior.P
         assert np.linalg.eigvalsh(P)[0] > 0
         assert P.diagonal().max() <= 1.000001 / noise
     found = model.predict_many(rng.normal(size=(500, 4)), with_dist=True)
@@ -246,7 +247,7 @@ def test_other_kernels_with_bounded_features_fit():
     y = X[:, 0] * X[:, 1]
     model = GaussianProcessRegressor(SkewedChiSquared(1.0), 0.01, 128, seed=1)
     model.learn_many(X, y)
-    assert not model._machine.inputs.standardize
+    assert not machine_of(model).inputs.standardize
     assert np.abs(model.predict_many(X) - y).mean() < 0.12
     with pytest.raises(ValueError, match="input 0 is -3"):
         model.learn_one({0: -3.0, 1: 1.0}, 1.0)
@@ -269,6 +270,6 @@ def test_half_a_matrix_is_read():
     X, y = _records(30)
     model = GaussianProcessRegressor(n_features=4, seed=1)
     model.learn_many(X, y)
-    P = model._machine.posterior.P
+    P = machine_of(model).posterior.P
     assert np.array_equal(P, P.T)
     assert np.array_equal(naive.symmetric(P), P)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamkernel import GaussianProcessRegressor
+from streamkernel.estimators.base import machine_of
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.gaussian_process.machine import LOOK, STAGES
 from streamkernel.kernels import Gaussian
@@ -18,7 +19,7 @@ def _records(n, scale=1.0, seed=0):
 
 
 def _fixed(model):
-    return model._machine.inputs.scaler.fixed
+    return machine_of(model).inputs.scaler.fixed
 
 
 @pytest.mark.parametrize("n", [STAGES[0], 30, STAGES[-1], 700])

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import gaussian_process as paper
 from streamkernel import GaussianProcessRegressor
+from streamkernel.estimators.base import machine_of
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth.steps import first_step
 from streamkernel.kernels import Gaussian, Matern
@@ -29,10 +30,10 @@ def _model(variance, kernel=None, **arguments):
 
 def _draws(model, X):
     """The features of each block at rows: those on the right, and of an operator those on the left."""
-    functions, keys = model._machine.functions, model._machine.inputs.columns.keys
+    functions, keys = machine_of(model).functions, machine_of(model).inputs.columns.keys
 
     def of(expansion, block):
-        return functions._features(expansion, block, X, keys, model._machine.features.bandwidth)
+        return functions._features(expansion, block, X, keys, machine_of(model).features.bandwidth)
 
     blocks = range(functions.n_blocks)
     right = [of(functions._expansion, block) for block in blocks]
@@ -67,7 +68,7 @@ def test_the_operator_is_the_papers(kernel):
                 for i in range(width):
                     new[t * width + i, t * width + j] += gamma / B * left[t][b, i] * right[t][b, j]
         theta = new
-    assert np.allclose(model._machine.functions.theta, theta, rtol=1e-9, atol=1e-12)
+    assert np.allclose(machine_of(model).functions.theta, theta, rtol=1e-9, atol=1e-12)
     A = np.einsum("ni,ij,nj->n", np.hstack(left), theta, np.hstack(right))
     found = model.predict_many(X, with_dist=True)[:, 1] ** 2
     assert np.allclose(found, kernel.kappa * np.clip(1 - A, rho / (rho + B * steps), 1), atol=1e-9)
@@ -81,7 +82,7 @@ def test_the_functions_are_kernel_ridge_regression():
     model = _model(TestPointFunctions(points, B, F, 3 * F, sample_size=50))
     model.learn_many(X, y)
     right, _ = _draws(model, X)
-    functions = model._machine.functions
+    functions = machine_of(model).functions
     assert (functions.n_blocks, functions.n_steps) == (3, steps)
     Z = np.array([list(point.values()) for point in points])
     alpha = [np.zeros((2, 2 * F)) for _ in range(3)]
@@ -98,8 +99,8 @@ def test_the_functions_are_kernel_ridge_regression():
         alpha[block] -= gamma / B * g.T @ right[block][rows]
     assert len(set(touched[3:])) > 1
     assert np.allclose(functions.theta, np.hstack(alpha), rtol=1e-9, atol=1e-12)
-    at = model._machine.functions
-    scores = at._scores(Z, model._machine.inputs.columns.keys, 1.5)
+    at = machine_of(model).functions
+    scores = at._scores(Z, machine_of(model).inputs.columns.keys, 1.5)
     found = model.predict_many(Z, with_dist=True)[:, 1] ** 2
     assert np.allclose(found, np.clip(1 - np.diag(scores), NOISE / (NOISE + 50), 1), atol=1e-12)
 
@@ -109,7 +110,7 @@ def test_past_its_bound_the_operator_takes_all_features_for_the_kernel():
     X, y = _records(3 * B)
     model = _model(VarianceOperator(B, F, 2 * F, sample_size=50))
     model.learn_many(X[: 2 * B], y[: 2 * B])
-    functions = model._machine.functions
+    functions = machine_of(model).functions
     before, rows = functions.theta.copy(), slice(2 * B, 3 * B)
     block = functions._chosen()
     model.learn_many(X[rows], y[rows])
@@ -185,7 +186,7 @@ def test_a_variance_is_never_less_than_copies_of_its_record_leave(variance):
     """However wrong the functions are: it is never 0."""
     model = _model(variance, 4.0 * Gaussian(1.5))
     model.learn_many(np.ones((305, 2)), np.ones(305))
-    model._machine.functions.theta *= 50
+    machine_of(model).functions.theta *= 50
     said = model.predict_many(np.ones((1, 2)), with_dist=True)
     assert said[0, 1] ** 2 == pytest.approx(4.0 * NOISE / (NOISE + 4.0 * 300))
 
@@ -209,7 +210,7 @@ def test_a_stream_that_changes_its_scale_does_not_make_steps_diverge():
             np.full((400, 2), 1e15),
         ):
             model.learn_many(X, X[:, 0], rng.choice([1.0, 0.0, 1e300], 400))
-            assert np.abs(model._machine.functions.theta).max() < 100
+            assert np.abs(machine_of(model).functions.theta).max() < 100
         found = model.predict_many(rng.normal(size=(50, 2)), with_dist=True)
         assert np.isfinite(found).all()
 
@@ -219,7 +220,7 @@ def test_memory_is_what_the_arguments_say():
     models = [_model(VarianceOperator(8, 4, 16)), _model(TestPointFunctions([{0: 1.0}] * 3, 8, 4, 16))]
     for model in models:
         model.learn_many(X, y)
-    assert [model._machine.functions.theta.shape for model in models] == [(32, 32), (3, 32)]
+    assert [machine_of(model).functions.theta.shape for model in models] == [(32, 32), (3, 32)]
     assert models[0].memory_bytes - models[1].memory_bytes == 8 * 32 * (32 - 3)
     assert math.isclose(models[0].n_records, 400)
 

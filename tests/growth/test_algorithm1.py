@@ -6,6 +6,7 @@ from river.optim.losses import Hinge
 from river.optim.schedulers import InverseScaling
 
 from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel.estimators.base import machine_of
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from tests.growth import naive
@@ -38,7 +39,7 @@ def _literal(growth, loss=None):
 
 def _scores(model, xs, ys):
     records = [dict(zip("abc", x, strict=True)) for x in xs.tolist()]
-    return model._machine.advance(records, ys.tolist()).predictions[:, 0]
+    return machine_of(model).advance(records, ys.tolist()).predictions[:, 0]
 
 
 def _columns(model, xs):
@@ -56,7 +57,7 @@ def test_dsg_is_algorithm_1():
     model = _literal(DSG())
     scores = _scores(model, xs, ys)
     expected = naive.algorithm_1(
-        _columns(model, xs), ys, lambda k: naive.frequencies(model._machine, k), THETA, NU, _derivative
+        _columns(model, xs), ys, lambda k: naive.frequencies(machine_of(model), k), THETA, NU, _derivative
     )
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)
     assert model.n_grown == N
@@ -75,7 +76,7 @@ def test_udsg_is_its_reference(grow, reuse):
     expected = naive.udsg(
         _columns(model, xs),
         ys,
-        lambda k: naive.frequencies(model._machine, k),
+        lambda k: naive.frequencies(machine_of(model), k),
         THETA,
         NU,
         _derivative,
@@ -92,7 +93,7 @@ def test_cdsg_is_its_reference():
     model = _literal(CDSG())
     scores = _scores(model, xs, ys)
     expected, reused = naive.cdsg(
-        _columns(model, xs), ys, lambda k: naive.frequencies(model._machine, k), THETA, NU, _derivative, 2.0, 1 / 4
+        _columns(model, xs), ys, lambda k: naive.frequencies(machine_of(model), k), THETA, NU, _derivative, 2.0, 1 / 4
     )
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)
     assert model.n_reused == reused
@@ -104,7 +105,7 @@ def test_the_scale_is_folded_where_gamma_nu_is_1():
     model = _literal(DSG()).clone({"regularization": 1 / THETA})
     scores = _scores(model, xs, ys)
     expected = naive.algorithm_1(
-        _columns(model, xs), ys, lambda k: naive.frequencies(model._machine, k), THETA, 1 / THETA, _derivative
+        _columns(model, xs), ys, lambda k: naive.frequencies(machine_of(model), k), THETA, 1 / THETA, _derivative
     )
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)
     assert np.isfinite(scores).all()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from streamkernel import KernelClassifier
 from streamkernel.compute import moments
 from streamkernel.compute.arrival import Scaling
+from streamkernel.estimators.base import machine_of
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.kernels import Gaussian
 
@@ -129,7 +130,7 @@ def test_whether_scores_were_known_changes_no_bit(calls):
             case "advance":
                 model.advance([x], [y])
             case "learn":
-                model._machine.learn([x], [y])
+                machine_of(model).learn([x], [y])
             case _:
                 model.learn_one(x, y)
         if call == "stored":

@@ -9,6 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
 from streamkernel import KernelNoveltyDetector
+from streamkernel.estimators.base import machine_of
 from streamkernel.growth import CDSG, DSG, UDSG, OneClassStep
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import NoveltyHinge
@@ -60,7 +61,7 @@ def test_it_learns_as_the_formulas_say():
     X, _ = clusters(25 * B)
     keys_model = KernelNoveltyDetector(kernel=Gaussian(1.0), standardize=False, dtype="float64", seed=1)
     keys_model.learn_many(X[:1])
-    expansion, keys = keys_model._machine.expansion, keys_model._machine.inputs.columns.keys
+    expansion, keys = machine_of(keys_model).expansion, machine_of(keys_model).inputs.columns.keys
     phi, alphas, tau, flagged = [], [], 0.0, 0
     for t in range(25):
         rows = X[t * B : (t + 1) * B]

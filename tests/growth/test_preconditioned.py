@@ -10,6 +10,7 @@ from river.optim.losses import Hinge, Squared
 from river.optim.schedulers import Constant
 
 from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.growth.preconditioner import preconditioned_gradient, preconditioned_step
@@ -120,7 +121,7 @@ def test_a_run_is_its_reference(K, size, F, blocks, precondition, average):
     model.advance(records, labels, w.tolist())
 
     def frequencies(block):
-        return naive.frequencies(model._machine, block)
+        return naive.frequencies(machine_of(model), block)
 
     columns = X[:, ["abc".index(name) for name in model.input_names]]
     solutions = naive.by_mini_batches(
@@ -138,9 +139,9 @@ def test_a_run_is_its_reference(K, size, F, blocks, precondition, average):
     assert (model.n_grown, model.n_steps) == (blocks * len(solutions), len(solutions))
     alphas = naive.mean_solution(solutions) if average else solutions[-1]
     expected = naive.scores_of(alphas, columns[:9], frequencies)
-    np.testing.assert_allclose(model._machine.predict(records[:9]), expected, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(machine_of(model).predict(records[:9]), expected, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(
-        model._machine.advance(records[:9], [None] * 9).predictions, expected, rtol=1e-8, atol=1e-9
+        machine_of(model).advance(records[:9], [None] * 9).predictions, expected, rtol=1e-8, atol=1e-9
     )
     assert np.abs(expected).max() > 0.05
 
@@ -169,16 +170,16 @@ def test_what_is_given_decides_and_none_follows_the_schedule():
         (updates.preconditioned, updates.blocks_per_step, machine.expansion.block_size)
         for step in (None, Constant(0.1))
         for given in (None, True, False)
-        for machine in [KernelClassifier(step=step, precondition=given)._machine]
+        for machine in [machine_of(KernelClassifier(step=step, precondition=given))]
         for updates in [machine.updates]
     ]
     with_it, without = (True, 2, 64), (False, 1, 32)
     assert steps == [with_it, with_it, without, without, with_it, without]
     for loss in (Hinge(), losses.Quantile(0.9), losses.EpsilonInsensitive()):
         model = (KernelClassifier if isinstance(loss, Hinge) else KernelRegressor)(loss=loss)
-        assert not model._machine.updates.preconditioned
-    assert KernelClassifier(max_features=63)._machine.expansion.block_size == 32
-    assert KernelClassifier(max_features=None, block_size=7)._machine.expansion.block_size == 7
+        assert not machine_of(model).updates.preconditioned
+    assert machine_of(KernelClassifier(max_features=63)).expansion.block_size == 32
+    assert machine_of(KernelClassifier(max_features=None, block_size=7)).expansion.block_size == 7
 
 
 def test_a_step_of_one_solves_the_mini_batch_but_for_its_ridge():
@@ -190,7 +191,7 @@ def test_a_step_of_one_solves_the_mini_batch_but_for_its_ridge():
     )
     model.advance(records, y.tolist())
     encoded = (y - y.mean()) / y.std()
-    left = model._machine.predict(records)[:, 0] - encoded
+    left = machine_of(model).predict(records)[:, 0] - encoded
     assert np.mean(left**2) < 0.75 * np.mean(encoded**2)
     assert model.n_steps == 1
 

@@ -7,6 +7,7 @@ import pytest
 from river.optim.schedulers import Constant
 
 from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import Gaussian
 
 LATER = {"precondition", "blocks_per_step", "average"}
@@ -25,7 +26,7 @@ def _learnt(**given):
 
 
 def _steps(model):
-    updates = model._machine.updates
+    updates = machine_of(model).updates
     return updates.preconditioned, updates.blocks_per_step
 
 

@@ -8,6 +8,7 @@ from river.datasets import synth
 
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.compute.moments import M2
+from streamkernel.estimators.base import machine_of
 from streamkernel.growth.sensitivity import N_POINTS, points, sensitivities
 from streamkernel.kernels import Gaussian
 
@@ -31,7 +32,7 @@ def _learnt(name):
 
 def _twin(model):
     """The same by central differences of the scores, point by point."""
-    machine = model._machine
+    machine = machine_of(model)
     X, variances = points(machine.inputs)
     step = 1e-2 if machine.expansion.dtype == np.float32 else 1e-5
     found = np.zeros(len(variances))
@@ -48,7 +49,7 @@ def _twin(model):
 @pytest.mark.parametrize("name", MODELS)
 def test_slopes_are_those_of_the_scores(name):
     model = _learnt(name)
-    found = sensitivities(model._machine.expansion, model._machine.inputs)
+    found = sensitivities(machine_of(model).expansion, machine_of(model).inputs)
     rough = name == "structured"
     assert found == pytest.approx(_twin(model), rel=3e-2 if rough else 1e-5, abs=1e-3 if rough else 1e-12)
 
@@ -76,7 +77,7 @@ def test_of_friedmans_function_the_five_that_matter_are_found(kind):
 
 def test_points_are_what_they_are_said_to_be():
     model = _learnt("drawn")
-    inputs = model._machine.inputs
+    inputs = machine_of(model).inputs
     X, variances = points(inputs)
     names = model.input_names
     assert X.shape == (N_POINTS, len(names))

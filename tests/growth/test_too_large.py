@@ -8,6 +8,7 @@ from river.optim.losses import Huber, RegressionLoss, Squared
 from river.optim.schedulers import Constant
 
 from streamkernel import KernelDensityRatio, KernelNoveltyDetector, KernelRegressor
+from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.kernels import Gaussian, Polynomial
 from streamkernel.losses import KLDensityRatio, NoveltyHinge
@@ -51,7 +52,7 @@ def test_a_step_at_which_a_gradient_is_too_large_leaves_nothing(kind, calls, beg
     monkeypatch.setattr(Steepens, "calls_left", 10**9)
     if begun:
         model.batch_step(X[:begun], Y[:begun])
-    before, n = model.state_digest(), model._machine.updates.blocks_per_step
+    before, n = model.state_digest(), machine_of(model).updates.blocks_per_step
     monkeypatch.setattr(Steepens, "calls_left", min(calls, n - 1))
     with pytest.raises(NotFiniteError, match=r"^the loss Steepens gave .*: it must give numbers from -1e\+100 to"):
         model.batch_step(X, Y)
@@ -122,7 +123,7 @@ def test_what_is_learnt_beside_the_coefficients_is_not_kept_either(model, method
     model, xs = model.clone(), [dict(enumerate(row)) for row in X.tolist()]
     for i, x in enumerate(xs[:215]):
         model.learn_one(x, *([] if method == "threshold_gradient" else [i % 2 == 0]))
-    before = model._targets.state()
+    before = machine_of(model).targets.state()
 
     def fails(*_):
         raise KeyboardInterrupt
@@ -130,7 +131,7 @@ def test_what_is_learnt_beside_the_coefficients_is_not_kept_either(model, method
     monkeypatch.setattr(loss, method, fails)
     with pytest.raises(KeyboardInterrupt):
         model.learn_one(xs[215], *([] if method == "threshold_gradient" else [False]))
-    after = model._targets.state()
+    after = machine_of(model).targets.state()
     assert all(np.array_equal(after[name], before[name]) for name in before)
 
 

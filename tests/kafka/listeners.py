@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
-import socket
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.ports import reserved_port
 
 ADMIN = ("admin", "admin-secret")
 """User and password of one who may do everything."""
@@ -27,19 +27,8 @@ class Listeners(NamedTuple):
 
 
 def free_listeners() -> Listeners:
-    """Choose ports that nobody listens on.
-
-    Below the range that the kernel hands out to outgoing connections: while the broker is down, a client that retries
-    could otherwise be given the broker's own port, and connect to itself.
-    """
-    ports: list[int] = []
-    draw = random.SystemRandom()
-    while len(ports) < len(Listeners._fields):
-        port = draw.randrange(15_000, 32_000)
-        with socket.socket() as probe:
-            if port not in ports and probe.connect_ex(("127.0.0.1", port)) != 0:
-                ports.append(port)
-    return Listeners(*ports)
+    """Reserve the ports of a broker."""
+    return Listeners(*(reserved_port() for _ in Listeners._fields))
 
 
 def address(port: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,15 +21,10 @@ import yaml
 from tests.deploy.programs import CONFIGS, ROOT, needed_program
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume
+from tests.ports import reserved_port
 
 _SECONDS = 120
 SERVICES: dict[str, Any] = yaml.safe_load((CONFIGS / "compose.yaml").read_text())["services"]
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
 
 
 @contextmanager
@@ -92,7 +86,7 @@ def status_for(port: int, host: str) -> int:
 @pytest.mark.long
 def test_records_flow_from_the_stream_to_prometheus(broker: Cluster, topic: Callable[..., str], tmp_path: Path) -> None:
     name, predictions, letters = topic(), topic(), topic()
-    port, address = free_port(), f"127.0.0.1:{free_port()}"
+    port, address = reserved_port(), f"127.0.0.1:{reserved_port()}"
     settings = {
         "source.topic": name,
         "predictions.topic": predictions,

@@ -15,15 +15,15 @@ import pytest
 
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.listeners import free_listeners
 from tests.kafka.producing import consume
+from tests.ports import reserved_port
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.usefixtures("installed")
 def test_it_ends_cleanly_with_every_record_predicted() -> None:
-    port = str(free_listeners().plaintext)
+    port = str(reserved_port())
     command = [sys.executable, "-m", "examples.kafka_demo", "--rate", "400", "--seconds", "4", "--port", port]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -19,8 +19,9 @@ from connectors.ports import OutageError
 from tests.chaos.proxy import Proxy
 from tests.kafka.broker import Broker
 from tests.kafka.distribution import Distribution
-from tests.kafka.listeners import address, free_listeners
+from tests.kafka.listeners import address
 from tests.kafka.sinking import at, put
+from tests.ports import reserved_port
 
 OFTEN = {"reconnect_backoff_max_ms": 50}
 # Those that are being made just now.
@@ -67,7 +68,7 @@ def bear(source: KafkaSource, sink: KafkaSink, refused: Callable[[], int]) -> No
 def test_one_that_was_never_there(refused: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (sources, sinks):
         monkeypatch.setattr(module, "OPEN_SECONDS", 0.1)
-    nobody = address(free_listeners().plaintext)
+    nobody = address(reserved_port())
     source = KafkaSource("clicks", nobody, options=OFTEN)
     sink = KafkaSink("out", nobody, options=OFTEN)
     before = files()

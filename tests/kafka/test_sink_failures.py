@@ -18,9 +18,10 @@ from connectors.ports import OutageError
 from tests.chaos.proxy import Proxy
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
-from tests.kafka.listeners import address, free_listeners
+from tests.kafka.listeners import address
 from tests.kafka.producing import produce
 from tests.kafka.sinking import Writing, at, finish, opened, put, standing
+from tests.ports import reserved_port
 
 MakeTopic = Callable[..., str]
 
@@ -197,7 +198,7 @@ def test_sigterm_ends_a_daemon_whose_broker_is_away(
 
 
 def test_sigterm_ends_a_daemon_that_has_found_no_broker_yet(home: Home, launcher: Launcher) -> None:
-    servers = {"bootstrap_servers": address(free_listeners().plaintext)}
+    servers = {"bootstrap_servers": address(reserved_port())}
     home.configure(
         source={"kind": "kafka", "topic": "clicks", "target": "y", **servers},
         model=["river.linear_model.LogisticRegression"],

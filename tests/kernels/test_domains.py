@@ -8,6 +8,7 @@ import pytest
 
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.domain import Domain
+from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import (
     ArcCosine,
     Cauchy,
@@ -80,7 +81,7 @@ def test_each_kernel_refuses_what_it_cannot_take_and_takes_the_rest(kernel):
 def test_standardised_inputs_would_leave_the_domain(kernel):
     with pytest.raises(ValueError, match=r"standardize=True moves inputs below .* leave standardize out"):
         KernelClassifier(kernel=kernel, standardize=True)
-    assert not KernelClassifier(kernel=kernel)._machine.inputs.standardize
+    assert not machine_of(KernelClassifier(kernel=kernel)).inputs.standardize
 
 
 @pytest.mark.parametrize(
@@ -95,8 +96,8 @@ def test_standardised_inputs_would_leave_the_domain(kernel):
     ids=repr,
 )
 def test_inputs_are_standardised_where_the_kernel_asks_for_it(kernel, standardized):
-    assert _model(kernel)._machine.inputs.standardize == standardized
-    assert _model(kernel, standardize=not standardized)._machine.inputs.standardize != standardized
+    assert machine_of(_model(kernel)).inputs.standardize == standardized
+    assert machine_of(_model(kernel, standardize=not standardized)).inputs.standardize != standardized
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from river import optim
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG
 from streamkernel.growth.base import BlockUpdate
@@ -134,7 +135,7 @@ def test_gamma_0_and_the_variance_term_know_how_large_a_kernel_is():
     made, of_multiple = model.advance(xs, targets), multiple.advance(xs, targets)
     assert multiple.gamma_0 == pytest.approx(model.gamma_0 / 16, rel=1e-9)
     assert of_multiple.predictions == pytest.approx(made.predictions, abs=1e-4)
-    assert (model._machine.feature_scale.noise, multiple._machine.feature_scale.noise) == (4.0, 4.0)
+    assert (machine_of(model).feature_scale.noise, machine_of(multiple).feature_scale.noise) == (4.0, 4.0)
     K = np.eye(4)
     assert first_step(K, 1.0, 8) == pytest.approx(1 / (1 / 4 + 1 / 8 + 1 / 4), rel=1e-6)
     assert first_step(K, 1.0, 8, kappa=3.0, feature_bound=5.0) == pytest.approx(1 / (1 / 4 + 5 / 8 + 3 / 4), rel=1e-6)
@@ -160,7 +161,7 @@ def test_bounds_that_a_kernel_does_not_state_are_measured_and_kept():
     model = KernelClassifier(kernel=Hellinger(), batch_size=2, precondition=False, seed=1)
     for _ in range(4):
         model.learn_one({"a": 0.0}, True)
-    assert model._machine.feature_scale.kappa == 1.0
+    assert machine_of(model).feature_scale.kappa == 1.0
 
 
 def test_steps_on_features_without_a_bound_are_cut_where_they_would_diverge():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamkernel import KernelRegressor
+from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import (
     ArcCosine,
     Cauchy,
@@ -111,7 +112,7 @@ def test_a_model_learns_with_a_sum_and_is_restored():
     xs = [{"a": a, "b": b} for a, b in rng.normal(size=(400, 2)).tolist()]
     ys = [3 * x["a"] + math.sin(3 * x["b"]) for x in xs]
     model = KernelRegressor(kernel=Gaussian() + 0.3 * DotProduct(), seed=1)
-    assert model._machine.inputs.standardize
+    assert machine_of(model).inputs.standardize
     model.advance(xs, ys)
     assert 0.5 < model.bandwidth < 3.0
     other = model.clone(include_attributes=True)

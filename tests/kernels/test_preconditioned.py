@@ -7,6 +7,7 @@ import pytest
 from river import optim
 
 from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel.estimators.base import machine_of
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import ArcCosine, ChiSquared, DotProduct, Gaussian, Laplacian, Polynomial, SkewedChiSquared
 
@@ -82,7 +83,7 @@ def test_every_kernel_is_preconditioned_under_every_growth(kind):
         _learns_and_is_one_stream(model, xs, a, _share_absolute)
         assert (model.n_grown, model.n_grown + model.n_reused) == (6, 75)
         assert 0 < model.gamma_0 <= 0.3
-        scale = model._machine.feature_scale
+        scale = machine_of(model).feature_scale
         assert scale.is_measured
         assert ("kappa" in model.__getstate__()) is not scale.is_bounded
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
 import time
 import urllib.error
@@ -19,6 +18,7 @@ import yaml
 
 from configs.mixin.rules import LOSS
 from tests.mixin.conftest import MIXIN
+from tests.ports import reserved_port
 
 __all__ = ["ALERTS_OF_TOPICS", "PANELS_OF_TOPICS", "answer", "prometheus", "rules", "without_bounds", "write_history"]
 
@@ -27,12 +27,6 @@ PANELS_OF_TOPICS = {"Lag by topic and partition", "Lag of each instance", "Parti
 ALERTS_OF_TOPICS = {"StreamkernelSourceStalled", "StreamkernelLagGrowing"}
 RULE_FILES = (MIXIN / "rules.yaml", MIXIN / "alerts.yaml")
 _VARIABLES = {"$job": ".*", "$instance": ".*", "$__rate_interval": "10s"}
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
 
 
 @contextmanager
@@ -47,7 +41,7 @@ def prometheus(
     }
     config = folder / "prometheus.yml"
     config.write_text(yaml.safe_dump(settings))
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{reserved_port()}"
     with (folder / "prometheus.log").open("wb") as log:
         process = subprocess.Popen(
             [

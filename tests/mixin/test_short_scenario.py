@@ -15,7 +15,8 @@ from tests.chaos.daemons import Daemon, Starter, until
 from tests.daemon.conftest import Home, program
 from tests.mixin.conftest import MIXIN
 from tests.mixin.hurried import FACTOR, HURRIED_BOUNDS, hurried_rules, wait_until_clear, wait_until_fired
-from tests.mixin.scraping import answer, free_port, prometheus, rules
+from tests.mixin.scraping import answer, prometheus, rules
+from tests.ports import reserved_port
 
 FLOOD, DOWN = "StreamkernelDeadLetters", "StreamkernelDown"
 # Time that runs 200 times as fast makes a moment of a busy machine a stall of minutes; and a stream of seven
@@ -66,7 +67,7 @@ class _Fed:
 
     def __init__(self, home: Home, starter: Starter) -> None:
         self.flooded = False
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = f"127.0.0.1:{reserved_port()}"
         self._stream, self._starter = home.folder / "records.jsonl", starter
         self._folder = home.folder
         self._number = 0

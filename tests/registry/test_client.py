@@ -18,6 +18,7 @@ from connectors.registry.client import (
     UnknownSchemaError,
 )
 from connectors.registry.settings import RegistrySettings
+from tests.ports import closed_port
 from tests.registry.server import RegistryServer
 
 TLS = Path(__file__).parents[1] / "daemon" / "tls"
@@ -25,12 +26,6 @@ TLS = Path(__file__).parents[1] / "daemon" / "tls"
 
 def client(registry: RegistryServer, **settings: object) -> RegistryClient:
     return RegistryClient(RegistrySettings(registry.url, **settings))  # type: ignore[arg-type]
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class TestRequests:
@@ -140,12 +135,13 @@ class TestAnswers:
 
 class TestConnections:
     def test_nobody_answers(self) -> None:
-        with pytest.raises(RegistryOutage, match="Connection refused"):
-            RegistryClient(RegistrySettings(f"http://127.0.0.1:{free_port()}")).schema(1)
+        with socket.socket() as held, pytest.raises(RegistryOutage, match="Connection refused"):
+            RegistryClient(RegistrySettings(f"http://127.0.0.1:{closed_port(held)}")).schema(1)
 
     def test_the_next_address_answers(self, registry: RegistryServer) -> None:
-        asked = RegistryClient(RegistrySettings(f"http://127.0.0.1:{free_port()}, {registry.url}/"))
-        assert asked.probe() == registry.url
+        with socket.socket() as held:
+            asked = RegistryClient(RegistrySettings(f"http://127.0.0.1:{closed_port(held)}, {registry.url}/"))
+            assert asked.probe() == registry.url
 
     def test_an_address_that_breaks_off(self, cut_off: str) -> None:
         with pytest.raises(RegistryOutage):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
+from streamkernel.estimators.base import machine_of
 from streamkernel.window import Exact
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearSolver
@@ -57,7 +58,7 @@ def test_the_figures_are_those_of_the_last_refit():
     assert last.n_records == 400
     assert 0 < last.seconds < model.refit_seconds
     # The loss of a number counts in deviations of the targets.
-    deviation = model.model._machine.targets.deviation
+    deviation = machine_of(model.model).targets.deviation
     errors = [model.predict_one(x) - y for x, y in zip(xs[60:460], ys[60:460], strict=True)]
     assert last.loss == pytest.approx(np.mean(np.square(errors)) / deviation**2, rel=1e-4)
 

@@ -8,6 +8,7 @@ from river.optim.losses import Huber
 from scipy import special
 
 from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
+from streamkernel.estimators.base import machine_of
 from streamkernel.growth import CDSG
 from streamkernel.kernels import Gaussian, Polynomial
 from streamkernel.losses import Log, SquaredHinge
@@ -33,7 +34,7 @@ def numbers(xs):
 
 def features(model, xs):
     """The features of records, divided by the root of the number of blocks, by the machine as it stands."""
-    machine = model._machine
+    machine = machine_of(model)
     values = np.array([[x.get(name, np.nan) for name in ("a", "b", "late")] for x in xs])
     order = [
         next(i for i, name in enumerate(("a", "b", "late")) if name == n) if n in ("a", "b", "late") else -1
@@ -51,7 +52,7 @@ def features(model, xs):
 
 def coefficients(model):
     """The coefficients of those features, shape (K, p)."""
-    expansion = model._machine.expansion
+    expansion = machine_of(model).expansion
     alpha = expansion.alpha.astype(float) * expansion.scale * math.sqrt(expansion.n_blocks)
     return alpha.transpose(1, 0, 2).reshape(expansion.n_outputs, -1)
 
@@ -65,7 +66,7 @@ def test_of_the_squared_loss_it_is_ridge_regression():
     assert model.refit()
     A, w = features(model, xs[-120:]), np.array(ws[-120:])
     w /= w.mean()
-    y = model._targets.as_of_now(np.array(ys[-120:]))
+    y = machine_of(model).targets.as_of_now(np.array(ys[-120:]))
     C = A.T @ (A * w[:, None]) / 120 + l2 * np.eye(A.shape[1])
     expected = np.linalg.solve(C, A.T @ (w * y) / 120)
     np.testing.assert_allclose(coefficients(model)[0], expected, rtol=1e-6, atol=1e-8)
@@ -148,7 +149,7 @@ def test_beta_counts_from_the_refit_and_steps_go_on():
     inner = KernelClassifier(**{**INNER, "block_size": 8}, growth=CDSG(), precondition=False)
     model = WindowRefit(inner, window=330, every=1000)
     model.advance(xs, [y > 5 for y in numbers(xs)])
-    history = model._machine.history
+    history = machine_of(model).history
     t, gamma_0 = history.t, history.gamma_0
     assert history.beta.any()
     model.refit()
@@ -171,7 +172,7 @@ def test_an_averaged_model_goes_on_from_the_solution():
     model.advance(xs[:48], [100.0] * 48)
     assert model.predict_one(xs[0]) != before
     # Each step counts as one of all: the mean moves less than the last solution.
-    average, last = model._machine.solution, model._machine.expansion
+    average, last = machine_of(model).solution, machine_of(model).expansion
     assert average is not last
 
 

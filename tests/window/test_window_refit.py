@@ -18,6 +18,7 @@ from streamkernel import (
     WindowRefit,
     losses,
 )
+from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import is_smooth
 from streamkernel.state import from_bytes, to_bytes
@@ -58,29 +59,29 @@ def test_no_check_is_skipped():
 @given(data=st.data())
 def test_any_cut_of_the_stream_has_the_same_bytes(data):
     """With late inputs and classes, strings, gaps, weights, records without a label; restored in between."""
-    case = data.draw(cases("growing").filter(lambda case: is_smooth(case.model._targets.loss)))
+    case = data.draw(cases("growing").filter(lambda case: is_smooth(machine_of(case.model).targets.loss)))
     window, every = data.draw(st.sampled_from([7, 60, 300])), data.draw(st.sampled_from([13, 32, 50, 101]))
     most = data.draw(st.sampled_from([2**25, 9000]))
     inner = case.model
     solver = Exact(l2=1e-3, max_passes=3)
     whole = WindowRefit(inner.clone(), window, every, solver, 2**25)
     # Few bytes are for records; the solver's matrix is not refused here, as it is small when it is made.
-    whole._refit.records._max_bytes = most
+    machine_of(whole).window.records.max_bytes = most
     expected = Results.nothing()
     expected.add(whole.advance(case.xs, case.ys, case.ws))
     cut = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    cut._refit.records._max_bytes = most
+    machine_of(cut).window.records.max_bytes = most
     in_cuts(cut, case, data.draw(cuts())).assert_same(expected)
     assert cut.state_digest() == whole.state_digest()
-    assert len(whole._refit.records) <= window
+    assert len(machine_of(whole).window.records) <= window
     # A part, saved and restored, goes on as if nothing had been.
     half = len(case.xs) // 2
     begun = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    begun._refit.records._max_bytes = most
+    machine_of(begun).window.records.max_bytes = most
     begun.advance(case.xs[:half], case.ys[:half], case.ws[:half])
     restored = WindowRefit(inner.clone(), window, every, solver, 2**25)
     restored.__setstate__(from_bytes(to_bytes(begun.__getstate__())))
-    restored._refit.records._max_bytes = most
+    machine_of(restored).window.records.max_bytes = most
     for model in (begun, restored):
         model.advance(case.xs[half:], case.ys[half:], case.ws[half:])
         assert model.state_digest() == whole.state_digest()
@@ -150,8 +151,8 @@ def test_the_figures_are_the_models_and_those_of_the_window():
     assert len(model.classes) == 3
     assert model.input_names == inner.input_names
     assert model.feature_importances_ == inner.feature_importances_
-    assert model.memory_bytes == inner.memory_bytes + model._refit.records.nbytes
-    assert model._refit.records.nbytes >= 150 * 8 * len(model.input_names)
+    assert model.memory_bytes == inner.memory_bytes + machine_of(model).window.records.nbytes
+    assert machine_of(model).window.records.nbytes >= 150 * 8 * len(model.input_names)
     assert set(model.explain_one({"a": 1.0, "b": 2.0})) == {"a", "b"}
     assert model.loss_of("x", {"x": 1.0}) == inner.loss_of("x", {"x": 1.0})
 
@@ -275,9 +276,9 @@ def test_fewer_wide_records_are_kept():
     rng = np.random.default_rng(0)
     model.learn_many(rng.normal(size=(300, 10)), np.arange(300.0))
     assert (model.n_window, model.max_window) == (100, 100)
-    assert model._refit.records.targets.tolist() == list(range(200, 300))
+    assert machine_of(model).window.records.targets.tolist() == list(range(200, 300))
     model.learn_one(dict(enumerate(np.ones(20))), 1.0)
     assert (model.n_window, model.max_window) == (50, 50)
-    assert model._refit.records.nbytes <= 8000 + 50 * 16
+    assert machine_of(model).window.records.nbytes <= 8000 + 50 * 16
     model.learn_many(rng.normal(size=(300, 20)), np.arange(300.0))
     assert model.n_window == 50

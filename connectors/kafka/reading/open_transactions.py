@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from connectors.kafka.consumer.topic import KafkaTopic
 
-__all__ = ["OpenTransactions"]
+__all__ = ["TOLD_AFTER_SECONDS", "OpenTransactions"]
 
 _log = logging.getLogger(__name__)
 
 # Longer than most transactions take, and half of what Kafka gives one whose producer has died.
-_SECONDS = 30.0
+TOLD_AFTER_SECONDS = 30.0
 
 
 @dataclass
@@ -49,7 +49,7 @@ class OpenTransactions:
             self._waits.pop(partition, None)
         elif wait is None:
             self._waits[partition] = _Wait(reached, now)
-        elif not wait.logged and now - wait.since > _SECONDS:
+        elif not wait.logged and now - wait.since > TOLD_AFTER_SECONDS:
             if topic.bounds([partition])[partition].end <= reached:
                 self._report(partition, wait, end)
             else:

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from streamkernel.daemon.config.schema import BasicAuthConfig
 
-__all__ = ["Addresses", "Federation", "ask"]
+__all__ = ["ANSWER_SECONDS", "Addresses", "Federation", "ask"]
 
 Addresses = Callable[[], Mapping[int, tuple[str, int]]]
 """Gives by partition the host and the port where its daemon serves."""
@@ -21,7 +21,7 @@ Addresses = Callable[[], Mapping[int, tuple[str, int]]]
 _log = logging.getLogger(__name__)
 
 # A child answers in milliseconds, unless it is stopped; Prometheus waits ten seconds for all of them.
-_SECONDS = 2.0
+ANSWER_SECONDS = 2.0
 _AT_ONCE = 16
 
 
@@ -72,7 +72,7 @@ def ask(
 
     def get(address: tuple[str, int]) -> tuple[int, str]:
         # Not by urllib, which would go to a proxy of the environment.
-        connection = http.client.HTTPConnection(*address, timeout=_SECONDS)
+        connection = http.client.HTTPConnection(*address, timeout=ANSWER_SECONDS)
         try:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-__all__ = ["KeyedQueue", "UndoLog"]
+__all__ = ["FEW", "KeyedQueue", "UndoLog"]
 
 Value = TypeVar("Value")
 
 # Places of values that were taken out of the middle are dropped when they outnumber the others, and these.
-_FEW = 1024
+FEW = 1024
 
 
 class UndoLog:
@@ -134,7 +134,7 @@ class KeyedQueue(Generic[Value]):
 
     def tidy(self) -> None:
         """Drop the places of what was taken out, where they are many; what was changed before cannot be taken back."""
-        if len(self._places) > 2 * len(self._values) + _FEW:
+        if len(self._places) > 2 * len(self._values) + FEW:
             self._places = deque(self)
 
     def _put(self, key: str, value: Value) -> None:

@@ -12,14 +12,14 @@ from streamkernel.daemon.monitoring.growth import growth_of
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 
-__all__ = ["POINT_RECORDS", "CurveRecorder"]
+__all__ = ["MOST_POINTS", "POINT_RECORDS", "CurveRecorder"]
 
 #: The curves have a point after each so many records, on a slow machine and on a fast one.
 POINT_RECORDS = 50
 # A curve with more points than this loses every second one, and has points at twice the distance from there on: a long
 # stream costs no more memory, and for each rolling metric the window is gone through at most so often and half as
 # often again whenever the stream doubles.
-_MOST_POINTS = 1000
+MOST_POINTS = 1000
 
 
 class CurveRecorder(Watch):
@@ -58,7 +58,7 @@ class CurveRecorder(Watch):
         for name, scores in processor.others.items():
             growth = growth_of(models[name]) if name in models else {}  # it may be disabled
             self._evaluation_of(name).add(consumed, scores.loss.mean(), growth, scores.quality.rolling())
-        if len(curves.records) > _MOST_POINTS:
+        if len(curves.records) > MOST_POINTS:
             curves.thin_out()
             self._every *= 2
 

@@ -13,12 +13,12 @@ from streamkernel.daemon.replay.letters import DeadLetter
 from streamkernel.daemon.replay.report import ReplayReport
 from streamkernel.daemon.replay.sources import SourceState
 
-__all__ = ["ReplayFeed", "ReplayedRecord", "is_replayed", "place_of"]
+__all__ = ["WAIT_SECONDS", "ReplayFeed", "ReplayedRecord", "is_replayed", "place_of"]
 
 _STREAM = "replay:"
 _LABELS = "labels:"
 _MOST_BYTES = 2**24
-_WAIT_SECONDS = 0.5
+WAIT_SECONDS = 0.5
 # What the details of a letter say whose raw record is not whole.
 _CUT = (
     re.compile(r"more than max_record_bytes \((?P<length>[\d,]+)\)"),
@@ -119,7 +119,7 @@ class ReplayFeed:
         # The name of a place in a file changes as it is read; and a topic's offsets never begin anew.
         stream = _STREAM + (here.stream if state.topic else f"#{place.repeat}" if place.repeat else "")
         position = Position(stream, place.partition, place.offset)
-        while not state.source.decodable(letter.raw, _WAIT_SECONDS):
+        while not state.source.decodable(letter.raw, WAIT_SECONDS):
             if self._stopped():
                 return None
         record = state.source.decode(letter.raw, position, here)

@@ -18,7 +18,7 @@ from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.serving.answers import Answers
 from streamkernel.daemon.serving.wire import Ask, LogLine, ServerSettings, Told, frame, read_asks
 
-__all__ = ["ServerProcess"]
+__all__ = ["MOST_A_SECOND", "ServerProcess"]
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _END_SECONDS = 3.0
 # One that ran for so long did not die of how it was started.
 _WELL_SECONDS = 60.0
 # It asks for three things, each at most every 50 ms, and logs each kind of line once a minute.
-_MOST_A_SECOND = 200
+MOST_A_SECOND = 200
 # Of the environment; the rest, in which secrets may be, is not for a process that strangers talk to.
 _KEPT_VARIABLES = {
     *("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "VIRTUAL_ENV"),
@@ -135,7 +135,7 @@ class ServerProcess:
             if now - begun > 1.0:
                 begun, n_read = now, 0
             n_read += 1
-            if n_read > _MOST_A_SECOND:
+            if n_read > MOST_A_SECOND:
                 self._closing.wait(begun + 1.0 - now)
             yield message
 

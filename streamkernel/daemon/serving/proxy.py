@@ -14,14 +14,14 @@ from streamkernel.daemon.base.status_snapshot import StatusSnapshot
 from streamkernel.daemon.serving.published import MetricsSnapshot, Scrape, ScrapeAnswer
 from streamkernel.daemon.serving.wire import Ask, ServerSettings, Told
 
-__all__ = ["DaemonProxy"]
+__all__ = ["KEPT_SECONDS", "PATIENCE_SECONDS", "DaemonProxy"]
 
 T = TypeVar("T")
 
 # However many clients ask, the process that learns is asked no more often.
-_KEPT_SECONDS = 0.05
+KEPT_SECONDS = 0.05
 # One that learns answers within milliseconds; one that has not for so long is stopped, or as good as that.
-_PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 5.0
 _SILENT = "does not answer"
 
 
@@ -42,13 +42,13 @@ class _Remote(Generic[T]):
 
     def get(self) -> T:
         with self._changed:
-            if self._heard is None or self._clock() - self._heard > _KEPT_SECONDS:
+            if self._heard is None or self._clock() - self._heard > KEPT_SECONDS:
                 asked = self._asked
                 if asked is None:
                     asked = self._asked = self._clock()
                     self._ask(Ask(self._name, self._version))
                 # Whoever comes while the other is silent does not wait as long as the first.
-                patience = max(0.0, asked + _PATIENCE_SECONDS - self._clock())
+                patience = max(0.0, asked + PATIENCE_SECONDS - self._clock())
                 heard = self._changed.wait_for(lambda: self._asked is None or self._ended, patience)
                 if not heard or self._ended:
                     raise NoStatusError(f"the process that learns {'has ended' if self._ended else _SILENT}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["AdaptiveBatchSize"]
+__all__ = ["MOST_RECORDS", "AdaptiveBatchSize"]
 
-_MOST = 512
+MOST_RECORDS = 512
 _SECONDS = 0.1
 
 
@@ -32,6 +32,6 @@ class AdaptiveBatchSize:
     def took(self, records: int, seconds: float) -> None:
         """Adapt the length to the time that a chunk took."""
         if records:
-            fitting = _SECONDS * records / seconds if seconds > 0 else _MOST
+            fitting = _SECONDS * records / seconds if seconds > 0 else MOST_RECORDS
             # At most doubled: the first records of a model are its cheapest.
-            self.length = max(1, int(min(fitting, 2 * self.length, _MOST)))
+            self.length = max(1, int(min(fitting, 2 * self.length, MOST_RECORDS)))

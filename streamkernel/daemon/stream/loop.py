@@ -21,14 +21,14 @@ from streamkernel.daemon.stream.loop_time import LoopTime
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 
-__all__ = ["Checkpoints", "Loop", "Observer", "TooManyDeadLettersError"]
+__all__ = ["MOST_BYTES", "POLL_SECONDS", "Checkpoints", "Loop", "Observer", "TooManyDeadLettersError"]
 
 _log = logging.getLogger(__name__)
 
 # The most bytes of records between two looks at the clock and at signals: what a record costs goes with its length.
-_MOST_BYTES = 2**20
+MOST_BYTES = 2**20
 # How long to wait for records before looking round for signals and checkpoints that are due.
-_POLL_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 
 class TooManyDeadLettersError(DaemonError):
@@ -154,10 +154,10 @@ class Loop:
             self.times.begin()
             if self.sinks.full:
                 self.sinks.retry()
-                time.sleep(_POLL_SECONDS)
+                time.sleep(POLL_SECONDS)
                 self.times.end("sinks")
                 continue
-            records = self.feed.poll(limit, self.sinks.pause(_POLL_SECONDS))
+            records = self.feed.poll(limit, self.sinks.pause(POLL_SECONDS))
             self._read_at = self.times.end("source")
             if not self._wait_for_start():
                 return "stopped"
@@ -181,7 +181,7 @@ class Loop:
             self.times.end("sinks")
             if self.stopped():
                 return False
-            time.sleep(_POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
         self.times.end("checkpoints")
         return True
 
@@ -280,12 +280,12 @@ class Loop:
 def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
     """Cut a chunk so that no part has more than so many bytes, or more than one record."""
     sizes = [len(record.raw) for record in records]
-    if sum(sizes) <= _MOST_BYTES:
+    if sum(sizes) <= MOST_BYTES:
         yield records
         return
     start = size = 0
     for place, more in enumerate(sizes):
-        if size + more > _MOST_BYTES and place > start:
+        if size + more > MOST_BYTES and place > start:
             yield records[start:place]
             start, size = place, 0
         size += more

@@ -9,13 +9,13 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-__all__ = ["StopSignals", "Stopped"]
+__all__ = ["GRACE_SECONDS", "StopSignals", "Stopped"]
 
 
 _log = logging.getLogger(__name__)
 
 # A supervisor kills after ten seconds, as often as not; a record that takes longer is not worth waiting for.
-_GRACE_SECONDS = 8.0
+GRACE_SECONDS = 8.0
 
 
 class Stopped(Exception):
@@ -82,13 +82,13 @@ class StopSignals:
         threading.Thread(target=self._end_the_record, name="stop", daemon=True).start()
 
     def _end_the_record(self) -> None:
-        pause = _GRACE_SECONDS
+        pause = GRACE_SECONDS
         while not self._left.wait(pause):
             if self._at_work:
                 _log.error(
                     "%s came %.0f s ago, and the model is not done with the record in work: the process ends without "
                     "it, and a restart goes on from the last checkpoint",
-                    *(self.name, _GRACE_SECONDS),
+                    *(self.name, GRACE_SECONDS),
                 )
                 os._exit(1)
             pause = 0.1

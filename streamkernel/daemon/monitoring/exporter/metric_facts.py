@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["after_restart", "unit_of"]
+__all__ = ["RESTARTS", "UNITS", "after_restart", "unit_of"]
 
 # By the end of a name, the longest first.
 _BY_ENDING = {
@@ -15,7 +15,7 @@ _BY_ENDING = {
     "_nats": "nats",
 }
 # Of names whose end tells none.
-_UNITS = {
+UNITS = {
     **dict.fromkeys(("records_consumed", "records_learned", "records_predicted", "records_unlabelled"), "records"),
     **dict.fromkeys(("records_skipped", "records_dead_lettered", "record_keys_refused", "novelties"), "records"),
     "clipped_targets": "targets",
@@ -72,7 +72,7 @@ _GAUGES = {
         *("process_start_time_seconds", "process_open_fds", "process_max_fds"),
     ),
 }
-_RESTARTS = {name: restart for restart, names in _GAUGES.items() for name in names}
+RESTARTS = {name: restart for restart, names in _GAUGES.items() for name in names}
 
 
 def unit_of(name: str) -> str:
@@ -90,7 +90,7 @@ def unit_of(name: str) -> str:
 
     """
     by_ending = (unit for ending, unit in _BY_ENDING.items() if name.endswith(ending))
-    return next(by_ending, None) or _UNITS[name]
+    return next(by_ending, None) or UNITS[name]
 
 
 def after_restart(name: str, kind: str) -> str:
@@ -113,4 +113,4 @@ def after_restart(name: str, kind: str) -> str:
     ('0', 'goes on')
 
     """
-    return _ZERO if kind in ("counter", "histogram") else _RESTARTS[name]
+    return _ZERO if kind in ("counter", "histogram") else RESTARTS[name]

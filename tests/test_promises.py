@@ -1,0 +1,63 @@
+"""Each promise of the README and of operations.md has tests: docs/promises.md names them."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/promises.md"
+ROW = re.compile(r"\| ([^|]+) \| ((?:`[^`|]+`(?:<br>)?){1,2}) \| ([123](?:, [123])?) \|")
+# Sections that promise nothing of the program.
+NO_PROMISE = {"README.md#what-it-is-not-yet", "README.md#documentation"}
+
+
+def rows() -> list[tuple[str, list[str], list[int]]]:
+    """Return each promise, its tests, and a ring for each of them."""
+    found = []
+    for line in PAGE.read_text().splitlines():
+        if "`tests/" in line and line.startswith("|"):
+            row = ROW.fullmatch(line)
+            assert row is not None, line
+            tests, rings = re.findall("`([^`]+)`", row[2]), [int(ring) for ring in row[3].split(", ")]
+            assert len(rings) in (1, len(tests)), line
+            found.append((row[1], tests, rings if len(rings) == len(tests) else rings * len(tests)))
+    return found
+
+
+@cache
+def names_of(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text())
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+
+
+def anchor(heading: str) -> str:
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
+
+
+def anchors(text: str) -> set[str]:
+    return {anchor(heading) for heading in re.findall(r"^#+ (.*)$", re.sub(r"(?ms)^```.*?^```", "", text), re.M)}
+
+
+def test_each_promise_names_tests_that_exist():
+    promises = rows()
+    assert len({promise for promise, _, _ in promises}) == len(promises) > 100
+    for promise, tests, _ in promises:
+        for test in tests:
+            path, _, name = test.partition("::")
+            assert (ROOT / path).is_file(), f"{promise} {path} is missing"
+            assert names_of(path) if not name else name in names_of(path), f"{promise} {test} is missing"
+
+
+def test_no_section_that_promises_is_left_out():
+    page = PAGE.read_text()
+    linked = {link.removeprefix("../") for link in re.findall(r"\]\(([^)]*#[^)]*)\)", page)}
+    headings = {f"README.md#{one}" for one in anchors((ROOT / "README.md").read_text())}
+    headings |= {f"operations.md#{one}" for one in anchors((ROOT / "docs/operations.md").read_text())}
+    assert linked == headings - NO_PROMISE - {"operations.md#operating-the-daemon"}
+    # Each of the README's short list leads to the tests behind it.
+    promised = (ROOT / "README.md").read_text().partition("## What it promises\n")[2].partition("\n## ")[0]
+    for bullet in promised.split("\n- ")[1:]:
+        links = re.findall(r"\(docs/promises\.md#([\w-]+)\)", bullet)
+        assert links, bullet
+        assert set(links) <= anchors(page)
