@@ -43,8 +43,8 @@ END_TO_END = (
 )
 """Tests of ring 1 that may start processes: the main job from end to end, once with Kafka."""
 
-RINGS = pytest.StashKey[dict[str, int]]()
-"""The rings of all collected tests, by their names without parameters."""
+RINGS = pytest.StashKey[dict[str, set[int]]]()
+"""The rings of the collected tests by file and function, whatever the class and the parameters."""
 
 _LONGEST_WAIT = 2.0
 _TESTS = str(Path(__file__).parent) + os.sep
@@ -93,7 +93,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if used and _name(item) not in END_TO_END:
             item.add_marker(pytest.mark.integration)
     items.sort(key=order.__getitem__)
-    config.stash[RINGS] = {_name(item): ring_of(item) for item in items}
+    rings = config.stash.setdefault(RINGS, {})
+    for item in items:
+        path, *_, function = _name(item).split("::")
+        rings.setdefault(f"{path}::{function}", set()).add(ring_of(item))
 
 
 def _name(item: pytest.Item) -> str:

@@ -5,6 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from tests.rings import RINGS
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/promises.md"
 ROW = re.compile(r"\| ([^|]+) \| ((?:`[^`|]+`(?:<br>)?){1,2}) \| ([123](?:, [123])?) \|")
@@ -47,6 +49,13 @@ def test_each_promise_names_tests_that_exist():
             path, _, name = test.partition("::")
             assert (ROOT / path).is_file(), f"{promise} {path} is missing"
             assert names_of(path) if not name else name in names_of(path), f"{promise} {test} is missing"
+
+
+def test_the_ring_of_a_promise_is_that_of_its_test(request):
+    collected = request.config.stash[RINGS]
+    for promise, tests, rings in rows():
+        for test, ring in zip(tests, rings, strict=True):
+            assert ring == min(collected.get(test, {ring})), f"{promise} {test}"
 
 
 def test_no_section_that_promises_is_left_out():
