@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["END_TO_END", "RESOURCES", "RINGS", "ring_of"]
+__all__ = ["END_TO_END", "RESOURCES", "RINGS", "forbidden", "ring_of"]
 
 RESOURCES = {
     "broker": "broker",
@@ -51,7 +51,7 @@ _TESTS = str(Path(__file__).parent) + os.sep
 _WAITING = str(Path(__file__).with_name("processes.py"))
 _PROCESSES = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "pty.spawn"}
 
-_forbidden: list[str] = []
+forbidden: list[str] = []
 """What the running test did that ring 1 forbids."""
 
 
@@ -64,14 +64,14 @@ def ring_of(item: pytest.Item) -> int:
 
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if event in _PROCESSES:
-        _forbidden.append(f"starts a process ({event}: {str(arguments[:2])[:200]})")
+        forbidden.append(f"starts a process ({event}: {str(arguments[:2])[:200]})")
 
 
 def _sleep(seconds: float, slept: object = time.sleep) -> None:
     """Sleep, and note it where the code of a test asks for it, not that of a server's thread."""
     caller = sys._getframe(1).f_code.co_filename
     if caller.startswith(_TESTS) and caller != _WAITING and threading.current_thread() is threading.main_thread():
-        _forbidden.append(f"sleeps for {seconds} s")
+        forbidden.append(f"sleeps for {seconds} s")
     slept(seconds)  # type: ignore[operator]
 
 
@@ -115,13 +115,13 @@ def _clocks() -> tuple[float, float, float]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Fail a test of ring 1 that starts a process, sleeps, or (in CI) waits for long."""
-    _forbidden.clear()
+    forbidden.clear()
     before = _clocks()
     yield
     wall, work, delay = (after - start for start, after in zip(before, _clocks(), strict=True))
     if ring_of(item) > 1 or _name(item) in END_TO_END:
         return
-    if _forbidden:
-        pytest.fail(f"a test of ring 1 {_forbidden[0]}: use a fixture of tests/rings.py", pytrace=False)
+    if forbidden:
+        pytest.fail(f"a test of ring 1 {forbidden[0]}: use a fixture of tests/rings.py", pytrace=False)
     if wall - work - delay > _LONGEST_WAIT and os.environ.get("CI"):
         pytest.fail(f"a test of ring 1 waits {wall - work - delay:.1f} s without the processor", pytrace=False)
