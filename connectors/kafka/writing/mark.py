@@ -35,7 +35,7 @@ class OutputMark:
     ends
         By partition, the offset behind the last line that is acknowledged: the next ones are looked for from here on.
     producer
-        Who wrote the lines; None in a checkpoint of an earlier version, where a transactional id says it.
+        Who wrote the lines; None where no broker said it.
     transactional_id
         That of the configuration.
     written
@@ -95,10 +95,9 @@ class OutputMark:
                 None if producer is None else Producer(int(producer[0]), int(producer[1])),
                 None if transactional_id is None else str(transactional_id),
                 [[str(stream), int(partition), _ascending(runs)] for stream, partition, runs in mark["written"]],
-                # Not in the checkpoints of earlier versions.
-                {int(partition): _offset(number) for partition, number in mark.get("sequences", {}).items()},
-                _by_place(mark.get("passed", [])),
-                _by_place(mark.get("existing", [])),
+                {int(partition): _offset(number) for partition, number in mark["sequences"].items()},
+                _by_place(mark["passed"]),
+                _by_place(mark["existing"]),
             )
             if sum(last - first + 1 for _, _, runs in made.written for first, last in runs) > _MOST_WRITTEN:
                 raise ValueError
