@@ -189,9 +189,11 @@ def _make_kafka(config: Path) -> None:
     for number in range(HALF):
         plan.model.learn_one({"a": number % 7, "b": -number % 5}, "pq"[number % 2])
     positions = {partition: Position("cluster/in/n1", partition, 100 + partition) for partition in (0, 1, 2)}
-    emitted = [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
+    written = [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
     marks = {
-        "predictions": OutputMark("cluster/predictions/n2", "w1", {0: 17, 1: 4}, None, "golden", emitted).to_json(),
+        "predictions": OutputMark(
+            "cluster/predictions/n2", "w1", {0: 17, 1: 4}, Producer(3, 0), "golden", written
+        ).to_json(),
         "dead_letters": OutputMark("cluster/dead/n3", "w2", {0: 0}, Producer(4, 1)).to_json(),
     }
     account = RecordCounts(consumed=HALF + 43, predicted=HALF, learnt=HALF, skipped=40, dead=3)
