@@ -80,11 +80,11 @@ class Model:
 
 @cache
 def own_code() -> str:
-    """A digest of the library's sources but for the daemon's and what reads states of earlier versions."""
+    """A digest of the library's sources but for the daemon's."""
     root = Path(streamkernel.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        if "daemon" not in path.relative_to(root).parts and not path.stem.startswith("version"):
+        if "daemon" not in path.relative_to(root).parts:
             digest.update(path.read_bytes())
     return f"streamkernel {digest.hexdigest()[:12]}"
 

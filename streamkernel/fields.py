@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.state import Array, State, real, untag
+from streamkernel.state import Array, State, excerpt, real, untag
 
 #: Field name -> whether its numbers are such as a model can go on with.
 Rules = Mapping[str, Callable[[Array], bool]]
@@ -118,6 +118,29 @@ def untagged(state: State, name: str) -> list[Any]:
         return [untag(item) for item in value]
     except ValueError as error:
         raise state_mismatch(name) from error
+
+
+class OtherVersionError(ValueError):
+    """Another version of streamkernel wrote the state."""
+
+
+def check_version(state: State, known: int) -> None:
+    """Refuse a state that does not have the version `known`.
+
+    Raises
+    ------
+    OtherVersionError
+        The version is older or newer.
+    ValueError
+        The field is missing or is not an integer.
+
+    """
+    version = state.get("version")
+    if type(version) is not int:
+        raise state_mismatch("version")
+    if version != known:
+        way = "update streamkernel" if version > known else "learn the model again"
+        raise OtherVersionError(f"this state has version {excerpt(version)}, this streamkernel reads {known}: {way}")
 
 
 def state_mismatch(name: str) -> ValueError:

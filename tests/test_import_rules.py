@@ -36,7 +36,7 @@ STACKS = {
         {"group", "wiring"},
         {"failure", "fresh", "lifecycle", "warming"},
         {"runtime"},
-        {"check", "evaluate", "init", "migrate", "partition", "predict", "promote", "replay", "service"},
+        {"check", "evaluate", "init", "partition", "predict", "promote", "replay", "service"},
         {"cli"},
     ],
     "connectors": [

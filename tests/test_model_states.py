@@ -16,7 +16,8 @@ from streamkernel import (
     KernelRegressor,
     losses,
 )
-from streamkernel.estimators.versions import VERSION
+from streamkernel.estimators.base import VERSION
+from streamkernel.fields import OtherVersionError
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import digest, from_bytes, to_bytes
@@ -49,10 +50,16 @@ def test_a_restored_model_shares_nothing(kind):
 @KINDS
 def test_a_record_of_another_version_is_refused(kind):
     model = learnt(kind=kind)
-    before = model.state_digest()
-    for version in (None, 0, 1, VERSION + 1, "2", 2.0, True):
-        with pytest.raises(ValueError, match=f"this state is of version {version!r}, and this streamkernel reads"):
-            model.__setstate__({**model.__getstate__(), "version": version})
+    before, before_state = model.state_digest(), model.__getstate__()
+    for version in (*range(VERSION), VERSION + 1, 10**400):
+        way = "learn the model again" if version < VERSION else "update streamkernel"
+        with pytest.raises(OtherVersionError) as refused:
+            model.__setstate__({**before_state, "version": version})
+        shown = str(version) if version < 10**80 else f"1{'0' * 79}..."
+        assert str(refused.value) == f"this state has version {shown}, this streamkernel reads {VERSION}: {way}"
+    for version in (None, str(VERSION), float(VERSION), True):
+        with pytest.raises(ValueError, match="its field 'version' is missing or impossible"):
+            model.__setstate__({**before_state, "version": version})
     assert model.state_digest() == before
 
 

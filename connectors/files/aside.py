@@ -53,6 +53,6 @@ def _is_marked(path: Path, mark: Mark | None, *, locked: bool = False) -> bool:
     try:
         if locked:
             lock(descriptor, path)
-        return known is None or (known.names(descriptor) and known.difference(path, descriptor) is None)
+        return known is None or (known.names(descriptor) and known.difference(descriptor) is None)
     finally:
         os.close(descriptor)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
-from connectors.files.compressed import SUFFIXES
 from connectors.ports import Mark, SinkError
 
 # How much of the beginning of a file, and of what stands before the mark, a mark covers.
@@ -18,8 +17,7 @@ _DIGEST_DIGITS = hashlib.sha256().digest_size * 2
 class FileMark(NamedTuple):
     """The length of an output file at a checkpoint, with hashes of its contents.
 
-    As JSON it is a mapping with these keys. The plain number that version 1 of the checkpoints holds instead is read,
-    too: a length that says nothing of the contents.
+    As JSON it is a mapping with these keys.
 
     Parameters
     ----------
@@ -27,24 +25,22 @@ class FileMark(NamedTuple):
         In bytes, as the file stands on the disk (compressed, where it is).
     head, tail
         The SHA-256, in hexadecimal, of the first and of the last 4,096 bytes up to that length (of all, where there
-        are fewer); None in an old mark.
+        are fewer).
     inode
-        The number of the file in its file system, by which an empty file is known; None in an old mark.
+        The number of the file in its file system, by which an empty file is known.
 
     """
 
     length: int
-    head: str | None = None
-    tail: str | None = None
-    inode: int | None = None
+    head: str
+    tail: str
+    inode: int
 
     @classmethod
     def from_json(cls, path: Path, mark: Mark | None) -> FileMark | None:
         """Read what a checkpoint holds for the file at `path`; SinkError where that is not a mark of a file."""
         if mark is None:
             return None
-        if _is_count(mark):
-            return cls(mark)
         if isinstance(mark, dict) and mark.keys() == set(cls._fields):
             known = cls(**mark)
             if _is_count(known.length) and _is_count(known.inode) and _is_digest(known.head) and _is_digest(known.tail):
@@ -62,18 +58,15 @@ class FileMark(NamedTuple):
         status = os.fstat(descriptor)
         return self.length > 0 or status.st_size == 0 or status.st_ino == self.inode
 
-    def difference(self, path: Path, descriptor: int) -> str | None:
-        """Return in what the file at `path`, open for reading, differs from the marked one; None where it does not."""
+    def difference(self, descriptor: int) -> str | None:
+        """Return in what a file, open for reading, differs from the marked one; None where it does not."""
         size = os.fstat(descriptor).st_size
         if size < self.length:
             return f"the file holds {size:,} bytes, fewer than the {self.length:,} recorded at the checkpoint"
-        if self.head is not None and digest(first_bytes(descriptor, self.length)) != self.head:
+        if digest(first_bytes(descriptor, self.length)) != self.head:
             return "its first bytes are not those recorded at the checkpoint, so it is another file"
-        tail = last_bytes(descriptor, self.length)
-        if self.tail is not None and digest(tail) != self.tail:
+        if digest(last_bytes(descriptor, self.length)) != self.tail:
             return f"its bytes before byte {self.length:,} are not those recorded at the checkpoint"
-        if self.tail is None and path.suffix not in SUFFIXES and not (b"\n" + tail).endswith(b"\n"):
-            return f"no line ends at byte {self.length:,}, where one did at the checkpoint"
         return None
 
 
@@ -93,7 +86,7 @@ def last_bytes(descriptor: int, length: int) -> bytes:
     return os.pread(descriptor, size, length - size)
 
 
-def _is_count(value: Any) -> TypeGuard[int]:
+def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**64
 
 

@@ -162,7 +162,7 @@ def _find_length(path: Path, descriptor: int, mark: FileMark | None, existing: E
     """Return the length to cut the file to, and whether lines are appended to those of others then."""
     size = os.fstat(descriptor).st_size
     if mark is not None and mark.names(descriptor):
-        difference = mark.difference(path, descriptor)
+        difference = mark.difference(descriptor)
         if difference is not None:
             raise SinkError(f"{path}: {difference}; it was not touched: {_REMEDY}")
         return mark.length, False

@@ -128,11 +128,6 @@ class SeveralFiles(Source):
         """Return the order of an earlier run, with files that were added to a list; SourceError where others were."""
         if not any(map(is_pattern, self.paths)):
             now = tuple(distinct(self.paths))
-            spelt = tuple(dict.fromkeys(self.paths))
-            if (
-                spelt[: len(before.files)] == before.files
-            ):  # of an earlier version, which told files apart by their names
-                now = spelt
             if now[: len(before.files)] != before.files:
                 raise SourceError(
                     f"{self._named}: the checkpoint has other files in this order, {_listed(before.files)}: change the "

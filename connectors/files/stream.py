@@ -19,21 +19,11 @@ class FileStream(ByteStream):
 
     def __init__(self, file: File, position: Position | None = None) -> None:
         self._file = file
-        self._name: str | None = None
         try:
             self.seek(resume_offset(file, position) if position else 0)
         except BaseException:
             self.close()
             raise
-        if position:
-            self._keep_name(position)
-
-    def _keep_name(self, position: Position) -> None:
-        """Go on with the name that checkpoints of format 1 hold, which was the same for all records of a file."""
-        place = FilePlace.parse(position.stream)
-        begun = place is not None and place.inode is not None and place.tail is None
-        if place is not None and not begun and place.head != self._head.identity_at(position.offset):
-            self._name = place.head
 
     def seek(self, offset: int) -> None:
         """Go on at `offset`; see `ByteStream.seek`."""
@@ -58,7 +48,7 @@ class FileStream(ByteStream):
 
     def name_at(self, offset: int) -> str:
         """Return the identity of what precedes `offset` of the file's head."""
-        return self._name or self._head.identity_at(offset)
+        return self._head.identity_at(offset)
 
     def unended_name_at(self, offset: int) -> str:
         """Return the name of the place behind a last line without a line end; see `ByteStream.unended_name_at`."""

@@ -12,9 +12,7 @@ from connectors.ports.record import Position
 __all__ = ["Mark", "Sink"]
 
 Mark: TypeAlias = int | dict[str, Any]
-"""How far a sink was written, as JSON: the length of a file or the end offsets of a topic, and what it is known by.
-
-A file of version 1 of the checkpoints has the length alone."""
+"""How far a sink was written, as JSON: the length of a file or the end offsets of a topic, and what it is known by."""
 
 
 class Sink(Connector):

@@ -29,7 +29,7 @@ class AdaptiveMachineEstimator(HeadArguments):
     memory: int
     lags: int
     max_bytes: int | None
-    _later_arguments: ClassVar[dict[str, Any]] = {"lags": 0, "max_bytes": None}
+    _left_out: ClassVar[dict[str, Any]] = {"lags": 0, "max_bytes": None}
     #: The most lags there may be, and whether a core of its own sees them.
     _most_lags: int
     _has_lagged_core: bool

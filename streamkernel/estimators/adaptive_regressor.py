@@ -107,7 +107,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     _most_lags = 1_000
     _has_lagged_core = True
     _fewest_outputs = 1
-    _later_arguments: ClassVar[dict[str, Any]] = {**AdaptiveMachineEstimator._later_arguments, "predicts": "mean"}
+    _left_out: ClassVar[dict[str, Any]] = {**AdaptiveMachineEstimator._left_out, "predicts": "mean"}
     _machine: NumberMachine
     _targets: Numbers
 

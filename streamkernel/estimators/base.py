@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from river import base
 
-from streamkernel.estimators.versions import VERSION, upgraded
-from streamkernel.fields import state_mismatch
+from streamkernel.fields import check_version, state_mismatch
 from streamkernel.losses import UNUSABLE
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
@@ -19,6 +18,8 @@ from streamkernel.records.target_list import target_list
 from streamkernel.representation import lines
 from streamkernel.state import Array, State, arguments, digest, excerpt, rebuild
 
+#: The version of the states that are written and read.
+VERSION = 7
 #: What a label counts as at least, and the others together, in the loss of a prediction.
 LEAST_PROBABILITY = 1e-15
 
@@ -80,8 +81,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
 
     _machine: StreamMachine
     _targets: Any
-    #: Arguments that came after the first states, and what their absence in a state means.
-    _later_arguments: ClassVar[dict[str, Any]] = {}
+    #: Arguments that a state leaves out at these values.
+    _left_out: ClassVar[dict[str, Any]] = {}
 
     def _check(self, name: str, value: object, *kinds: type) -> None:
         if isinstance(value, tuple(UNUSABLE)):
@@ -181,8 +182,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
         return rebuild, (type(self), {name: getattr(self, name) for name in self._get_params()}), self.__getstate__()
 
     def __getstate__(self) -> State:
-        later = self._meant_by_absence()
-        saved = {name: value for name, value in self._state_arguments().items() if value != later.get(name, later)}
+        left_out = self._left_out_arguments()
+        saved = {name: own for name, own in self._state_arguments().items() if own != left_out.get(name, left_out)}
         return {"version": VERSION, "arguments": saved, **self._machine.state()}
 
     @property
@@ -194,19 +195,19 @@ class StreamEstimator(base.Estimator, abc.ABC):
         """The arguments with which this state goes on."""
         return {**arguments(self), **self.open_arguments}
 
-    def _meant_by_absence(self) -> dict[str, Any]:
-        """What the absence of an argument in a state means, of those that came after the first states."""
-        return self._later_arguments
+    def _left_out_arguments(self) -> dict[str, Any]:
+        """The arguments that a state leaves out, with the values at which it does."""
+        return self._left_out
 
     def _go_on_with(self, stated: dict[str, Any]) -> None:
         """Take from a state's arguments what those of this model leave to it."""
 
     def __setstate__(self, state: State) -> None:
-        state = upgraded(state, self._state_arguments())
+        check_version(state, VERSION)
         stated = state.get("arguments")
         if not isinstance(stated, dict):
             raise state_mismatch("arguments")
-        stated = {**self._meant_by_absence(), **stated}
+        stated = {**self._left_out_arguments(), **stated}
         # Into a fresh model first: a record that does not fit must change nothing.
         fresh = self.clone()
         fresh._go_on_with(stated)

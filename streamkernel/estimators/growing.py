@@ -55,7 +55,7 @@ class KernelMachine(StreamEstimator, GrowthFigures):
     _machine: Machine
     #: The most that a state may say of arguments that are left to it.
     default_sizes: ClassVar[dict[str, int]] = {"block_size": 2**16, "blocks_per_step": 2**10}
-    _later_arguments: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1, "average": False}
+    _left_out: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1, "average": False}
 
     def _build(self, targets: Targets, stated: dict[str, Any] | None = None) -> Machine:
         """A fresh machine from the constructor's arguments, and those left to a state."""

@@ -26,9 +26,9 @@ class GrowthFigures:
 
     @property
     def last_batch_size(self) -> int:
-        """Records of the last mini-batch: those given to the last `batch_step`, else `batch_size`; 0 before the first.
+        """Records of the last mini-batch; 0 before the first.
 
-        Nor is it kept by states from before version 7, which do not say.
+        Those given to the last `batch_step`, else `batch_size`.
         """
         return self._machine.history.last_batch_size
 

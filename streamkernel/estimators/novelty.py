@@ -100,7 +100,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     """
 
     _targets: OneClass
-    _later_arguments: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1}
+    _left_out: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1}
     blocks_per_step = None
     average = False
 

@@ -256,8 +256,8 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         wrapped = {f"{_PREFIX}{name}": value for name, value in self.model._state_arguments().items()}
         return {"model": kind, **wrapped, **own}
 
-    def _meant_by_absence(self) -> dict[str, Any]:
-        return {f"{_PREFIX}{name}": value for name, value in self.model._meant_by_absence().items()}
+    def _left_out_arguments(self) -> dict[str, Any]:
+        return {f"{_PREFIX}{name}": value for name, value in self.model._left_out_arguments().items()}
 
     def _go_on_with(self, stated: dict[str, Any]) -> None:
         own = {name.removeprefix(_PREFIX): value for name, value in stated.items() if name.startswith(_PREFIX)}

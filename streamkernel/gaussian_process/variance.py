@@ -1,7 +1,6 @@
 """The paper's estimators of a Gaussian process's variance: by an operator, and by functions of given points."""
 
 import abc
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,8 +41,7 @@ class VarianceEstimator(Component, base.Base, abc.ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # By the constructor: what it refuses cannot come from a checkpoint.
-        known = inspect.signature(type(self)).parameters
-        type(self).__init__(self, **{name: value for name, value in state.items() if name in known})
+        type(self).__init__(self, **state)
 
     def _check(self) -> None:
         for name, most in (("batch_size", MOST_RECORDS), ("block_size", MOST_BLOCK)):

@@ -1,7 +1,6 @@
 """The interface of a kernel: its exact matrix, and its random features."""
 
 import abc
-import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
@@ -169,9 +168,8 @@ class Kernel(Component, base.Base, abc.ABC):
         return {name: getattr(self, name) for name in self._get_params()} or None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # By the constructor: what it refuses cannot come from a checkpoint, and what it works out is not in one.
-        known = inspect.signature(type(self)).parameters
-        type(self).__init__(self, **{name: value for name, value in state.items() if name in known})
+        # By the constructor: what it refuses cannot come from a checkpoint.
+        type(self).__init__(self, **state)
 
     def __add__(self, other: "Kernel | float") -> "Sum":
         from streamkernel.kernels.operators import Sum

@@ -146,7 +146,7 @@ class Inputs:
         self._truncate(0)
         self.columns.load_state(state)
         self.n_ignored = whole(state, "n_ignored_inputs")
-        self.repeats.load_state(state, self.columns.n_values())
+        self.repeats.load_state(state, list(self.columns.n_values()))
         self.scaler.load_state(state)
 
     def add(self, columns: Sequence[list[Any]]) -> None:

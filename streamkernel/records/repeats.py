@@ -5,8 +5,7 @@ indicator for each value would tell the model nothing, and slow it down with eve
 """
 
 import logging
-import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from streamkernel.fields import state_mismatch
@@ -64,20 +63,14 @@ class Repeats:
         """The field of the state, for the string inputs of these names; none where there is no such input."""
         return {_FIELD: [[tag(name), self._counts.get(name, 0)] for name in names]} if names else {}
 
-    def load_state(self, state: State, n_values: Mapping[Hashable, int]) -> None:
-        """Take the field that `state` gave, for string inputs that have so many indicators each, in their order.
-
-        In a state without it, of an earlier version, each has the repetitions that its indicators need.
-        """
+    def load_state(self, state: State, names: Sequence[Hashable]) -> None:
+        """Take the field that `state` gave, for string inputs of these names."""
         self._n_without = {}
-        if _FIELD not in state:
-            self._counts = {name: math.ceil(max(n - FREE, 0) ** 2 / PER_ROOT**2) for name, n in n_values.items()}
-            return
-        counts: Any = state[_FIELD]
         self._counts = {}
-        if not isinstance(counts, list) or len(counts) != len(n_values):
+        counts: Any = state.get(_FIELD, [])
+        if not isinstance(counts, list) or len(counts) != len(names):
             raise state_mismatch(_FIELD)
-        for name, count in zip(n_values, counts, strict=True):
+        for name, count in zip(names, counts, strict=True):
             match count:
                 case [list() as tagged, int(n)] if tagged == tag(name) and type(n) is int and n >= 0:
                     self._counts[name] = n

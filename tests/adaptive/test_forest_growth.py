@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.compute import tree_schedule
 from streamkernel.compute.trees import GROWING, GROWN, SEEN, SINCE
-from streamkernel.estimators.version_4 import trees_of_now
 from streamkernel.state import from_bytes, to_bytes
 from tests.adaptive.forests import WINDOW, D, K, T, bits_of, forest_of, learn, stream_of, taught
 
@@ -100,23 +99,3 @@ def test_a_growth_on_records_from_before_a_change_is_given_up_and_the_next_one_b
     learn(forest, *(part[n + 1 :] for part in stream))
     assert counts[GROWN] > grown
     assert bits_of(forest) == bits_of(other)
-
-
-@pytest.mark.parametrize("n", [7, 40, 75])
-def test_a_record_of_version_4_has_the_ring_as_it_stood_and_nothing_under_way(n):
-    forest, rest = taught(n)
-    while forest.arrays.counts[GROWING]:
-        learn(forest, *(part[:1] for part in rest))
-        rest = [part[1:] for part in rest]
-    record = forest.state()
-    newest = int(record["tree_counts"][SEEN])
-    old = {**record, "tree_counts": record["tree_counts"][:3]}
-    for name, axis in (("window_rows", 0), ("window_weights", 0), ("window_targets", 1)):
-        old[name] = np.roll(record[name], newest, axis=axis)
-    restored = forest_of()
-    restored.load_state({**old, **trees_of_now(old)}, D, K)
-    assert bits_of(restored) == bits_of(forest)
-    assert learn(restored, *rest).tobytes() == learn(forest, *rest).tobytes()
-    for name in ("tree_counts", "window_rows", "window_weights", "window_targets"):
-        with pytest.raises(ValueError, match=f"'{name}'"):
-            trees_of_now({**old, name: old[name].tolist()})

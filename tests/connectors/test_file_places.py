@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from draining import drain, rest, taken, written
+from draining import rest, taken, written
 
 from connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
-from connectors.files.identity import identity
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
@@ -179,21 +178,6 @@ def test_a_record_has_one_name_however_far_the_file_has_grown(tmp_path: Path, fo
     with source:
         source.open()
         assert source.poll(10_000, timeout=0)[: len(before)] == before
-
-
-def test_an_old_name_stays_the_name_of_a_file(tmp_path: Path) -> None:
-    """Checkpoints of format 1 hold one name for all records, of as much as there was of the file when it was opened."""
-    data = b"".join(b'{"a": %d}\n' % number for number in range(200))
-    path = written(tmp_path / "data.jsonl", data[:90])
-    old = Position(identity(data[:90]), 0, 18)
-    path.write_bytes(data)
-    records = drain(JsonLinesSource(path), {0: old})
-    assert {record.position.stream for record in records} == {old.stream}
-    assert len(records) == 198
-    with JsonLinesSource(path) as source:
-        source.open({0: old})
-        place = source.lasting(source.poll(5, timeout=0)[-1].next)
-    assert drain(JsonLinesSource(path), {0: place}) == records[5:]
 
 
 def test_a_place_is_known_after_the_file_was_truncated(tmp_path: Path) -> None:

@@ -108,11 +108,12 @@ def test_a_checkpoint_before_the_first_line(tmp_path: Path, sink: type[JsonLines
 def test_a_file_shorter_than_recorded_is_refused(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"short\n")
+    mark = {"length": 7, "head": 64 * "0", "tail": 64 * "0", "inode": 1}
     with pytest.raises(SinkError, match=r"out: the file holds 6 bytes, fewer than the 7 recorded.*--fresh"):
-        sink(path).open(7)
+        sink(path).open(mark)
     assert path.read_bytes() == b"short\n"
     with pytest.raises(SinkError, match=r"gone: there is no such file, and 7 bytes of it are recorded.*--fresh"):
-        sink(tmp_path / "gone").open(7)
+        sink(tmp_path / "gone").open(mark)
     assert not (tmp_path / "gone").exists()
 
 
@@ -190,7 +191,7 @@ def test_what_a_sink_promises(sink: type[JsonLinesSink | CsvSink]) -> None:
 @pytest.mark.parametrize("sink", SINKS)
 def test_standard_output(capfdbinary: pytest.CaptureFixture[bytes], sink: type[JsonLinesSink | CsvSink]) -> None:
     with sink("-") as out:
-        out.open(mark=12)
+        out.open()
         out.write(lines(2))
         assert out.flush() is None
         assert capfdbinary.readouterr().out == expected(sink, 2)

@@ -64,11 +64,9 @@ def test_an_older_copy_that_grew_beyond_the_position_is_refused(tmp_path: Path) 
     copy = opened(tmp_path / "copy")
     copy.append([[entry(number)] for number in range(200, 215)])  # as long as those that were read, and others
     copy.close()
-    with JournalSource(tmp_path / "copy") as source:
-        with pytest.raises(SourceError, match=r"does not hold what was read before offset \d+: put the journal back"):
-            source.open({0: kept})
-        source.open({0: last.next})  # as a checkpoint of an older version has it: nothing to compare
-        assert read(source) == [210, 211, 212, 213, 214]
+    refused = pytest.raises(SourceError, match=r"does not hold what was read before offset \d+: put the journal back")
+    with JournalSource(tmp_path / "copy") as source, refused:
+        source.open({0: kept})
 
 
 def test_another_journal_is_refused(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class TestWriting:
 
     def test_the_mark_of_a_file_is_refused(self) -> None:
         with made(FakeTopic()) as sink, pytest.raises(SinkError, match="not of a topic: start anew with --fresh"):
-            sink.open(4711)
+            sink.open({"length": 4711, "head": 64 * "0", "tail": 64 * "0", "inode": 1})
 
     @pytest.mark.parametrize(
         "broken", [{}, {"written": 3}, {"ends": []}, {"producer": [1]}, {"written": [["s", 0, 1]]}]
@@ -99,20 +99,6 @@ class TestWriting:
         assert isinstance(mark, dict)
         with made(topic) as sink, pytest.raises(SinkError, match="not of a topic"):
             sink.open({**mark, "written": [["s", 0, [[0, 10**15]]]]})
-
-    def test_a_mark_of_an_earlier_version_is_read(self) -> None:
-        topic = FakeTopic()
-        with made(topic) as sink:
-            sink.open()
-            put(sink, at(0))
-            mark = sink.flush()
-        assert isinstance(mark, dict)
-        for name in ("sequences", "passed", "existing"):
-            del mark[name]
-        with made(topic, transactional_id="me") as sink:
-            sink.open({**mark, "producer": None, "transactional_id": "me"})
-            put(sink, at(1))
-        assert topic.lines() == {0: [at(0), at(1)]}
 
 
 class TestKeys:

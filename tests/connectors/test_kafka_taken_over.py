@@ -9,7 +9,7 @@ from fake_output import FakeTopic, at
 from kafka import errors
 
 from connectors.kafka.consumer.topic import Bounds
-from connectors.kafka.writing.mark import OutputMark
+from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.kafka.writing.provenance import Provenance, origin
 from connectors.kafka.writing.session import Line, ProducerSession
 from connectors.kafka.writing.sink import KafkaSink
@@ -127,7 +127,7 @@ class TestSending:
 class TestCompaction:
     """Of lines with one key a compacted topic keeps the last: the others were written all the same."""
 
-    MARK = OutputMark("c/out/1", "me", {0: 10})
+    MARK = OutputMark("c/out/1", "me", {0: 10}, Producer(1, 0))
     FOUND = (FoundLine(0, at(7), True), FoundLine(0, at(4, 1), True), FoundLine(0, at(9), False))
 
     def written(self, keys_repeat: bool) -> list[Position]:

@@ -112,15 +112,6 @@ class TestMarks:
         ours.unlink()
         write(JsonLinesSink(ours), lines(0, 4), mark)  # nothing of it is missed
 
-    def test_the_length_alone_of_old_checkpoints_is_read(self, tmp_path: Path) -> None:
-        path = tmp_path / "out"
-        length = write(JsonLinesSink(path), lines(0, 3))["length"]
-        with untouched(path), pytest.raises(SinkError, match=rf"no line ends at byte {length - 1}"):
-            JsonLinesSink(path).open(length - 1)
-        write(JsonLinesSink(path), lines(3, 9), length)
-        assert write(JsonLinesSink(path), lines(3, 4), length)["length"] == path.stat().st_size
-        assert path.read_bytes().count(b"\n") == 4
-
     @pytest.mark.parametrize(
         "mark",
         [
@@ -132,6 +123,7 @@ class TestMarks:
             {"length": 1, "head": 64 * "0", "tail": "0", "inode": 1},
             {"length": 1, "head": 64 * "0", "tail": 64 * "0", "inode": 1, "more": 1},
             {},
+            7,
             -1,
             True,
             "7",

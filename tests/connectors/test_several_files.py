@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -120,17 +119,6 @@ def test_a_file_is_read_once_however_it_is_spelt(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     again = [f"{tmp_path}/./part-2.csv", f"{tmp_path}/x/../part-*"]
     assert values(drain(SeveralFiles(CSV, [*paths, *again]))) == values(drain(SeveralFiles(CSV, paths)))
-    # An earlier version read such a file twice: a run that began so goes on.
-    twice = [paths[0], again[0]]
-    source = SeveralFiles(CSV, twice)
-    source.open()
-    end = source.lasting(source.poll(100, 0)[-1].next)
-    source.close()
-    place = FilesPlace.parse(end.stream)
-    assert place is not None
-    assert place.order.files == (paths[0],)
-    before = place._replace(order=replace(place.order, files=tuple(twice)), finished=False)
-    assert values(drain(SeveralFiles(CSV, twice), {0: end._replace(stream=str(before))})) == [1, 2, 3]
 
 
 def test_a_single_file_can_become_the_first_of_several(tmp_path: Path) -> None:

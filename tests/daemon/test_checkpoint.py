@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.daemon.base.errors import CheckpointError, NewerFormatError
+from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, MAGIC, Checkpoint, read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 
@@ -31,6 +31,15 @@ def store(tmp_path: Path) -> Iterator[CheckpointStore]:
     store.lock()
     yield store
     store.close()
+
+
+OTHER_FORMATS = pytest.mark.parametrize(
+    ("version", "way"),
+    [
+        *((version, "start anew with --fresh") for version in range(FORMAT_VERSION)),
+        (FORMAT_VERSION + 1, "update streamkernel"),
+    ],
+)
 
 
 def sealed(head: bytes, payload: bytes = b"", version: int = FORMAT_VERSION, length: int | None = None) -> bytes:
@@ -126,9 +135,10 @@ def test_a_head_that_lies_is_refused_though_its_sum_is_right(file: Path, data: b
     refused(file, data, r"(its head is no|\d+ bytes where its head|damaged or cut short)")
 
 
-def test_a_newer_format_says_what_to_do(file: Path) -> None:
-    data = sealed(b"whatever it is", version=FORMAT_VERSION + 1)
-    refused(file, data, rf"format version {FORMAT_VERSION + 1}, .*: update streamkernel", NewerFormatError)
+@OTHER_FORMATS
+def test_another_format_says_what_to_do(file: Path, version: int, way: str) -> None:
+    data = sealed(b"whatever it is", version=version)
+    refused(file, data, f"has format {version}, this streamkernel reads {FORMAT_VERSION}: {way}$", OtherFormatError)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -156,13 +166,14 @@ def test_where_none_is_valid_the_start_is_refused_also_the_second_time(store: Ch
     assert store.newest() is None
 
 
-def test_a_newer_format_is_no_reason_to_fall_back(store: CheckpointStore) -> None:
+@OTHER_FORMATS
+def test_another_format_is_no_reason_to_fall_back(store: CheckpointStore, version: int, way: str) -> None:
     store.write({"i": 0}, b"")
-    newer = store.write({"i": 1}, b"")
-    newer.write_bytes(sealed(b"?", version=FORMAT_VERSION + 1))
-    with pytest.raises(NewerFormatError):
+    other = store.write({"i": 1}, b"")
+    other.write_bytes(sealed(b"?", version=version))
+    with pytest.raises(OtherFormatError, match=f"^{other}: .*: {way}$"):
         store.newest()
-    assert newer.exists()
+    assert other.exists()
 
 
 def test_a_copy_under_another_number_is_set_aside(store: CheckpointStore, caplog: pytest.LogCaptureFixture) -> None:

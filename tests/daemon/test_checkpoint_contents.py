@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 
 from connectors.kafka.writing.mark import OutputMark
 from connectors.ports import SinkError
+from streamkernel.daemon import cli
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
-from streamkernel.daemon.checkpoints.file import Checkpoint, read
+from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, read
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
@@ -29,7 +31,7 @@ from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.test_checkpoint import sealed
 
-GOLDEN = Path(__file__).parents[1] / "golden/checkpoints-v1"
+GOLDEN = Path(__file__).parents[1] / f"golden/checkpoints-v{FORMAT_VERSION}"
 
 
 def golden(case: str) -> Checkpoint:
@@ -80,6 +82,7 @@ class TestHeader:
             ("mode", "both"),
             ("account", []),
             ("account", {}),
+            ("account", {"consumed": 1, "predicted": 1, "learnt": 1, "unlabelled": 0, "skipped": 0}),
             ("account/consumed", -1),
             ("account/consumed", 1.0),
             ("account/consumed", "7"),
@@ -104,8 +107,7 @@ class TestHeader:
             ("replayed", [["labels", 0, 0, [2**70]]]),
             ("outputs", []),
             ("outputs/predictions", None),
-            ("outputs/predictions/mark", -1),
-            ("outputs/predictions/mark", 1.5),
+            ("outputs/predictions/mark", 7),
             ("outputs/predictions/mark", True),
             ("outputs/predictions/mark", "7"),
             ("outputs/predictions/mark", [7]),
@@ -191,7 +193,7 @@ def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
     ):
         payload = payload[:at] + extra + payload[at + cut :]
     head = {"number": 0, "payload_length": len(payload), "header": header}
-    return case, sealed(json.dumps(head).encode(), payload, version=draw(st.sampled_from([1, 2])))
+    return case, sealed(json.dumps(head).encode(), payload)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -266,10 +268,36 @@ class TestPassedOver:
             run(prepare(begun.configure(**sections)))
         assert sorted((begun.folder / "out/state").glob("checkpoint-*")) == before
 
-    def test_a_state_of_a_later_version_is_not_passed_over(self, begun: Home) -> None:
-        self.forge(begun, payload=lambda data: re.sub(rb'("name":"version","value":)\d', rb"\g<1>9", data, count=1))
-        with pytest.raises(UnfitError, match="the state of the model is of version 9, this streamkernel reads up to"):
-            run(prepare(begun.config))
+    @pytest.mark.parametrize("version", [6, 9])
+    def test_a_state_of_another_version_is_not_passed_over(
+        self, begun: Home, capfd: pytest.CaptureFixture[str], version: int
+    ) -> None:
+        changed = rb"\g<1>%d" % version
+        forged = self.forge(
+            begun, payload=lambda data: re.sub(rb'("name":"version","value":)\d', changed, data, count=1)
+        )
+        before = sorted((begun.folder / "out/state").glob("checkpoint-*"))
+        assert cli.main(["run", "config.yaml"]) == 1
+        way = "learn the model again" if version == 6 else "update streamkernel"
+        assert (
+            f"{forged.name}: this state has version {version}, this streamkernel reads 7: {way}\n"
+            in capfd.readouterr().err
+        )
+        assert sorted((begun.folder / "out/state").glob("checkpoint-*")) == before
+
+    def test_a_file_of_an_older_format_is_refused_until_the_run_begins_anew(
+        self, begun: Home, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        newest = sorted((begun.folder / "out/state").glob("*.skc"))[-1]
+        data = bytearray(newest.read_bytes()[:-32])
+        data[8:12] = (FORMAT_VERSION - 1).to_bytes(4, "little")
+        newest.write_bytes(data + hashlib.sha256(data).digest())
+        assert cli.main(["run", "config.yaml"]) == 1
+        why = f"has format {FORMAT_VERSION - 1}, this streamkernel reads {FORMAT_VERSION}: start anew with --fresh\n"
+        assert f"{newest.name}: {why}" in capfd.readouterr().err
+        assert newest.exists()
+        assert cli.main(["run", "config.yaml", "--fresh", "--max-records", "50"]) == 0
+        assert begun.header()["account"]["consumed"] == 50
 
     def test_check_says_what_a_run_would_do_and_changes_nothing(self, begun: Home, launcher: Launcher) -> None:
         forged = self.forge(begun, put("account", {}))

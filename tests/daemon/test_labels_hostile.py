@@ -80,7 +80,6 @@ HOSTILE = {
     "nested": deep,
     "cut short": lambda: (full()[0], full()[1][:-1]),
     "too long": lambda: (full()[0], full()[1] + b"\0"),
-    "another version": lambda: altered(lambda head: head.update(version=3)),
     "a version that is none": lambda: altered(lambda head: head.update(version=True)),
     "nothing known": lambda: altered(lambda head: head.pop("known")),
     "known labels that are none": lambda: altered(lambda head: head.update(known=[None])),

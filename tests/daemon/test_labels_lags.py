@@ -13,6 +13,7 @@ import pytest
 from connectors.ports import Position, Record
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.daemon.base.counts import RecordCounts
+from streamkernel.daemon.base.errors import OtherFormatError
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.labels import snapshot
@@ -206,17 +207,17 @@ def test_without_lags_nothing_is_kept() -> None:
     assert all(entry.lags == () for _, entry in daemon.join.pending)
 
 
-def test_late_labels_of_version_1_are_read() -> None:
+@pytest.mark.parametrize(("version", "way"), [(1, "start anew with --fresh"), (3, "update streamkernel")])
+def test_late_labels_of_another_version_are_refused(version: int, way: str) -> None:
     daemon = Run(model_of(AdaptiveKernelRegressor, 0))
     daemon.take(events_of(happenings(AdaptiveKernelRegressor)), 10)
     header, blob = snapshot.dump(daemon.join)
     line, _, rest = blob.partition(b"\n")
     head = json.loads(line)
-    assert head.pop("known") is None
-    head["version"] = 1
+    head["version"] = version
     again = LabelJoin("id", "y", 3600.0, 1000, clock=lambda: 0.0)
-    snapshot.restore(again, header, json.dumps(head).encode() + b"\n" + rest)
-    assert snapshot.dump(again) == (header, blob)
+    with pytest.raises(OtherFormatError, match=f"version {version}, this streamkernel reads 2: {way}$"):
+        snapshot.restore(again, header, json.dumps(head).encode() + b"\n" + rest)
 
 
 class TestRuns:

@@ -14,8 +14,6 @@ import pytest
 
 from connectors.ports import SinkError
 from streamkernel.daemon.check import check
-from streamkernel.daemon.checkpoints.file import read
-from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
@@ -178,22 +176,6 @@ class TestKills:
         assert killed.returncode == -signal.SIGKILL
         run(prepare(home.config))
         assert len((home.folder / "out/other.csv").read_text().splitlines()) == 1 + 450
-
-    def test_marks_of_version_1_of_the_checkpoints_are_read(self, home: Home, launcher: Launcher) -> None:
-        killed = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:350")
-        assert killed.returncode == -signal.SIGKILL
-        newest = read(max((home.folder / "out/state").glob("*.skc")))
-        outputs = {key: {**one, "mark": one["mark"]["length"]} for key, one in newest.header["outputs"].items()}
-        store = CheckpointStore(home.folder / "out/state")
-        store.lock()
-        store.write({**newest.header, "outputs": outputs}, newest.payload)
-        store.close()
-        with (home.folder / "out/predictions.jsonl").open("a") as file:
-            file.write("half a li")
-        assert check(prepare(home.config)).bad == []
-        run(prepare(home.config))
-        assert offsets(home) == offsets_of(home)
-        assert set(home.header()["outputs"]["predictions"]["mark"]) == {"length", "head", "tail", "inode"}
 
     def test_a_copy_of_everything_goes_on(self, home: Home, launcher: Launcher, tmp_path_factory: Any) -> None:
         killed = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:350")

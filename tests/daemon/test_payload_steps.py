@@ -1,8 +1,7 @@
-"""Steps of growing estimators in payloads: from before there were preconditioned ones, and left open now."""
+"""Steps of growing estimators that a configuration leaves open are those of the payload."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -10,54 +9,15 @@ import pytest
 from river import datasets, preprocessing
 
 from streamkernel import KernelClassifier, kernels
-from streamkernel.daemon.base.errors import CheckpointError, OtherModelError
+from streamkernel.daemon.base.errors import OtherModelError
 from streamkernel.daemon.checkpoints.differences import refuse_difference
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 
 RECORDS = list(datasets.Phishing().take(100))
 
 
-def _before_preconditioned_steps(data: bytes) -> bytes:
-    """A payload as earlier versions wrote it: the arguments that came later are not in it."""
-    head, _, body = data.partition(b"\n")
-    described = json.loads(head)
-    for name in ("precondition", "blocks_per_step", "average"):
-        del described["structure"][f"model[0].{name}"]
-    described["structure"]["model[0].block_size"] = 32
-    return json.dumps(described).encode() + b"\n" + body
-
-
 def _plain(**given: Any) -> KernelClassifier:
     return KernelClassifier(kernels.Gaussian(1.0), **{"seed": 1, "batch_size": 8, **given})
-
-
-@pytest.mark.parametrize("now", [{}, {"block_size": 32}, {"precondition": False}, {"blocks_per_step": 1}], ids=str)
-def test_a_payload_from_before_preconditioned_steps_goes_on_as_it_was(now: dict[str, Any]) -> None:
-    old = _plain(precondition=False)
-    for x, y in RECORDS[:50]:
-        old.learn_one(x, y)
-    restored = load_model(_before_preconditioned_steps(dump_model(old)), _plain(**now))
-    assert restored.state_digest() == old.state_digest()
-    for model in (restored, old):
-        for x, y in RECORDS[50:100]:
-            model.learn_one(x, y)
-    assert restored.state_digest() == old.state_digest()
-
-
-@pytest.mark.parametrize(
-    ("now", "message"),
-    [
-        ({"precondition": True}, "precondition: not in the checkpoint, configuration says True"),
-        ({"blocks_per_step": 2}, "blocks_per_step: not in the checkpoint, configuration says 2"),
-        ({"average": True}, "average: not in the checkpoint, configuration says True"),
-        ({"block_size": 64}, "block_size: checkpoint has 32, configuration says 64"),
-    ],
-    ids=str,
-)
-def test_other_steps_than_those_of_a_payload_are_refused_with_the_difference(now: dict[str, Any], message: str) -> None:
-    data = _before_preconditioned_steps(dump_model(_plain(precondition=False)))
-    with pytest.raises(CheckpointError, match=rf"model\[0\]\.{message}$"):
-        load_model(data, _plain(**now))
 
 
 @pytest.mark.parametrize("given", [{"block_size": 256, "precondition": False}, {"blocks_per_step": 5}], ids=str)

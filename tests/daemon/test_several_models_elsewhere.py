@@ -199,7 +199,7 @@ def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learn
 
 
 class TestOtherCommands:
-    """Evaluate, predict, mode predict, inspect, check and migrate know several models."""
+    """Evaluate, predict, mode predict, inspect and check know several models."""
 
     def test_evaluate_compares_them_in_one_pass(self, here: Home, capsys: pytest.CaptureFixture[str]) -> None:
         from streamkernel.daemon.cli import main

@@ -95,7 +95,6 @@ def test_a_variable_is_named_and_not_shown(tmp_path: Path) -> None:
         (["predict", "state", BYTE, "--target", BYTE], "--target"),
         (["predict", "state", "a.csv", "--include", "a", "--include", BYTE], "--include"),
         (["predict", "state", "a.csv", "--model", BYTE], "--model"),
-        (["migrate", "state", "--imports", BYTE], "--imports"),
         (["promote", "c.yaml", BYTE], "NAME"),
         (["init", BYTE, "--target", BYTE], "--target"),
     ],

@@ -204,7 +204,7 @@ def test_nor_how_large_the_steps_of_a_growing_one_are(arguments: dict[str, Any])
 @pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("operator", ["Sum", "Product"])
 def test_a_kernel_that_is_doubled_again_and_again_is_refused(operator: str) -> None:
-    first = new(name("streamkernel.kernels.arc_cosine", "ArcCosine")) + build(b"", value({"degree": 1}))
+    first = new(name("streamkernel.kernels.arc_cosine", "ArcCosine")) + build(b"", value({"order": 1}))
     kernel = first + pickle.MEMOIZE
     for number in range(60):
         part = pickle.BINGET + bytes([number])

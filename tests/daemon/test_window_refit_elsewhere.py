@@ -10,7 +10,6 @@ import pytest
 from streamkernel.daemon import cli
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.evaluate import evaluate
-from streamkernel.daemon.migrate import migrate
 from streamkernel.daemon.monitoring.summary import summary_table
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.runtime import run
@@ -50,16 +49,6 @@ def test_predictions_are_the_same_by_the_command_in_mode_predict_and_over_http(
         status, answer = client.ask("/predict", record)
     assert status == 200
     assert answer["probabilities"] == alone["probabilities"]
-
-
-def test_a_migrated_checkpoint_goes_on_as_the_one_before(trained: Home) -> None:
-    before = trained.header()["model"]
-    migrate(trained.folder / "out/state")
-    assert trained.header()["model"] == before
-    run(prepare(trained.configure(model=refitted())))
-    gone_on = trained.header()["model"]
-    run(prepare(trained.config), fresh=True)
-    assert trained.header()["model"] == gone_on
 
 
 def test_evaluate_says_what_a_run_comes_to(here: Home) -> None:

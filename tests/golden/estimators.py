@@ -1,10 +1,9 @@
-"""Models and records of the golden states: what an earlier format held must still be read.
+"""The models and records of the golden states.
 
     python -m tests.golden.estimators FOLDER [NAME...]
 
-writes the states of this version, and their models' predictions of some records. Run it before a format changes, never
-for one that has: the files of `estimators-v2` came from the last version of that format. Within a version, only what is
-new is made, by its name.
+writes the states of this version and what their models predict for some records. A change that keeps the version must
+read the files as they are: make only the files of new models, by name.
 """
 
 import gzip
@@ -50,7 +49,7 @@ MODELS = {
     "classifier_early": (KernelClassifier, _GROWING, 150),
     "regressor": (KernelRegressor, _GROWING, 310),
     "regressor_early": (KernelRegressor, _GROWING, 150),
-    # What came within version 4: preconditioned steps, averages, kernels beside the Gaussian, the Gaussian process.
+    # Preconditioned steps, averages, kernels beside the Gaussian, the Gaussian process.
     "classifier_preconditioned": (KernelClassifier, {**_GROWING, "average": True}, 310),
     "regressor_sum": (
         KernelRegressor,
@@ -73,13 +72,12 @@ MODELS = {
         150,
     ),
     "regressor_polynomial": (KernelRegressor, {**_GROWING, "kernel": Polynomial(2), "precondition": False}, 310),
-    # Estimators that came within version 4.
     "novelty": (KernelNoveltyDetector, _GROWING, 310),
     "novelty_early": (KernelNoveltyDetector, _GROWING, 150),
     "classifier_refit": (partial(_refitted, KernelClassifier), {"solver": Exact(l2=1e-2)}, 310),
     "classifier_refit_early": (partial(_refitted, KernelClassifier), {"solver": S3GD(anchors=20)}, 150),
     "regressor_refit": (partial(_refitted, KernelRegressor), {"solver": Exact(l2=1e-2)}, 310),
-    # What came with version 5: lags, a metric in the making, and a bound on the bytes.
+    # Lags, a metric in the making, and a bound on the bytes.
     "regressor_lags": (AdaptiveKernelRegressor, {**_ADAPTIVE, "lags": 3}, 310),
     "classifier_lags": (AdaptiveKernelClassifier, {**_ADAPTIVE, "lags": 1}, 310),
     "regressor_relearning": (AdaptiveKernelRegressor, {**_ADAPTIVE, "buffer_size": 200}, 252),
@@ -89,27 +87,17 @@ MODELS = {
     "regressor_fresh": (AdaptiveKernelRegressor, _ADAPTIVE, 0),
     "regressor_bytes_fresh": (AdaptiveKernelRegressor, {"max_bytes": 2**17, "lags": 3}, 0),
     "classifier_bytes_fresh": (AdaptiveKernelClassifier, {"max_bytes": 2**17}, 0),
-    # Estimators that came with version 7.
     "classifier_least_squares": (KernelLeastSquaresClassifier, {"n_features": 8}, 310),
     "regressor_least_squares": (KernelLeastSquaresRegressor, {"n_features": 8}, 310),
     "regressor_least_squares_fresh": (KernelLeastSquaresRegressor, {"n_features": 8}, 0),
     "density_ratio": (KernelDensityRatio, {**_GROWING, "p": "y", "q": "n", "window": 100}, 310),
 }
-#: The growing models that up to version 4 are from before there were preconditioned steps.
-PLAIN = ("classifier", "classifier_early", "regressor", "regressor_early")
-_SINCE_5 = ("regressor_lags", "classifier_lags", "regressor_relearning", "classifier_bytes", "regressor_bytes")
-#: What no version before 5 has.
-SINCE_5 = (*_SINCE_5, "regressor_bytes_fresh", "classifier_bytes_fresh")
-#: What no version before 7 has.
-SINCE_7 = ("classifier_least_squares", "regressor_least_squares", "regressor_least_squares_fresh")
-#: Those whose experts are mixed, and have learnt something.
-ADAPTIVE = ("adaptive_classifier", "adaptive_regressor", *_SINCE_5)
 
 
-def fresh(name, **given):
+def fresh(name):
     """A model that has learnt nothing."""
     kind, arguments, _ = MODELS[name]
-    return kind(**arguments, **given, seed=7)
+    return kind(**arguments, seed=7)
 
 
 def records(name, start, stop):

@@ -1,7 +1,7 @@
 """Makes the golden checkpoints of the format that is written now: `python -m tests.golden.make [CASE...]`.
 
-Each case is a folder with a configuration, its input, its outputs and the checkpoint of a run that was ended half way,
-in `checkpoints-v1`, `checkpoints-v2` and so on. They are made once, when a format or a case is new, and kept for good.
+Each case is a folder with a configuration, its input, its outputs and the checkpoint of a run that was ended half way.
+A case is made once, when the format or the case is new.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.conftest import write_stream
 from tests.daemon.labels_stream import write_pair
+
+PLACE = Path(__file__).parent / f"checkpoints-v{FORMAT_VERSION}"
 
 PROMOTED = 120
 HALF = 220
@@ -187,9 +189,11 @@ def _make_kafka(config: Path) -> None:
     for number in range(HALF):
         plan.model.learn_one({"a": number % 7, "b": -number % 5}, "pq"[number % 2])
     positions = {partition: Position("cluster/in/n1", partition, 100 + partition) for partition in (0, 1, 2)}
-    emitted = [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
+    written = [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
     marks = {
-        "predictions": OutputMark("cluster/predictions/n2", "w1", {0: 17, 1: 4}, None, "golden", emitted).to_json(),
+        "predictions": OutputMark(
+            "cluster/predictions/n2", "w1", {0: 17, 1: 4}, Producer(3, 0), "golden", written
+        ).to_json(),
         "dead_letters": OutputMark("cluster/dead/n3", "w2", {0: 0}, Producer(4, 1)).to_json(),
     }
     account = RecordCounts(consumed=HALF + 43, predicted=HALF, learnt=HALF, skipped=40, dead=3)
@@ -204,9 +208,8 @@ def _make_kafka(config: Path) -> None:
 
 def main(cases: Sequence[str]) -> None:
     """Make these cases, or all."""
-    place = Path(__file__).parent / f"checkpoints-v{FORMAT_VERSION}"
     for case in cases or CASES:
-        folder = place / case
+        folder = PLACE / case
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         with contextlib.chdir(folder):

@@ -1,46 +1,45 @@
-"""Checkpoints of every format there ever was are read, and learning goes on from them."""
+"""The golden checkpoints are read, and learning goes on from them."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from connectors.kafka.writing.mark import OutputMark
+from connectors.kafka.writing.mark import OutputMark, Producer
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.labels_stream import adds_up
-from tests.golden.make import CASES, HALF, PROMOTED, WHOLE, make
+from tests.golden.make import CASES, HALF, PLACE, PROMOTED, WHOLE, make
 
-PLACES = sorted(Path(__file__).parent.glob("checkpoints-v*"))
-SEVERAL = sorted(Path(__file__).parent.glob("checkpoints-v*/several-models"))
-PRECONDITIONED = sorted(Path(__file__).parent.glob("checkpoints-v*/preconditioned"))
-PROCESS = sorted(Path(__file__).parent.glob("checkpoints-v*/gaussian-process"))
-REFITTED = sorted(Path(__file__).parent.glob("checkpoints-v*/window-refit"))
-LATER = ("several-models", "preconditioned", "gaussian-process", "window-refit")
+# With a test of their own below.
+APART = ("kafka", "several-models", "preconditioned", "gaussian-process", "window-refit")
 
 
-@pytest.fixture(params=PLACES, ids=lambda place: place.name)
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of all cases of one format, the working directory in it."""
-    copy = tmp_path / "golden"
-    shutil.copytree(request.param, copy)
-    monkeypatch.chdir(copy)
-    return copy
+@pytest.fixture
+def enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Go into a copy of a case."""
+    return lambda case: monkeypatch.chdir(shutil.copytree(PLACE / case, tmp_path / case))
 
 
 def lines(path: Path) -> int:
     return len(path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case not in ("kafka", *LATER)])
-def test_learning_goes_on_from_a_golden_checkpoint(place: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(place / case)
+def test_only_the_current_format_has_golden_checkpoints() -> None:
+    assert sorted(PLACE.parent.glob("checkpoints-v*")) == [PLACE]
+    assert {path.name for path in PLACE.iterdir()} == CASES.keys()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in APART])
+def test_learning_goes_on_from_a_golden_checkpoint(enter: Callable[[str], None], case: str) -> None:
+    enter(case)
     before = describe(Path("state"))["account"]
     assert before["consumed"] == HALF
     run(prepare(Path("config.yaml")))
@@ -60,18 +59,15 @@ def test_the_case_without_a_broker_is_still_made_as_a_daemon_writes_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     make("kafka")
-    made, kept = describe(Path("state")), describe(PLACES[-1] / "kafka" / "state")
+    made, kept = describe(Path("state")), describe(PLACE / "kafka" / "state")
     changing = ("file", "written", "versions", "model", "payload_bytes", "payload_sha256")
     assert [(key, made[key]) for key in made if key not in changing] == [
         (key, kept[key]) for key in kept if key not in changing
     ]
 
 
-@pytest.mark.parametrize("folder", PRECONDITIONED, ids=lambda folder: folder.parent.name)
-def test_preconditioned_steps_of_a_sum_of_kernels_go_on(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "preconditioned"))
+def test_preconditioned_steps_of_a_sum_of_kernels_go_on(enter: Callable[[str], None]) -> None:
+    enter("preconditioned")
     plan = prepare(Path("config.yaml"))
     before = resume.restore(plan, CheckpointStore(Path("state")).newest()).model.__getstate__()
     assert {
@@ -89,9 +85,8 @@ def test_preconditioned_steps_of_a_sum_of_kernels_go_on(
     assert describe(Path("state"))["account"]["consumed"] == WHOLE
 
 
-@pytest.mark.parametrize("folder", REFITTED, ids=lambda folder: folder.parent.name)
-def test_a_window_and_its_refits_go_on(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "refitted"))
+def test_a_window_and_its_refits_go_on(enter: Callable[[str], None]) -> None:
+    enter("window-refit")
     before = resume.restore(prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()).model.__getstate__()
     assert before["window_rows"].shape == (100, 2)
     # Before the bandwidth is fixed, after 200 records, there is nothing to solve.
@@ -101,11 +96,8 @@ def test_a_window_and_its_refits_go_on(folder: Path, tmp_path: Path, monkeypatch
     assert describe(Path("state"))["model"]["n_refits"] == 2
 
 
-@pytest.mark.parametrize("folder", PROCESS, ids=lambda folder: folder.parent.name)
-def test_a_gaussian_process_and_its_variance_go_on(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "process"))
+def test_a_gaussian_process_and_its_variance_go_on(enter: Callable[[str], None]) -> None:
+    enter("gaussian-process")
     before = resume.restore(prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()).model.__getstate__()
     assert before["variance_points"].shape == (2, 3)
     assert before["variance_points"][:, 1].tolist() == [1.0, 0.0]
@@ -121,11 +113,8 @@ def test_a_gaussian_process_and_its_variance_go_on(
     assert all(line["std"] > 0 for line in said)  # of no record is the function known
 
 
-@pytest.mark.parametrize("folder", SEVERAL, ids=lambda folder: folder.parent.name)
-def test_several_models_go_on_from_a_golden_checkpoint(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "several"))
+def test_several_models_go_on_from_a_golden_checkpoint(enter: Callable[[str], None]) -> None:
+    enter("several-models")
     before = describe(Path("state"))
     promotions = [[PROMOTED, "champion", "challenger"]]
     assert (before["account"]["consumed"], before["published"], before["promotions"]) == (
@@ -151,9 +140,8 @@ def test_several_models_go_on_from_a_golden_checkpoint(
     }
 
 
-@pytest.mark.usefixtures("place")
-def test_what_topics_are_known_by_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir("kafka")
+def test_what_topics_are_known_by_is_read(enter: Callable[[str], None]) -> None:
+    enter("kafka")
     plan = prepare(Path("config.yaml"))
     start = resume.restore(plan, CheckpointStore(Path("state")).newest())
     assert [tuple(start.positions[partition]) for partition in (0, 1, 2)] == [
@@ -162,7 +150,7 @@ def test_what_topics_are_known_by_is_read(monkeypatch: pytest.MonkeyPatch) -> No
     marks = {key: OutputMark.from_json(start.mark_of(key, plan.raw[key])) for key in ("predictions", "dead_letters")}
     assert marks["predictions"].written == [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
     assert marks["predictions"].ends == {0: 17, 1: 4}
-    assert marks["dead_letters"].producer is not None
+    assert [marks[key].producer for key in marks] == [Producer(3, 0), Producer(4, 1)]
     assert (start.counts.consumed, start.recent_dead) == (HALF + 43, [7, 90, 301])
     start.model.learn_one({"a": 1, "b": 2}, "p")
     assert start.model.n_records == HALF + 1

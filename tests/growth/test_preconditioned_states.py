@@ -1,4 +1,4 @@
-"""States of preconditioned and averaged models, and those from before there were any."""
+"""States of preconditioned and averaged models, and of plain ones."""
 
 import pickle
 
@@ -10,7 +10,7 @@ from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import Gaussian
 
-LATER = {"precondition", "blocks_per_step", "average"}
+ARGUMENTS = {"precondition", "blocks_per_step", "average"}
 
 
 def _records(n=90):
@@ -30,11 +30,10 @@ def _steps(model):
     return updates.preconditioned, updates.blocks_per_step
 
 
-def test_a_state_from_before_goes_on_as_it_was():
+def test_an_open_model_goes_on_with_the_plain_steps_of_a_state():
     old = _learnt(precondition=False)
     state = old.__getstate__()
-    # As earlier versions wrote it, and read it.
-    assert not LATER & set(state["arguments"])
+    assert not ARGUMENTS & set(state["arguments"])
     assert "average_alpha" not in state
     model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1)
     assert _steps(model) == (True, 2)
@@ -50,7 +49,7 @@ def test_a_state_from_before_goes_on_as_it_was():
     assert _steps(model.clone()) == (True, 2)
 
 
-def test_a_default_model_goes_on_from_a_state_of_the_defaults_before():
+def test_an_open_model_goes_on_with_the_block_size_of_a_state():
     xs, ys = _records(250)
     old = KernelClassifier(block_size=32, precondition=False, seed=1)
     old.advance(xs, ys)
@@ -83,7 +82,7 @@ def test_what_is_asked_for_must_be_the_states(given, message):
 @pytest.mark.parametrize("given", [{}, {"precondition": True}, {"precondition": True, "blocks_per_step": 2}], ids=str)
 def test_a_default_is_what_it_came_to(given):
     state = _learnt().__getstate__()
-    assert {name: state["arguments"].get(name) for name in LATER} == {
+    assert {name: state["arguments"].get(name) for name in ARGUMENTS} == {
         "precondition": True,
         "blocks_per_step": 2,
         "average": None,

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from streamkernel import AdaptiveKernelClassifier, KernelRegressor
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.repeats import FREE, LOGGED_AFTER, PER_ROOT, Repeats
-from streamkernel.state import from_bytes, to_bytes
 from tests.records.frame_models import models_of_each_kind
 from tests.records.regressors import regressor
 from tests.stream_cases import Case
@@ -112,16 +111,6 @@ def test_the_log_names_the_input_once(caplog):
         model.advance([{"order": f"p{i}"} for i in range(500)], [1.0] * 500)
     (record,) = caplog.records
     assert "input 'order' hardly ever has the same value twice" in record.getMessage()
-
-
-def test_a_state_without_repetitions_goes_on_with_as_many_as_it_needs():
-    model = regressor(max_features=4)
-    model.advance([{"group": f"g{i % 100}"} for i in range(400)], [1.0] * 400)
-    state = from_bytes(to_bytes(model.__getstate__()))
-    assert state["input_repeats"] == [[["str", "group"], 264]]  # 400 less 100 first values and 36 that had to wait
-    del state["input_repeats"]
-    model.__setstate__(state)
-    assert model.__getstate__()["input_repeats"] == [[["str", "group"], 21]]  # 100 = 64 + 8 sqrt(20.25)
 
 
 def test_a_state_of_numbers_alone_has_no_repetitions():

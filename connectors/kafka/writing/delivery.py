@@ -160,6 +160,7 @@ class Delivery:
         """Return a mark: of lines that all count, or, given where it ended, of a topic where some may not."""
         session = self._connector.session
         assert session is not None
+        assert session.producer is not None
         return OutputMark(
             session.stream,
             session.writer,

@@ -35,7 +35,7 @@ class OutputMark:
     ends
         By partition, the offset behind the last line that is acknowledged: the next ones are looked for from here on.
     producer
-        Who wrote the lines; None in a checkpoint of an earlier version, where a transactional id says it.
+        Who wrote the lines.
     transactional_id
         That of the configuration.
     written
@@ -54,7 +54,7 @@ class OutputMark:
     stream: str
     writer: str
     ends: dict[int, int]
-    producer: Producer | None = None
+    producer: Producer
     transactional_id: str | None = None
     written: Runs = field(default_factory=list)
     sequences: dict[int, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class OutputMark:
             "stream": self.stream,
             "writer": self.writer,
             "ends": {str(partition): offset for partition, offset in self.ends.items()},
-            "producer": None if self.producer is None else [self.producer.number, self.producer.epoch],
+            "producer": [self.producer.number, self.producer.epoch],
             "transactional_id": self.transactional_id,
             "written": self.written,
             "sequences": {str(partition): number for partition, number in self.sequences.items()},
@@ -92,13 +92,12 @@ class OutputMark:
                 str(mark["stream"]),
                 str(mark["writer"]),
                 {int(partition): _offset(offset) for partition, offset in mark["ends"].items()},
-                None if producer is None else Producer(int(producer[0]), int(producer[1])),
+                Producer(int(producer[0]), int(producer[1])),
                 None if transactional_id is None else str(transactional_id),
                 [[str(stream), int(partition), _ascending(runs)] for stream, partition, runs in mark["written"]],
-                # Not in the checkpoints of earlier versions.
-                {int(partition): _offset(number) for partition, number in mark.get("sequences", {}).items()},
-                _by_place(mark.get("passed", [])),
-                _by_place(mark.get("existing", [])),
+                {int(partition): _offset(number) for partition, number in mark["sequences"].items()},
+                _by_place(mark["passed"]),
+                _by_place(mark["existing"]),
             )
             if sum(last - first + 1 for _, _, runs in made.written for first, last in runs) > _MOST_WRITTEN:
                 raise ValueError

@@ -86,13 +86,13 @@ class SessionFactory:
                 )
                 mark = None
             # Before the topic is read: what comes in between is not overlooked, but refused.
-            sequences = None if mark is None or mark.producer is None else scan.sequences(mark.producer)
+            sequences = None if mark is None else scan.sequences(mark.producer)
             writer = secrets.token_hex(4) if mark is None else mark.writer
             session = ProducerSession(self.topic, *self._producer(scan, attempt, self._transactional_id), scan, writer)
             undo.callback(session.abandon)
             # First of all: from here on nobody else can commit under this name.
             session.initialise()
-            if not session.transactional and mark is not None and mark.producer and mark.transactional_id is None:
+            if not session.transactional and mark is not None and mark.transactional_id is None:
                 self._resume(session, mark.producer, sequences)
             bounds = scan.bounds()
             session.ends = {partition: there.end for partition, there in bounds.items()}

@@ -8,7 +8,7 @@ __all__ = [
     "CheckpointError",
     "DaemonError",
     "DirectoryInUseError",
-    "NewerFormatError",
+    "OtherFormatError",
     "OtherModelError",
     "UnfitError",
 ]
@@ -31,8 +31,8 @@ class UnfitError(CheckpointError):
     """
 
 
-class NewerFormatError(UnfitError):
-    """The checkpoint is sound, but a newer version of streamkernel wrote it."""
+class OtherFormatError(UnfitError):
+    """The checkpoint or its state is sound, but has another version than this streamkernel reads."""
 
 
 class OtherModelError(UnfitError):

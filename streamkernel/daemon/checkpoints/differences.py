@@ -6,17 +6,6 @@ from streamkernel.daemon.base.errors import OtherModelError
 
 #: Arguments of the growing estimators whose None is no value, but leaves them to the state.
 LEFT_OPEN = frozenset({"block_size", "precondition", "blocks_per_step"})
-#: Arguments that came after the first checkpoints, and what those that lack them are equal to.
-LATER = {
-    "precondition": (None, False),
-    "blocks_per_step": (None, 1),
-    "average": (False,),
-    "lags": (0,),
-    "max_bytes": (None,),
-    "predicts": ("mean",),
-}
-#: Those of which any value goes on with the state of a checkpoint that lacks them.
-FREE = frozenset({"memory"})
 
 
 def refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
@@ -32,14 +21,8 @@ def refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
     """
     left = {path for path, value in now.items() if value is None and _ours(path, now) in LEFT_OPEN}
     before = {path: None if path in left else value for path, value in before.items()}
-    now = {path: value for path, value in now.items() if path in before or not _came_later(_ours(path, now), value)}
     if found := differences(before, now):
         raise OtherModelError(found)
-
-
-def _came_later(name: str, value: Any) -> bool:
-    """Whether a checkpoint that lacks an argument is of this value of it."""
-    return name in FREE or (name in LATER and value in LATER[name])
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 In this order: 8 bytes magic, the format version and the length of the head (unsigned 32-bit integers), the head (JSON),
 the payload, the length of all that (unsigned 64 bits) and the SHA-256 of everything before it. Integers are
-little-endian. The first 12 and the last 40 bytes keep their meaning in every version, so that a file of a newer version
+little-endian. The first 12 and the last 40 bytes keep their meaning in every version, so that a file of another version
 can be told from a broken one.
 """
 
@@ -13,15 +13,14 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from connectors.os_reason import os_reason
 from connectors.regular import IrregularFileError, open_regular
 from streamkernel.daemon.base import crash
-from streamkernel.daemon.base.errors import CheckpointError, NewerFormatError, UnfitError
-from streamkernel.daemon.checkpoints.renamed import renamed
+from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, UnfitError
 
 __all__ = ["FORMAT_VERSION", "MAGIC", "MOST_HEAD", "Checkpoint", "encode_head", "read", "read_open", "write_to"]
 
@@ -41,9 +40,8 @@ class Checkpoint:
     """The contents of one checkpoint file."""
 
     number: int  # its place in the order of checkpoints, from 0
-    header: dict[str, Any]  # what the daemon knows beside the model, under the keys of now
+    header: dict[str, Any]  # what the daemon knows beside the model
     payload: bytes  # the model, as `dump_model` wrote it, and what waits for labels
-    format: int = field(default=FORMAT_VERSION, compare=False, repr=False)  # the version of the file's format
 
 
 def read(path: Path) -> Checkpoint:
@@ -51,8 +49,8 @@ def read(path: Path) -> Checkpoint:
 
     Raises
     ------
-    NewerFormatError
-        A newer version of streamkernel wrote the file.
+    OtherFormatError
+        The file has another format version.
     CheckpointError
         The file cannot be read, is no checkpoint, is cut short or damaged; the message names it and the fault.
 
@@ -105,23 +103,21 @@ def _read(file: BinaryIO, path: Path) -> Checkpoint:
     if sha.digest() != trailer[_LENGTH.size :]:
         raise damaged
     _, version, head_length = _START.unpack_from(data)
-    if version > FORMAT_VERSION:
-        raise NewerFormatError(
-            f"{path}: format version {version}, this streamkernel reads up to {FORMAT_VERSION}: update streamkernel"
-        )
+    if version != FORMAT_VERSION:
+        way = "update streamkernel" if version > FORMAT_VERSION else "start anew with --fresh"
+        raise OtherFormatError(f"{path}: has format {version}, this streamkernel reads {FORMAT_VERSION}: {way}")
     end = _START.size + head_length
     number, header, payload_length = _decode_head(data[_START.size : min(end, body)], path)
     if end + payload_length != body:
         raise CheckpointError(f"{path}: {body} bytes where its head speaks of {end + payload_length}")
-    return Checkpoint(number, renamed(header), data[end:], version)
+    return Checkpoint(number, header, data[end:])
 
 
 def _decode_head(head: bytes, path: Path) -> tuple[int, dict[str, Any], int]:
     if len(head) > MOST_HEAD:
         raise CheckpointError(f"{path}: its head holds {len(head):,} bytes, and none is longer than {MOST_HEAD:,}")
     try:
-        # Format 1 wrote what JSON has no number for as a word, where the configuration did: it stays a word.
-        decoded = json.loads(head, parse_constant=str)
+        decoded = json.loads(head, parse_constant=_refuse_constant)
         number, header, payload_length = decoded["number"], decoded["header"], decoded["payload_length"]
         sound = type(number) is int and type(payload_length) is int and isinstance(header, dict)
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -129,6 +125,10 @@ def _decode_head(head: bytes, path: Path) -> tuple[int, dict[str, Any], int]:
     if not sound:
         raise CheckpointError(f"{path}: its head is no JSON object with a number, a header and a payload length")
     return number, header, payload_length
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"JSON has no {word}")
 
 
 def encode_head(number: int, header: Mapping[str, Any], payload_length: int) -> bytes:

@@ -19,13 +19,13 @@ import numpy as np
 from river import base, compose
 
 from streamkernel import state
-from streamkernel.daemon.base.errors import CheckpointError, OtherModelError, UnfitError
+from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, OtherModelError, UnfitError
 from streamkernel.daemon.base.model import is_ours, last_step
 from streamkernel.daemon.checkpoints import allowed, unpickler
 from streamkernel.daemon.checkpoints.differences import refuse_difference
-from streamkernel.daemon.checkpoints.renamed import PAYLOAD_KINDS
 from streamkernel.daemon.checkpoints.sizes import sizes_of
 from streamkernel.estimators.base import StreamEstimator
+from streamkernel.fields import OtherVersionError
 
 Model = TypeVar("Model", bound=base.Base)
 
@@ -117,12 +117,11 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         head, _, body = data.partition(b"\n")
         described = json.loads(head)
         expected = structure(model_from_config)
-        if PAYLOAD_KINDS.get(described["kind"], described["kind"]) == "state":
+        if described["kind"] == "state":
             if not is_ours(model_from_config):
                 raise OtherModelError(["an estimator of streamkernel alone"])
             refuse_difference(described["structure"], json.loads(json.dumps(expected)))
             record = state.from_bytes(body)
-            _refuse_newer(record, model_from_config)
             model_from_config.__setstate__(record)  # type: ignore[attr-defined]
             return model_from_config
         restored: Model = unpickler.loads(body, allowed_packages, sizes_of(model_from_config))
@@ -130,6 +129,8 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         return restored
     except CheckpointError:
         raise
+    except OtherVersionError as error:
+        raise OtherFormatError(str(error)) from error
     except MemoryError as error:
         raise UnfitError("the model does not fit into memory") from error
     except Exception as error:  # whatever a payload of any origin makes the code above trip over
@@ -241,14 +242,6 @@ def _plain(value: Any) -> Any:
 
 def _name(named: Any) -> str:
     return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', type(named).__qualname__)}"
-
-
-def _refuse_newer(record: state.State, model: Any) -> None:
-    written, known = record.get("version"), model.__getstate__()["version"]
-    if type(written) is int and written > known:
-        raise UnfitError(
-            f"the state of the model is of version {written}, this streamkernel reads up to {known}: update it"
-        )
 
 
 def _pickle(model: base.Base, packages: Sequence[str]) -> bytes:

@@ -75,7 +75,7 @@ class CheckpointReader(Generic[Used]):
         Raises
         ------
         UnfitError
-            The newest one is sound, and does not fit: it is of a newer version, or `use` says so.
+            The newest one is sound, and does not fit: it has another format, or `use` says so.
         CheckpointError
             There is none, none is valid, or it cannot be read; the message says which, why and what to do.
 

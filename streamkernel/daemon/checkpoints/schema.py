@@ -23,11 +23,11 @@ __all__ = ["check_header"]
 _MOST = 2**63 - 1
 _LATEST = 253_402_300_799  # the last second of the year 9999
 _DEEPEST = 32
-_FIRST_COUNTS = ("consumed", "predicted", "learnt", "unlabelled", "skipped", "dead")
+_COUNTS = {field.name for field in fields(RecordCounts)}
 
 
 def _complete(counts: dict[str, int]) -> dict[str, int]:
-    if missing := set(_FIRST_COUNTS) - counts.keys():  # others came later, and were 0 before
+    if missing := _COUNTS - counts.keys():
         raise ValueError(f"the count {min(missing)!r} is missing")
     return counts
 
@@ -44,10 +44,10 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 def _mark(mark: Any) -> Any:
-    if isinstance(mark, bool) or not (mark is None or isinstance(mark, dict) or (isinstance(mark, int) and mark >= 0)):
-        raise ValueError("must be a length, an object or null")
+    if not (mark is None or isinstance(mark, dict)):
+        raise ValueError("must be an object or null")
     _plain(mark)
-    if isinstance(mark, dict):
+    if mark is not None:
         length = mark.get("length", 0)
         if type(length) is not int or length < 0:
             raise ValueError("its length must be a whole number of at least 0")
@@ -226,5 +226,5 @@ def check_header(header: Mapping[str, Any]) -> None:
     except RecursionError:
         raise CheckpointError("its header cannot be used: it is nested too deeply") from None
     counts = header["account"].keys() | (header.get("warm_start") or {"account": {}})["account"].keys()
-    if unknown := counts - {field.name for field in fields(RecordCounts)}:
+    if unknown := counts - _COUNTS:
         raise UnfitError(f"the checkpoint counts {min(unknown)!r:.60}, which this streamkernel does not: update it")

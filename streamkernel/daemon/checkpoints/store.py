@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from connectors.os_reason import os_reason
 from connectors.regular import IrregularFileError
 from streamkernel.daemon.base import crash
-from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, UnfitError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.checkpoints.file import Checkpoint, encode_head, read_open, write_to
 from streamkernel.daemon.checkpoints.lock import check_lock, take_lock
@@ -184,7 +184,7 @@ class CheckpointStore:
         Raises
         ------
         UnfitError
-            The newest checkpoint is sound, but not for this configuration, or of a newer version of streamkernel.
+            The newest checkpoint is sound, but not for this configuration, or of another format.
         CheckpointError
             There are files, but none is valid; or one cannot be opened.
 
@@ -197,6 +197,8 @@ class CheckpointStore:
                 name = _file_name(number)
                 try:
                     used = use(self._read(files, name, number))
+                except OtherFormatError as error:
+                    raise OtherFormatError(self._named(name, error)) from error
                 except (UnfitError, _ClosedError):
                     raise
                 except CheckpointError as error:

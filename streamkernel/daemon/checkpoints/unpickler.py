@@ -24,11 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, UnfitError
 from streamkernel.daemon.checkpoints import allowed
 from streamkernel.daemon.checkpoints.nesting import DEEPEST, Nesting
 from streamkernel.daemon.checkpoints.shims import MOST, SHIMS, STATES, Build, Shim, check, kind_of, refuse
 from streamkernel.daemon.checkpoints.sizes import Sizes
+from streamkernel.fields import OtherVersionError
 
 _NO_SIZES: Sizes = {}
 
@@ -67,6 +68,8 @@ def loads(data: bytes, packages: Sequence[str] = (), sizes: Sizes = _NO_SIZES) -
         return _RestrictedUnpickler(data, packages, sizes).restore()
     except (CheckpointError, KeyboardInterrupt, SystemExit):
         raise
+    except OtherVersionError as error:
+        raise OtherFormatError(str(error)) from error
     except MemoryError as error:
         raise UnfitError("the model does not fit into memory") from error
     except BaseException as error:  # the compiled parts of River raise a PanicException, which is no Exception

@@ -1,4 +1,4 @@
-"""The commands about what a run has kept: `replay`, `promote`, `inspect` and `migrate`."""
+"""The commands about what a run has kept: `replay`, `promote` and `inspect`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare
 from streamkernel.daemon.cli.printing import prints_lines
 
-__all__ = ["inspect", "migrate", "promote", "replay"]
+__all__ = ["inspect", "promote", "replay"]
 
 
 def replay(
@@ -64,20 +64,3 @@ def inspect(
         print(json.dumps(described, indent=2))
     else:
         Console().print(description_table(described))
-
-
-def migrate(
-    directory: Annotated[
-        Path,
-        typer.Argument(metavar="DIRECTORY", help="A checkpoint directory that no daemon holds.", show_default=False),
-    ],
-    imports: Annotated[
-        list[str] | None, typer.Option(help="A package under imports of the configuration; may be repeated.")
-    ] = None,
-) -> None:
-    """Write the newest checkpoint of a directory as the next one, in the newest format."""
-    from streamkernel.daemon.migrate import migrate as migrate_directory
-    from streamkernel.daemon.monitoring.visible import visible
-
-    for line in migrate_directory(directory, imports or []):
-        print(visible(line))

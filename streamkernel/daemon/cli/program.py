@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from streamkernel.daemon.cli.beginning import init, schema, warm_up
 from streamkernel.daemon.cli.distributed import spark
 from streamkernel.daemon.cli.evaluating import evaluate
-from streamkernel.daemon.cli.kept import inspect, migrate, promote, replay
+from streamkernel.daemon.cli.kept import inspect, promote, replay
 from streamkernel.daemon.cli.predicting import predict, serve
 from streamkernel.daemon.cli.running import check, run
 
@@ -89,7 +89,6 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     replay,
     promote,
     inspect,
-    migrate,
     schema,
     init,
     completion,

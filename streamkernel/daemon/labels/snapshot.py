@@ -18,17 +18,16 @@ import orjson
 
 from connectors.ports import Label, Position
 from streamkernel.daemon.base.counts import LabelCounts
-from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.labels.decision import EarlyLabel, PendingEntry
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.sizes import size_of_record
+from streamkernel.state import excerpt
 
 __all__ = ["dump", "part", "restore"]
 
-#: The version written, and those that are read: in version 1 no record had lags.
 _VERSION = 2
-_READ = (1, 2)
 _LENGTHS = np.dtype("<u4")
 
 
@@ -121,6 +120,8 @@ def restore(join: LabelJoin, header: Mapping[str, Any], blob: bytes) -> None:
 
     Raises
     ------
+    OtherFormatError
+        It has another version.
     CheckpointError
         It is damaged, or something that `dump` does not write.
 
@@ -150,9 +151,12 @@ def _restore_blob(join: LabelJoin, blob: bytes) -> None:
     line, _, rest = blob.partition(b"\n")
     head = json.loads(line)
     version = head["version"]
-    if type(version) is not int or version not in _READ:
-        raise ValueError(f"their version is {version!s:.20}, this streamkernel reads versions {_READ[0]} to {_VERSION}")
-    if version > 1 and head["known"] is not None:
+    if _whole(version) != _VERSION:
+        way = "update streamkernel" if version > _VERSION else "start anew with --fresh"
+        raise OtherFormatError(
+            f"its late labels have version {excerpt(version)}, this streamkernel reads {_VERSION}: {way}"
+        )
+    if head["known"] is not None:
         join.known = tuple(_label(y) for y in head["known"])
     now = join.now
     start = _LENGTHS.itemsize * _whole(head["records"])

@@ -98,7 +98,7 @@ def load_trained(
     Parameters
     ----------
     checkpoint
-        Of a run in mode learn, in any format.
+        Of a run in mode learn.
     model_from_config
         A new model of the same classes and arguments; it stays new.
     imports
@@ -167,10 +167,9 @@ def _is_marked(path: str, output: Mapping[str, Any]) -> bool:
     except (SinkError, OSError):  # of a topic; or there is no such file, or none that can be read
         return False
     try:
-        if mark is None or mark.head is None:  # a mark of format 1 knows a length
-            return mark is not None and output.get("path") == path
-        alike = mark.difference(Path(path), descriptor) is None
-        return alike and (mark.length > 0 or os.fstat(descriptor).st_ino == mark.inode)
+        if mark is None or mark.difference(descriptor) is not None:
+            return False
+        return mark.length > 0 or os.fstat(descriptor).st_ino == mark.inode
     except OSError:
         return False
     finally:
