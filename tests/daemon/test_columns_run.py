@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ from connectors.ports import SinkError, SourceError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import Home, Launcher
+from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, SOURCE, configured
+from tests.kills.simulated import killed, runs
 
 RECORDS = 2000
 MODEL = [{"river.compose.Discard": {"args": ["id", "when"]}}, *RIVER]
@@ -56,29 +56,12 @@ def inside(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
     return home
 
 
-@TABLES
-def test_kills_change_no_byte(homes: Any, launcher: Launcher, output: dict[str, Any]) -> None:
-    results = []
-    kills = ["consumed:700", "mid-batch:3", "flushed:2", "checkpoint-before-rename:2", "checkpoint-after-rename:1"]
-    for name, points in (("undisturbed", []), ("killed", kills)):
-        home = arranged(homes(name), output)
-        for point in points:
-            ended = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point)
-            assert ended.returncode == -signal.SIGKILL, (point, ended.stderr)
-        ended = launcher.call(home, "run", "config.yaml")
-        assert ended.returncode == 0, ended.stderr
-        results.append((outputs(home), home.header()["account"], home.header()["positions"]))
-    assert results[0] == results[1]
-    assert results[0][1]["predicted"] > 0.9 * RECORDS
-
-
-def test_parts_that_are_filled_for_long_survive_kills(homes: Any, launcher: Launcher) -> None:
+def test_parts_that_are_filled_for_long_survive_kills(homes: Any) -> None:
     home = arranged(homes("killed"), {**PARQUET, "roll_seconds": 3600})
     for point in ("consumed:700", "flushed:3", "checkpoint-after-rename:2"):
-        ended = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point)
-        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        killed(home, point)
         assert [*(home.folder / "out/predictions").iterdir()] == []
-    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    assert runs(home) == 0
     (part,) = (home.folder / "out/predictions").iterdir()
     offsets = pq.read_table(part).column("offset").to_pylist()
     assert offsets == sorted(set(offsets))

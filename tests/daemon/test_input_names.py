@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import signal
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +13,8 @@ from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.daemon.wiring.processor import make_processor
-from tests.daemon.conftest import Home, Launcher
+from tests.daemon.conftest import Home
+from tests.kills.simulated import killed, runs
 
 RECORDS, NEW, MOST = 300, 20, 1000
 
@@ -37,16 +37,17 @@ def write(home: Home, **sections: object) -> Home:
     return home
 
 
-def test_kills_change_nothing_and_checkpoints_do_not_grow(homes: Callable[[str], Home], launcher: Launcher) -> None:
+def test_kills_change_nothing_and_checkpoints_do_not_grow(
+    homes: Callable[[str], Home], capsys: pytest.CaptureFixture[str]
+) -> None:
     undisturbed, home = write(homes("undisturbed")), write(homes("killed"))
-    done = launcher.call(undisturbed, "run", "config.yaml")
-    assert done.returncode == 0
-    assert "inputs were ignored" in done.stderr
-    assert "their names are past limits.max_inputs" in done.stderr
+    assert runs(undisturbed) == 0
+    said = capsys.readouterr().err
+    assert "inputs were ignored" in said
+    assert "their names are past limits.max_inputs" in said
     for count in (70, 30, 90):
-        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"consumed:{count}")
-        assert done.returncode == -signal.SIGKILL
-    assert launcher.call(home, "run", "config.yaml").returncode == 0
+        killed(home, f"consumed:{count}")
+    assert runs(home) == 0
     assert home.result() == undisturbed.result()
     sizes = [path.stat().st_size for path in sorted((home.folder / "out/state").glob("*.skc"))]
     assert sizes[-1] < 1.1 * sizes[-2]

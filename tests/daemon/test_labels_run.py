@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import signal
-import time
-from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
 
@@ -16,8 +13,9 @@ from streamkernel import KernelClassifier
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import batch_size
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import Home, Launcher
+from tests.daemon.conftest import Home
 from tests.daemon.labels_stream import adds_up, outcome, sections, write_pair
+from tests.kills.simulated import killed, runs
 
 RECORDS = 6000
 MODELS: dict[str, list[Any]] = {
@@ -32,13 +30,12 @@ MODELS: dict[str, list[Any]] = {
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, launcher: Launcher) -> Home:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A run over two files that nothing disturbs."""
     home = Home(tmp_path_factory.mktemp("undisturbed"))
     write_pair(home.folder, "jsonl", RECORDS)
     home.configure(**sections())
-    ended = launcher.call(home, "run", "config.yaml")
-    assert ended.returncode == 0, ended.stderr
+    assert runs(home) == 0
     return home
 
 
@@ -129,126 +126,16 @@ def test_the_length_of_the_chunks_changes_no_byte(
     adds_up(home.header())
 
 
-def test_a_run_in_pieces_ends_as_a_run_in_one(copied: Home, undisturbed: Home, launcher: Launcher) -> None:
-    draw = random.Random(3)
-    while copied.folder.joinpath("out").exists() is False or copied.header()["account"]["consumed"] < RECORDS - 1000:
-        before = copied.header()["account"]["consumed"] if copied.folder.joinpath("out").exists() else 0
-        most = draw.randint(300, 1500)
-        assert launcher.call(copied, "run", "config.yaml", "--max-records", str(most)).returncode == 0
-        assert copied.header()["account"]["consumed"] == before + most
-        adds_up(copied.header())
-    assert launcher.call(copied, "run", "config.yaml").returncode == 0
-    assert outcome(copied) == outcome(undisturbed)
-
-
-def test_thirty_kills_change_nothing(copied: Home, undisturbed: Home, launcher: Launcher) -> None:
-    draw = random.Random(30)
-    for _ in range(30):
-        # Records and labels: 12,000 in all.
-        count = draw.randint(1, 700)
-        status = launcher.call(copied, "run", "config.yaml", STREAMKERNEL_CRASH=f"consumed:{count}").returncode
-        assert status == -signal.SIGKILL
-        adds_up(copied.header())
-    assert 0 < copied.header()["account"]["consumed"] < RECORDS
-    assert launcher.call(copied, "run", "config.yaml").returncode == 0
-    assert outcome(copied) == outcome(undisturbed)
-
-
-@pytest.mark.parametrize(
-    ("point", "counts"),
-    [
-        ("mid-batch", (1, 5, 20)),
-        ("checkpoint-writing", (1, 2, 5)),
-        ("checkpoint-before-rename", (1, 2, 5)),
-        ("checkpoint-after-rename", (1, 2, 5)),
-    ],
-)
-def test_a_kill_at_a_named_point_changes_nothing(
-    copied: Home, undisturbed: Home, launcher: Launcher, point: str, counts: tuple[int, ...]
-) -> None:
-    for count in counts:
-        status = launcher.call(copied, "run", "config.yaml", STREAMKERNEL_CRASH=f"{point}:{count}").returncode
-        assert status == -signal.SIGKILL
-    assert launcher.call(copied, "run", "config.yaml").returncode == 0
-    assert outcome(copied) == outcome(undisturbed)
-
-
-@pytest.mark.parametrize(("kind", "model"), [("csv", "River's"), ("jsonl", "adaptive")])
-def test_other_models_that_are_killed_end_the_same(
-    homes: Callable[[str], Home], launcher: Launcher, kind: str, model: str
-) -> None:
-    results = []
-    for name, kills in (("undisturbed", []), ("killed", ["consumed:900", "mid-batch:2", "consumed:333", "consumed:1"])):
-        home = homes(name)
-        write_pair(home.folder, kind, 1500)
-        home.configure(**sections(kind, target_type="bool"), model=MODELS[model])
-        for kill in kills:
-            status = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill).returncode
-            assert status == -signal.SIGKILL
-        ended = launcher.call(home, "run", "config.yaml")
-        assert ended.returncode == 0, ended.stderr
-        results.append(outcome(home)[1:])  # the bytes of a pickle may differ
-        assert home.header()["account"]["learnt"] > 1000
-    assert results[0] == results[1]
-
-
-def test_the_account_is_exact_where_time_decides_and_kills_interfere(copied: Home, launcher: Launcher) -> None:
+def test_the_account_is_exact_where_time_decides_and_kills_interfere(copied: Home) -> None:
     copied.configure(**sections(timeout_seconds=0.02))
     draw = random.Random(5)
     for _ in range(8):
         count = draw.randint(301, 900)
-        status = launcher.call(copied, "run", "config.yaml", STREAMKERNEL_CRASH=f"consumed:{count}").returncode
-        assert status == -signal.SIGKILL
+        killed(copied, f"consumed:{count}")
         adds_up(copied.header())
-    assert launcher.call(copied, "run", "config.yaml").returncode == 0
+    assert runs(copied) == 0
     header = copied.header()
     adds_up(header)
     assert header["labels"]["account"]["expired"] > 100
     assert header["model"]["n_records"] == header["account"]["learnt"]
     assert len(copied.lines("out/predictions.jsonl")) == header["account"]["predicted"]
-
-
-def killed_from_outside(home: Home, start: Callable[[], Any], kills: int, seed: int) -> None:
-    """Kill daemons at moments no point of the program chose."""
-    draw = random.Random(seed)
-    state = home.folder / "out/state"
-    for _ in range(kills):
-        daemon = start()
-        before = set(state.glob("*.skc"))
-        for _ in range(20_000):
-            if set(state.glob("*.skc")) != before:
-                break
-            time.sleep(0.001)
-        time.sleep(draw.random() * 0.05)
-        daemon()
-
-
-def test_kills_from_outside_change_nothing(copied: Home, undisturbed: Home, launcher: Launcher) -> None:
-    def start() -> Callable[[], None]:
-        daemon = launcher.start(copied, "run", "config.yaml")
-
-        def kill() -> None:
-            daemon.signal(signal.SIGKILL)
-            daemon.wait()
-
-        return kill
-
-    killed_from_outside(copied, start, 6, seed=1)
-    assert launcher.call(copied, "run", "config.yaml").returncode == 0
-    assert outcome(copied) == outcome(undisturbed)
-
-
-@pytest.mark.long
-def test_kills_of_fresh_interpreters_change_nothing(copied: Home, undisturbed: Home) -> None:
-    def start() -> Callable[[], None]:
-        process = copied.start("run", "config.yaml")
-
-        def kill() -> None:
-            process.kill()
-            process.communicate()
-
-        return kill
-
-    killed_from_outside(copied, start, 30, seed=7)
-    assert copied.call("run", "config.yaml").returncode == 0
-    assert outcome(copied) == outcome(undisturbed)

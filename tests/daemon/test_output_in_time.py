@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
-from tests.daemon.outputs import RIVER, configured, predictions
+from tests.daemon.outputs import configured, predictions
 
 
 class SlowSink(MemorySink):
@@ -215,32 +214,6 @@ def test_from_standard_input_to_standard_output_a_line_comes_before_the_end(home
             assert json.loads(process.stdout.readline())["target"] == "yes"
         process.stdin.close()
         assert process.wait(60) == 0
-
-
-@pytest.mark.parametrize("kind", ["jsonl", "csv"])
-def test_a_kill_behind_lines_that_were_shown_changes_nothing(
-    homes: Callable[[str], Home], launcher: Launcher, kind: str
-) -> None:
-    results = []
-    for name, kills in (("undisturbed", []), ("killed", [1, 300, 700, 1, 450])):
-        home = homes(name)
-        write_stream(home.folder / "stream.csv", 3000)
-        output: dict[str, Any] = {"kind": kind, "flush_seconds": 1e-6}
-        home.configure(
-            model=[{"river.compose.Discard": {"args": ["colour"]}}, *RIVER],
-            predictions={**output, "path": "out/predictions.jsonl"},
-            dead_letters={**output, "path": "out/dead.jsonl"},
-            source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"},
-        )
-        for count in kills:
-            status = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"published:{count}").returncode
-            assert status == -signal.SIGKILL
-        if kills:
-            n_shown = (home.folder / "out/predictions.jsonl").read_bytes().count(b"\n")
-            assert n_shown > home.header()["account"]["predicted"]
-        assert launcher.call(home, "run", "config.yaml").returncode == 0
-        results.append(home.result())
-    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("seconds", [0, -1, ".inf", "soon"])

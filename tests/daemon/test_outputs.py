@@ -18,6 +18,7 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.outputs import SOURCE, configured, offsets, offsets_of, predictions
+from tests.kills.simulated import killed, runs
 
 
 @pytest.fixture
@@ -59,14 +60,14 @@ class TestNoCheckpointKnowsTheFile:
         assert re.match(said, bad)
         assert file.read_bytes() == before
 
-    def test_a_lost_checkpoint_directory(self, home: Home, launcher: Launcher) -> None:
+    def test_a_lost_checkpoint_directory(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
         run(prepare(home.config))
         shutil.rmtree(home.folder / "out/state")
         self.refused(home)
         self.refused(home, fresh=True)
-        ended = launcher.call(home, "run", "config.yaml")
-        assert ended.returncode == 1
-        assert len(ended.stderr.splitlines()) == 1
+        capsys.readouterr()
+        assert runs(home) == 1
+        assert len(capsys.readouterr().err.splitlines()) == 1
         whole = offsets(home)
         configured(home, predictions=predictions(existing="append"))
         run(prepare(home.config))
@@ -156,33 +157,30 @@ class TestKills:
     """After a kill the daemon knows its own files, however early it came and whatever was changed before."""
 
     @pytest.mark.parametrize(("existing", "count"), [("refuse", 1), ("append", 50), ("append", 350), ("replace", 50)])
-    def test_a_kill_leaves_every_line_once(self, home: Home, launcher: Launcher, existing: str, count: int) -> None:
+    def test_a_kill_leaves_every_line_once(self, home: Home, existing: str, count: int) -> None:
         (home.folder / "out").mkdir()
         kept = {"append": [{"mine": 1}]}.get(existing, [])
         if existing != "refuse":
             (home.folder / "out/predictions.jsonl").write_text('{"mine": 1}')
         configured(home, predictions=predictions(existing=existing))
-        killed = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"consumed:{count}")
-        assert killed.returncode == -signal.SIGKILL
+        killed(home, f"consumed:{count}")
         run(prepare(home.config))
         lines = home.lines("out/predictions.jsonl")
         assert lines[: len(kept)] == kept
         assert [line["position"]["offset"] for line in lines[len(kept) :]] == sorted(set(offsets_of(home)))
 
-    def test_a_kill_behind_an_output_that_was_changed(self, home: Home, launcher: Launcher) -> None:
+    def test_a_kill_behind_an_output_that_was_changed(self, home: Home) -> None:
         run(prepare(home.config), max_records=150)
         configured(home, predictions={"kind": "csv", "path": "out/other.csv"})
-        killed = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:20")
-        assert killed.returncode == -signal.SIGKILL
+        killed(home, "consumed:20")
         run(prepare(home.config))
         assert len((home.folder / "out/other.csv").read_text().splitlines()) == 1 + 450
 
-    def test_a_copy_of_everything_goes_on(self, home: Home, launcher: Launcher, tmp_path_factory: Any) -> None:
-        killed = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:350")
-        assert killed.returncode == -signal.SIGKILL
+    def test_a_copy_of_everything_goes_on(self, home: Home, tmp_path_factory: Any) -> None:
+        killed(home, "consumed:350")
         copy = Home(tmp_path_factory.mktemp("machine") / "home")
         shutil.copytree(home.folder, copy.folder)
-        assert launcher.call(copy, "run", "config.yaml").returncode == 0
+        assert runs(copy) == 0
         assert len(copy.lines("out/predictions.jsonl")) == 600
 
 
@@ -198,10 +196,9 @@ class TestFresh:
                 assert len(offsets(home, "out/predictions.jsonl.old")) == counts[-2]
         assert counts == [600, 100, 0, 200]
 
-    def test_a_kill_after_any_step_of_it_is_no_dead_end(self, home: Home, launcher: Launcher) -> None:
+    def test_a_kill_after_any_step_of_it_is_no_dead_end(self, home: Home) -> None:
         for point in ("consumed:1", "consumed:250", "checkpoint-writing:1", "checkpoint-after-rename:1", "flushed:1"):
-            killed = launcher.call(home, "run", "config.yaml", "--fresh", STREAMKERNEL_CRASH=point)
-            assert killed.returncode == -signal.SIGKILL, killed.stderr
+            killed(home, point, "run", "config.yaml", "--fresh")
         run(prepare(home.config), fresh=True)
         assert len(offsets(home)) == 600
 

@@ -23,6 +23,7 @@ from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.stream.sinks import Sinks
 from tests.daemon.conftest import Home, Launcher
+from tests.kills.simulated import killed, runs
 
 MODEL = """
 import os, signal
@@ -85,12 +86,12 @@ def test_a_record_that_only_seems_to_is_learnt(deadly: Home, launcher: Launcher)
     assert deadly.header()["account"]["learnt"] == 700
 
 
-def test_kills_from_outside_cost_no_record(deadly: Home, launcher: Launcher) -> None:
+def test_kills_from_outside_cost_no_record(deadly: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(deadly.folder)
     write(deadly, "none")
     for _ in range(6):  # always at the same chunk: one record in it would be taken for deadly at the third death
-        status = launcher.call(deadly, "run", "config.yaml", STREAMKERNEL_CRASH="mid-batch:3").returncode
-        assert status == -signal.SIGKILL
-    assert launcher.call(deadly, "run", "config.yaml").returncode == 0
+        killed(deadly, "mid-batch:3")
+    assert runs(deadly) == 0
     assert deadly.header()["account"]["learnt"] == 700
 
 
@@ -188,9 +189,13 @@ def test_what_a_model_raises_at_each_start_costs_one_record_and_no_other(raising
     assert raising.header()["account"]["learnt"] == 119
 
 
-def test_records_a_model_raises_for_are_learnt_one_by_one_at_the_next_start(raising: Home, launcher: Launcher) -> None:
-    assert "unexpected OverflowError: too large" in launcher.call(raising, "run", "config.yaml").stderr
-    assert "they are learnt one by one" in launcher.call(raising, "run", "config.yaml").stderr
+def test_records_a_model_raises_for_are_learnt_one_by_one_at_the_next_start(
+    raising: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(raising.folder)
+    for said in ("unexpected OverflowError: too large", "they are learnt one by one"):
+        assert runs(raising) == 1
+        assert said in capsys.readouterr().err
     page = (raising.folder / "out/state/learning").read_bytes()
     assert page.startswith(b"A")
     assert b", 1, 0]" in page  # one record, which ended a process for the first time by itself

@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamkernel.daemon import cli
-from tests.daemon.conftest import Home, Launcher
+from tests.daemon.conftest import Home
 from tests.daemon.outputs import configured, predictions
 
 GOOD = 40
@@ -289,29 +288,6 @@ def test_the_header_of_csv_may_come_from_another_file(dead: Home, capsys: pytest
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
     assert "--set source.path=FILE" in capsys.readouterr().err
     assert cli.main(["replay", "mended.jsonl", "config.yaml", "--set", "source.path=moved.csv"]) == 0
-
-
-@pytest.mark.parametrize(
-    "crash",
-    [
-        "consumed:2",
-        "flushed:1",
-        "checkpoint-after-rename:1",
-        *(pytest.param(point, marks=pytest.mark.long) for point in ("mid-batch:1", "checkpoint-before-rename:1")),
-    ],
-)
-def test_a_kill_changes_nothing(dead: Home, launcher: Launcher, monkeypatch: pytest.MonkeyPatch, crash: str) -> None:
-    mend(dead, *MENDED)
-    shutil.copytree(dead.folder, other := dead.folder / "undisturbed")
-    killed = launcher.call(dead, "replay", "mended.jsonl", "config.yaml", STREAMKERNEL_CRASH=crash)
-    assert killed.returncode == -signal.SIGKILL
-    # Whatever comes next: the daemon, which has nothing to do, and the replay.
-    assert cli.main(["run", "config.yaml"]) == 0
-    for _ in range(2):
-        assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    monkeypatch.chdir(other)
-    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    assert state(dead)[1:] == state(Home(other))[1:]
 
 
 def test_the_model_is_that_of_a_stream_with_these_records_at_its_end(dead: Home) -> None:

@@ -86,16 +86,6 @@ def test_a_signal_ends_the_chunk_of_a_slow_model(home: Home, launcher: Launcher)
     assert account["learnt"] == account["consumed"] == len(home.lines("out/predictions.jsonl"))
 
 
-def test_any_cut_into_runs_ends_the_same(undisturbed: Home, home: Home, launcher: Launcher) -> None:
-    (home.folder / "stream.csv").write_bytes((undisturbed.folder / "stream.csv").read_bytes())
-    home.configure()
-    for count in (1, 0, 499, 777, 31):
-        assert launcher.call(home, "run", "config.yaml", "--max-records", str(count)).returncode == 0
-    assert home.header()["account"]["consumed"] == 1 + 499 + 777 + 31
-    assert launcher.call(home, "run", "config.yaml").returncode == 0
-    assert home.result() == undisturbed.result()
-
-
 def test_checkpoints_fall_on_multiples_and_number_0_comes_first(here: Home) -> None:
     config = here.configure(checkpoint={"directory": "out/state", "every_records": 300, "keep": 100})
     run(prepare(config), max_records=100)

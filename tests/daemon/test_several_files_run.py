@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import random
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,7 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import MODEL, lines_of
-from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.conftest import Home, write_stream
 
 PARTS = 5
 PATTERN = {"kind": "csv", "path": "in/part-*", "target": "y"}
@@ -67,43 +64,6 @@ def test_it_learns_as_from_one_file(parts: Home) -> None:
     whole = parts.header()
     assert (whole["model"], whole["account"]) == (several["model"], several["account"])
     assert [line["prediction"] for line in parts.lines("out/predictions.jsonl")] == [one["prediction"] for one in lines]
-
-
-def test_kills_change_nothing(homes: Any, launcher: Launcher) -> None:
-    undisturbed, home = prepared(homes("undisturbed")), prepared(homes("killed"))
-    assert launcher.call(undisturbed, "run", "config.yaml").returncode == 0
-    draw = random.Random(5)
-    for kill in [*(f"consumed:{draw.randint(1, 600)}" for _ in range(4)), "mid-batch:3", "checkpoint-before-rename:2"]:
-        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill)
-        assert done.returncode == -signal.SIGKILL, done.stderr
-    done = launcher.call(home, "run", "config.yaml")
-    assert done.returncode == 0, done.stderr
-    assert home.result() == undisturbed.result()
-
-
-def test_a_watched_directory_is_learnt_once_across_kills(homes: Any, launcher: Launcher) -> None:
-    home = prepared(homes("watched"))
-    source = {**PATTERN, "path": "in", "watch": True}
-    home.configure(source=source, checkpoint={"directory": "out/state", "every_records": 300})
-    away = home.folder / "away"
-    away.mkdir()
-    names = sorted(path.name for path in (home.folder / "in").iterdir())
-    for number, name in enumerate(names):
-        os.utime(home.folder / "in" / name, ns=(number, number))
-        if number > 1:
-            (home.folder / "in" / name).rename(away / name)
-    for number, kill in enumerate(["consumed:700", "mid-batch:2", "consumed:900", "consumed:400"]):
-        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill)
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        if number < len(names) - 2:
-            (away / names[number + 2]).rename(home.folder / "in" / names[number + 2])
-    left = PARTS * 500 - home.header()["account"]["consumed"]
-    done = launcher.call(home, "run", "config.yaml", "--max-records", str(left))
-    assert done.returncode == 0, done.stderr
-    account = home.header()["account"]
-    assert account["consumed"] == 2500
-    lines = home.lines("out/predictions.jsonl")
-    assert len({tuple(line["position"].values()) for line in lines}) == len(lines) == account["predicted"]
 
 
 def test_check_and_evaluate(parts: Home) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-import signal
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.store import checkpoint_files
+from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import SOURCE, lines_of
-from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.conftest import Home
+from tests.kills.simulated import killed
 
 OURS = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 128}}]
 RIVER = [{"river.compose.Discard": {"args": ["colour"]}}, "river.linear_model.LogisticRegression"]
@@ -37,11 +37,6 @@ def several(home: Home, **sections: Any) -> Any:
 
 def digests(header: dict[str, Any]) -> dict[str, str]:
     return {name: entry["model"].get("state_digest", "") for name, entry in header["models"].items()}
-
-
-def kept(header: dict[str, Any]) -> dict[str, Any]:
-    """What a checkpoint says of its models, but for the lengths of pickles, which differ with what objects share."""
-    return {name: {**entry, "bytes": entry["bytes"] > 0} for name, entry in header["models"].items()}
 
 
 def test_each_model_is_as_if_it_were_alone(here: Home) -> None:
@@ -67,23 +62,6 @@ def test_each_model_is_as_if_it_were_alone(here: Home) -> None:
         assert digests(together)[name] == alone["model"]["state_digest"]
         assert alone["account"] == together["account"]
     assert lines == here.lines("out/champion.jsonl")
-
-
-@pytest.mark.parametrize("kills", [["consumed:700", "mid-batch:2", "checkpoint-writing:2", "consumed:333"]])
-def test_kills_change_nothing(homes: Callable[[str], Home], launcher: Launcher, kills: list[str]) -> None:
-    results = []
-    for name, points in (("undisturbed", []), ("killed", kills)):
-        home = homes(name)
-        write_stream(home.folder / "stream.csv", 2000)
-        several(home, predictions={"kind": "jsonl", "path": "out/predictions.jsonl", "models": "all"})
-        for point in points:
-            assert launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point).returncode == -signal.SIGKILL
-        assert launcher.call(home, "run", "config.yaml").returncode == 0
-        header = home.header()
-        results.append((home.result(), kept(header)))
-    assert results[0] == results[1]
-    assert results[0][1]["challenger"]["shown"] > 1500
-    assert len(home.lines("out/predictions.jsonl")) > 1500
 
 
 def test_the_lines_may_have_what_the_others_predicted(here: Home) -> None:
@@ -170,26 +148,17 @@ class TestPromotion:
     """`streamkernel promote` is an event at a record: from there on the other one is published."""
 
     def test_it_is_published_from_there_on_however_it_is_killed(
-        self, homes: Callable[[str], Home], launcher: Launcher
+        self, here: Home, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        results = []
-        for name, points in (("undisturbed", []), ("killed", ["consumed:300", "mid-batch:2"])):
-            home = homes(name)
-            write_stream(home.folder / "stream.csv", 2000)
-            several(home)
-            assert launcher.call(home, "run", "config.yaml", "--max-records", "800").returncode == 0
-            promoted = launcher.call(home, "promote", "config.yaml", "challenger")
-            assert promoted.returncode == 0
-            assert "challenger is published from record 801 on, in the place of champion" in promoted.stdout
-            for point in points:
-                assert launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point).returncode == -signal.SIGKILL
-            assert launcher.call(home, "run", "config.yaml").returncode == 0
-            header = home.header()
-            results.append((home.result(), kept(header)))
-            assert header["promotions"] == [[800, "champion", "challenger"]]
-            assert header["published"] == "challenger"
-        assert results[0] == results[1]
-        names = [line["model"] for line in home.lines("out/predictions.jsonl")]
+        run(several(here), max_records=800)
+        assert main(["promote", "config.yaml", "challenger"]) == 0
+        assert "challenger is published from record 801 on, in the place of champion" in capsys.readouterr().out
+        killed(here, "consumed:100")
+        run(prepare(here.config))
+        header = here.header()
+        assert header["promotions"] == [[800, "champion", "challenger"]]
+        assert header["published"] == "challenger"
+        names = [line["model"] for line in here.lines("out/predictions.jsonl")]
         assert names == sorted(names)[::-1]
         assert set(names) == {"champion", "challenger"}
 

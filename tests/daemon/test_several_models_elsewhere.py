@@ -6,7 +6,6 @@ import json
 import logging
 import signal
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from streamkernel.daemon.stream.model_status import ModelStatus
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
-from tests.daemon.labels_stream import outcome, sections, write_pair
+from tests.daemon.labels_stream import sections, write_pair
 from tests.daemon.predicting import predicting
 from tests.daemon.test_several_models import BOOLEAN, OURS, several
 
@@ -58,25 +57,6 @@ class TestLateLabels:
             assert model.loss_sum == pytest.approx(view.loss_sum)
             assert model.overall == pytest.approx(view.overall)
             assert header["models"][name]["model"] == here.header(f"out/{name}")["model"]
-
-    def test_a_stream_that_is_cut_and_promoted_goes_on_the_same(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        results = []
-        for cuts in ([], [311, 100, 40]):
-            home = Home(tmp_path / str(len(cuts)))
-            home.folder.mkdir()
-            monkeypatch.chdir(home.folder)
-            write_pair(home.folder, "jsonl", 1200)
-            lines = {"kind": "jsonl", "path": "out/predictions.jsonl", "models": "all"}
-            run(several(home, models=TWO, predictions=lines, **sections()), max_records=400)
-            promote(prepare(home.config), "challenger")
-            for cut in cuts:
-                run(prepare(home.config), max_records=cut)
-            run(prepare(home.config))
-            header = home.header()
-            results.append((outcome(home), header["models"], header["promotions"]))
-        assert results[0] == results[1]
 
 
 LABELS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import signal
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,9 +20,9 @@ from streamkernel.daemon.promote import promote
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.line_schemas import prediction_schema
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.conftest import Home, write_stream
 from tests.daemon.service import serving
-from tests.daemon.test_several_models import BOOLEAN, BOTH, OURS, digests, kept, several
+from tests.daemon.test_several_models import BOOLEAN, OURS, digests, several
 from tests.daemon.test_several_models_elsewhere import OTHER, TWO
 
 WARM = {"source": {**BOOLEAN, "path": "history.csv"}}
@@ -47,21 +45,6 @@ class TestWarmStart:
             alone = {**files, **nothing, "model": steps, "checkpoint": {"directory": f"out/{name}"}}
             run(prepare(here.configure(**alone)))
             assert here.header(f"out/{name}")["model"]["state_digest"] == digests(header)[name]
-
-    def test_kills_in_it_change_nothing(self, homes: Callable[[str], Home], launcher: Launcher) -> None:
-        results = []
-        for name, points in (("undisturbed", []), ("killed", ["consumed:300", "seam:1"])):
-            home = homes(name)
-            write_stream(home.folder / "history.csv", 700, seed=1)
-            write_stream(home.folder / "stream.csv", 600)
-            several(home, models=BOTH, warm_start=WARM)
-            for point in points:
-                assert launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point).returncode == -signal.SIGKILL
-            assert launcher.call(home, "run", "config.yaml").returncode == 0
-            header = home.header()
-            results.append((home.result(), kept(header), header["warm_start"]))
-        assert results[0] == results[1]
-        assert results[0][1]["challenger"]["shown"] > 1000
 
 
 class TestInitialModel:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import signal
 
 from streamkernel.daemon.checkpoints.file import read
-from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.conftest import Home, write_stream
+from tests.kills.simulated import killed, runs
 
 
 def reached(home: Home) -> list[int]:
@@ -17,10 +17,10 @@ def reached(home: Home) -> list[int]:
     ]
 
 
-def test_starts_that_die_leave_the_older_checkpoints(home: Home, launcher: Launcher) -> None:
+def test_starts_that_die_leave_the_older_checkpoints(home: Home) -> None:
     write_stream(home.folder / "stream.csv", 3000)
     home.configure(checkpoint={"directory": "out/state", "every_records": 500, "keep": 3})
-    assert launcher.call(home, "run", "config.yaml", "--max-records", "1200").returncode == 0
+    assert runs(home, "run", "config.yaml", "--max-records", "1200") == 0
     assert reached(home) == [500, 1000, 1200]
     lines, copy = home.folder / "out/predictions.jsonl", home.folder / "copy"
     for _ in range(5):
@@ -28,10 +28,9 @@ def test_starts_that_die_leave_the_older_checkpoints(home: Home, launcher: Launc
         before = home.header()["outputs"]["predictions"]["mark"]
         shutil.copy(lines, copy)
         copy.replace(lines)
-        status = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:1").returncode
-        assert status == -signal.SIGKILL
+        killed(home, "consumed:1")
         assert home.header()["outputs"]["predictions"]["mark"] != before
         assert reached(home) == [500, 1000, 1200]
-    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    assert runs(home) == 0
     assert reached(home) == [2000, 2500, 3000]
     assert len(home.lines("out/predictions.jsonl")) == home.header()["account"]["predicted"]

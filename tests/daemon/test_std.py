@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import random
-import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,7 @@ from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, Kern
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import Home, Launcher
+from tests.daemon.conftest import Home
 
 SOURCE = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}
 OURS = [{"streamkernel.AdaptiveKernelRegressor": {"n_features": 32, "seed": 1}}]
@@ -180,28 +179,3 @@ def test_csv_has_a_column_for_it(homes: Callable[[str], Home], monkeypatch: pyte
         read.append((home.folder / "out/lines").read_text().splitlines())
     table = list(csv.DictReader(read[1]))
     assert [float(row["std"]) for row in table] == [json.loads(line)["std"] for line in read[0]]
-
-
-@pytest.mark.parametrize(
-    ("kind", "model"), [("jsonl", OURS), ("csv", OURS), ("jsonl", PROCESS)], ids=["jsonl", "csv", "Gaussian process"]
-)
-def test_kills_change_none_of_them(
-    homes: Callable[[str], Home], launcher: Launcher, numbers: str, kind: str, model: list[Any]
-) -> None:
-    results = []
-    for name, kills in (("undisturbed", []), ("killed", ["consumed:130", "mid-batch:2", "consumed:401"])):
-        home = homes(name)
-        (home.folder / "stream.csv").write_text(numbers)
-        home.configure(
-            source=SOURCE,
-            model=model,
-            predictions={"kind": kind, "path": "out/predictions.jsonl"},
-            checkpoint={"directory": "out/state", "every_records": 100},
-        )
-        for kill in kills:
-            status = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill).returncode
-            assert status == -signal.SIGKILL
-        assert launcher.call(home, "run", "config.yaml").returncode == 0
-        results.append(home.result())
-    assert results[0] == results[1]
-    assert b"std" in results[0][1]

@@ -27,6 +27,7 @@ from tests.daemon.configurations import GOOD, lines_of
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.refits import INNER, refitted
 from tests.daemon.test_several_models import several
+from tests.kills.simulated import runs
 
 SOURCE = {"kind": "csv", "path": "history.csv", "target": "y"}
 
@@ -70,11 +71,10 @@ def test_the_file_is_solved_behind_its_last_record(
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, launcher: Launcher) -> Home:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Home:
     home = Home(tmp_path_factory.mktemp("undisturbed"))
     prepared(home.folder)
-    done = launcher.call(home, "run", "config.yaml")
-    assert done.returncode == 0, done.stderr
+    assert runs(home) == 0
     return home
 
 
@@ -82,26 +82,6 @@ def prepared(folder: Path) -> None:
     write_stream(folder / "history.csv", 1200, seed=1)
     write_stream(folder / "stream.csv", 1300)
     Home(folder).configure(warm_start={"source": SOURCE}, model=refitted())
-
-
-@pytest.mark.parametrize(
-    "kills",
-    [
-        ["consumed:700", "mid-batch:6"],
-        ["seam:1", "refitted:1", "refitted:1"],
-        ["seam:2", "consumed:450"],
-    ],
-    ids=["in the file", "before and after the refit", "behind the seam and a refit of the stream"],
-)
-def test_a_kill_changes_nothing(undisturbed: Home, home: Home, launcher: Launcher, kills: list[str]) -> None:
-    prepared(home.folder)
-    for kill in kills:
-        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill)
-        assert done.returncode == -signal.SIGKILL, done.stderr
-    done = launcher.call(home, "run", "config.yaml")
-    assert done.returncode == 0, done.stderr
-    assert home.result() == undisturbed.result()
-    assert n_refits(home) > 4
 
 
 SLOW = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from streamkernel.daemon.stream.loop import TooManyDeadLettersError
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import GOOD, lines_of
-from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.conftest import Home, write_stream
 
 OURS = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}]
 RIVER = [
@@ -70,42 +69,6 @@ def test_its_dead_letters_can_be_read_in_the_encoding_of_its_source(here: Home) 
     (letter,) = [one for one in here.lines("out/dead.jsonl") if one["detail"].startswith("5 fields")]
     assert letter["position"]["source"] == "warm_start"
     assert (letter["encoding"], letter["raw"]) == ("latin-1", "1,2,zu viel für,yes,no")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, launcher: Launcher) -> Home:
-    home = Home(tmp_path_factory.mktemp("undisturbed"))
-    prepared(home.folder)
-    done = launcher.call(home, "run", "config.yaml")
-    assert done.returncode == 0, done.stderr
-    return home
-
-
-def prepared(folder: Path) -> None:
-    write_stream(folder / "history.csv", 1200, seed=1)
-    write_stream(folder / "stream.csv", 1300)
-    Home(folder).configure(warm_start=WARM, model=OURS)
-
-
-@pytest.mark.parametrize(
-    "kills",
-    [
-        ["consumed:300", "mid-batch:2", "checkpoint-before-rename:1"],
-        ["seam:1", "seam:1"],
-        ["seam:2", "consumed:1"],
-        ["consumed:900", "consumed:800", "checkpoint-after-rename:2", "consumed:50"],
-    ],
-    ids=["before the seam", "at the seam", "just after it", "across it"],
-)
-def test_a_kill_changes_nothing(undisturbed: Home, home: Home, launcher: Launcher, kills: list[str]) -> None:
-    prepared(home.folder)
-    for kill in kills:
-        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill)
-        assert done.returncode == -signal.SIGKILL, done.stderr
-    done = launcher.call(home, "run", "config.yaml")
-    assert done.returncode == 0, done.stderr
-    assert home.result() == undisturbed.result()
-    assert home.header()["warm_start"] == undisturbed.header()["warm_start"]
 
 
 def test_it_stops_in_the_midst_and_goes_on(warm: Home) -> None:

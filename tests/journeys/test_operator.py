@@ -102,19 +102,6 @@ def test_a_service_through_a_day(service: Person) -> None:
     assert SECRET not in daemon.log + daemon.output
 
 
-def test_killed_then_the_newest_checkpoint_is_damaged(service: Person) -> None:
-    assert service.types(["run", "service.yaml"], PASSWORD=SECRET, STREAMKERNEL_CRASH="consumed:250").returncode < 0
-    *_, newest = sorted((service.folder / "out/state").glob("*.skc"))
-    newest.write_bytes(newest.read_bytes()[:100])
-    ended = ["run", "service.yaml", "--set", "source.follow=false"]
-    done = service.types(ended, PASSWORD=SECRET)
-    assert done.returncode == 0, done.stderr
-    assert newest.name in done.stderr
-    assert "the next older checkpoint is tried" in done.stderr
-    offsets = [line["position"]["offset"] for line in service.lines("out/predictions.jsonl")]
-    assert len(offsets) == len(set(offsets)) == RECORDS
-
-
 def test_an_upgrade_of_the_model(service: Person) -> None:
     ended = ["--set", "source.follow=false"]
     assert service.types(["run", "service.yaml", *ended], PASSWORD=SECRET).returncode == 0

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.daemon.conftest import Home, Launcher
-from tests.daemon.test_several_models import BOTH, kept, several
+from tests.daemon.test_several_models import BOTH, several
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume, produce
 from tests.kafka.sinking import standing
+from tests.kills.runs import kept
 
 MakeTopic = Callable[..., str]
 RECORDS = 2400

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import yaml
 
 from connectors.kafka.writing.session import Broken, Line
 from connectors.kafka.writing.sink import KafkaSink
@@ -130,13 +129,6 @@ def test_a_session_breaks_where_a_line_came_in_between(broker: Cluster, topic: M
 
 
 RECORDS = 6000
-POINTS = [
-    "consumed:700",
-    "flushed:2",
-    "checkpoint-writing:3",
-    "checkpoint-before-rename:3",
-    "checkpoint-after-rename:3",
-]
 
 
 @pytest.fixture(params=[None, "daemon"], ids=["at once", "transactions"])
@@ -192,57 +184,6 @@ def run_to_the_end(launcher: Launcher, home: Home) -> None:
 
 
 class TestKilledDaemons:
-    @pytest.mark.parametrize("point", ["flushed:3", *(pytest.param(point, marks=pytest.mark.long) for point in POINTS)])
-    def test_at_a_dangerous_place(
-        self,
-        broker: Cluster,
-        daemon: tuple[Home, dict[str, str]],
-        launcher: Launcher,
-        point: str,
-    ) -> None:
-        home, names = daemon
-        for _ in range(2):
-            done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point)
-            assert done.returncode == -signal.SIGKILL, done.stderr
-        run_to_the_end(launcher, home)
-        check_account(broker, home, names)
-
-    def test_between_a_commit_and_a_checkpoint(
-        self, broker: Cluster, daemon: tuple[Home, dict[str, str]], launcher: Launcher
-    ) -> None:
-        home, names = daemon
-        config = yaml.safe_load(home.config.read_text())
-        config["checkpoint"] |= {"every_records": 100 * RECORDS, "every_seconds": 400}
-        for key in ("predictions", "dead_letters"):
-            config[key] |= {"flush_seconds": 0.02}
-        home.configure(**config)
-        for count in (1, 700, 1500):
-            done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"published:{count}")
-            assert done.returncode == -signal.SIGKILL, done.stderr
-        shown = standing(broker, names["predictions"])
-        assert sum(map(len, shown.values())) > 700
-        assert home.header()["account"]["consumed"] == 0
-        run_to_the_end(launcher, home)
-        check_account(broker, home, names)
-
-    @pytest.mark.parametrize("kills", [3, pytest.param(100, marks=pytest.mark.long)])
-    def test_at_any_moment(
-        self,
-        broker: Cluster,
-        daemon: tuple[Home, dict[str, str]],
-        launcher: Launcher,
-        kills: int,
-    ) -> None:
-        home, names = daemon
-        draw = random.Random(6)
-        for _ in range(kills):
-            running = launcher.start(home, "run", "config.yaml")
-            time.sleep(draw.uniform(0.3, 1.5))
-            os.kill(running.pid, signal.SIGKILL)
-            assert running.wait().returncode == -signal.SIGKILL
-        run_to_the_end(launcher, home)
-        check_account(broker, home, names)
-
     @pytest.mark.parametrize("daemon", [None], indirect=True)
     def test_what_is_predicted_is_what_an_undisturbed_run_says(
         self,

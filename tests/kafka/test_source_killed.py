@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import signal
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -163,25 +161,3 @@ class TestKilled:
         ended = launcher.call(home, "run", "config.yaml")
         assert ended.returncode == 1
         assert "partition 0: offsets 0 to 59 (60 of them) were removed by retention" in ended.stderr.splitlines()[-1]
-
-    @pytest.mark.long
-    def test_kills_from_outside_at_any_moment(
-        self, broker: Cluster, filled: dict[int, str], homes: Callable[[str], Home], launcher: Launcher
-    ) -> None:
-        killed, undisturbed = homes("killed"), homes("undisturbed")
-        for where in (killed, undisturbed):
-            configure(where, broker.bootstrap, filled[1])
-        draw = random.Random(7)
-        for _ in itertools.takewhile(lambda _: not self.done(killed), range(100)):
-            running = launcher.start(killed, "run", "config.yaml", "--max-records", str(self.RECORDS))
-            time.sleep(draw.uniform(0.3, 1.5))
-            running.signal(signal.SIGKILL)
-            running.wait()
-        if not self.done(killed):
-            self.finish(killed, launcher)
-        self.finish(undisturbed, launcher)
-        assert killed.result() == undisturbed.result()
-
-    def done(self, where: Home) -> bool:
-        state = Path(where.folder, "out/state")
-        return any(state.glob("*.skc")) and where.header()["account"]["consumed"] == self.RECORDS

@@ -8,13 +8,44 @@ to hit them would prove nothing, so the daemon passes named points, and the envi
 
 import os
 import signal
+from collections.abc import Callable
 
-_name, _, _count = os.environ.get("STREAMKERNEL_CRASH", "").partition(":")
-_left = int(_count) if _name else 0
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+_name, _left, _die = "", 0, _kill
+
+
+def arm(where: str, die: Callable[[], None] = _kill) -> None:
+    """Die from now on at the place that `where` names.
+
+    Parameters
+    ----------
+    where
+        A name and how often it is passed until then, as ``name:count``. An empty text disarms all points.
+    die
+        Called there; by default it kills this process.
+
+    Examples
+    --------
+    >>> from streamkernel.daemon.base import crash
+    >>> crash.arm("mid-batch:3", die=lambda: print("dead"))
+    >>> crash.point("mid-batch")
+    >>> crash.point("mid-batch", passes=2)
+    dead
+    >>> crash.arm("")
+
+    """
+    global _name, _left, _die
+    _name, _, count = where.partition(":")
+    _left = int(count) if _name else 0
+    _die = die
 
 
 def point(name: str, passes: int = 1) -> None:
-    """Die here, by SIGKILL, if the environment asks for it.
+    """Die here, if the environment or a test asks for it.
 
     Parameters
     ----------
@@ -34,4 +65,7 @@ def point(name: str, passes: int = 1) -> None:
     if name == _name:
         _left -= passes
         if _left <= 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+            _die()
+
+
+arm(os.environ.get("STREAMKERNEL_CRASH", ""))

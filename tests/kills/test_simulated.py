@@ -1,0 +1,193 @@
+"""A simulated kill leaves what a SIGKILL leaves: the same files to the byte, no lock, and nothing that comes later."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import mmap
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from streamkernel.daemon.base import crash
+from tests.chaos import points
+from tests.daemon.conftest import Home, Launcher
+from tests.daemon.launcher import hold_clocks
+from tests.kills.runs import MODELS, OUTPUTS, REPLAY, SOURCES, Features, Run
+from tests.kills.simulated import SimulatedKill, dies, killed, may_die
+
+CASES = [
+    (
+        Features("growing"),
+        ["consumed:250", "mid-batch:3", "flushed:1", "checkpoint-before-rename:1", "checkpoint-writing:1"],
+    ),
+    (Features("adaptive", output="csv", dead="csv", in_time=True), ["published:120", "checkpoint-after-rename:2"]),
+    (Features("River's", output="jsonl.gz", dead="jsonl.zst"), ["consumed:230", "flushed:2"]),
+    (Features("novelty", "several", "jsonl.zst"), ["consumed:170", "checkpoint-writing:1"]),
+    (Features("growing", output="parquet", include=True), ["consumed:250", "flushed:1", "checkpoint-before-rename:1"]),
+    (Features("growing", "late labels as jsonl"), ["consumed:333", "mid-batch:4", "checkpoint-writing:2"]),
+    (Features("several", "late labels as csv"), ["mid-batch:3", "checkpoint-after-rename:2"]),
+    (Features("refitted", warm=True), ["consumed:60", "seam:1", "refitted:1", "seam:2", "consumed:90"]),
+    (Features("numbers", "followed"), ["consumed:70", "mid-batch:2"]),
+    (Features("Gaussian process", "watched"), ["consumed:130", "flushed:1"]),
+    (Features("predict", include=True), ["consumed:150", "checkpoint-before-rename:2"]),
+]
+
+
+def left(home: Home) -> dict[str, object]:
+    """Return every file below a folder, but for what holds a process, a time or the number of a file."""
+    paths = (path for path in sorted(home.folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+    return {str(path.relative_to(home.folder)): _content(path) for path in paths}
+
+
+def _content(path: Path) -> object:
+    data = path.read_bytes()
+    if path.name == "lock":
+        return re.sub(rb"^\d+", b"", data)
+    if ".skc" not in path.name:
+        return data
+    start = struct.Struct("<8sII")
+    end = start.size + start.unpack_from(data)[2]
+    head = re.sub(rb'"(written|clock)":[\d.e+-]+|"inode":\d+|;inode=\d+', b"", data[start.size : end])
+    payload = json.loads(data[start.size : end])["payload_length"]
+    # Behind the payload are its length and the hash of all.
+    return head, data[end : end + payload], len(data) - end
+
+
+def both(homes: Sequence[Run], where: str, launcher: Launcher, *command: str) -> None:
+    """Kill one in this process and one by SIGKILL, and compare what they leave."""
+    simulated, real = homes
+    killed(simulated.home, where, *(command or simulated.command()))
+    ended = launcher.call(real.home, *(command or real.command()), STREAMKERNEL_CRASH=where, HOLD_CLOCKS="1")
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    ours, theirs = left(simulated.home), left(real.home)
+    assert ours.keys() == theirs.keys()
+    for path, content in ours.items():
+        assert content == theirs[path], f"{path} after {where}"
+
+
+def pair(folder: Path, features: Features) -> list[Run]:
+    """Make two homes of one run that nothing but records moves."""
+    trained = None
+    if features.model == "predict":
+        run = Run(folder / "trained", Features("growing"))
+        run.finish()
+        trained = run.home.folder / "out/state"
+    homes = [Run(folder / name, features, trained) for name in ("simulated", "real")]
+    for run in homes:
+        text = run.home.config.read_text().replace("  every_records", "  every_seconds: 1.0e+6\n  every_records")
+        for name in ("predictions", "dead") if not features.in_time and features.output != "parquet" else ("dead",):
+            text = re.sub(rf"(  path: out/{name}.*\n)", r"\1  flush_seconds: 1.0e+6\n", text)
+        run.home.config.write_text(text)
+    return homes
+
+
+@pytest.mark.parametrize(("features", "places"), CASES, ids=[case.model for case, _ in CASES])
+def test_the_same_files_are_left(
+    tmp_path: Path, launcher: Launcher, monkeypatch: pytest.MonkeyPatch, features: Features, places: list[str]
+) -> None:
+    hold_clocks(monkeypatch.setattr)  # points are counted by the chunk
+    homes = pair(tmp_path, features)
+    for where in places:
+        both(homes, where, launcher)
+    for run in homes:
+        run.finish()
+    if [run.mend() and features.source == "file" for run in homes] == [True, True]:
+        for where in ("mid-batch:1", "flushed:1", "checkpoint-before-rename:1", "checkpoint-after-rename:1"):
+            both(homes, where, launcher, *REPLAY)
+
+
+def test_the_cases_have_every_feature_and_every_point() -> None:
+    assert sum(len(places) for _, places in CASES) > 20
+    places = {where.split(":")[0] for _, places in CASES for where in places}
+    assert places == {point for features, _ in CASES for point in features.points} == points.RUN | points.WARM_START
+    assert {features.model for features, _ in CASES} | {"behind a scaler", "ratio"} == set(MODELS)
+    assert {features.source for features, _ in CASES} == set(SOURCES)
+    assert {features.output for features, _ in CASES} | {"csv.gz"} == set(OUTPUTS)
+
+
+def test_nothing_of_the_dead_run_reaches_a_file(tmp_path: Path) -> None:
+    """Its `finally` blocks, buffers, mappings and threads write in vain, and its locks are gone."""
+    page, text, old = tmp_path / "page", tmp_path / "text", tmp_path / "old"
+    page.write_bytes(bytes(4096))
+    old.write_bytes(b"old")
+    ours, theirs = socket.socketpair()
+    go, refused = threading.Event(), []
+
+    def change(descriptor: int, mapped: mmap.mmap) -> None:
+        os.write(descriptor, b"later")
+        os.fsync(descriptor)
+        mapped[:5] = b"later"
+        unconnected = socket.socket()
+        for late in (
+            lambda: old.rename(tmp_path / "new"),
+            old.unlink,
+            (tmp_path / "folder").mkdir,
+            lambda: (tmp_path / "more").write_bytes(b"x"),
+            lambda: os.truncate(old, 1),
+            lambda: os.link(old, tmp_path / "second"),
+            lambda: os.utime(old),
+            lambda: subprocess.Popen(["true"]),
+            lambda: unconnected.connect(("127.0.0.1", 9)),
+        ):
+            with pytest.raises(SimulatedKill):
+                late()
+            refused.append(late)
+        unconnected.close()
+
+    def from_a_thread(descriptor: int, mapped: mmap.mmap) -> None:
+        go.wait()
+        change(descriptor, mapped)
+
+    def run() -> None:
+        descriptor = os.open(text, os.O_RDWR | os.O_CREAT)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.write(descriptor, b"handed over")
+        with page.open("r+b") as file:
+            mapped = mmap.mmap(file.fileno(), 4096)
+        mapped[:4] = b"then"
+        sending = os.dup(ours.fileno())
+        buffered = text.open("ab")
+        thread = threading.Thread(target=from_a_thread, args=(descriptor, mapped))
+        thread.start()
+        try:
+            buffered.write(b"in a buffer")
+            crash.point("consumed")
+            refused.append(None)
+        finally:
+            os.write(sending, b"later")
+            buffered.close()
+            change(descriptor, mapped)
+            go.set()
+            thread.join()
+            mapped.flush()
+            mapped.close()
+
+    assert dies("consumed:1", run)
+    assert len(refused) == 18
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["old", "page", "text"]
+    assert (text.read_bytes(), old.read_bytes()) == (b"handed over", b"old")
+    assert page.read_bytes() == b"then".ljust(4096, b"\0")
+    theirs.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        theirs.recv(1)
+    with text.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    old.rename(tmp_path / "new")  # whoever lives may
+    ours.close()
+    theirs.close()
+
+
+def test_a_point_that_is_not_passed_kills_nobody(tmp_path: Path) -> None:
+    run = Run(tmp_path / "home", Features("River's"))
+    assert not may_die(run.home, "consumed:100000")
+    with pytest.raises(AssertionError, match="it never came to seam:1"):
+        killed(run.home, "seam:1")
