@@ -49,7 +49,7 @@ class Kills(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.killed, self.twin = (Run(Path(self.folder.name, name), its, self.trained) for name in ("killed", "twin"))
         self.draw = random.Random(data.draw(st.integers(0, 1000)))
-        self.most = batch_size._MOST
+        self.most = batch_size.MOST_RECORDS
         self.oldest = 0
 
     def _dies(self, *command: str) -> None:
@@ -63,7 +63,7 @@ class Kills(RuleBasedStateMachine):
             for run in (self.killed, self.twin):
                 run.arrives(before == "rotation" and run.features.source == "followed")
         elif before == "other chunks":
-            batch_size._MOST = self.draw.choice([1, 7, 40, 512])
+            batch_size.MOST_RECORDS = self.draw.choice([1, 7, 40, 512])
         elif before == "torn outputs" and self.checkpoints:
             self._tear_outputs()
         elif before == "torn checkpoint":
@@ -112,7 +112,7 @@ class Kills(RuleBasedStateMachine):
             try:
                 self._finish()
             finally:
-                batch_size._MOST = self.most
+                batch_size.MOST_RECORDS = self.most
                 self.folder.cleanup()
 
     def _finish(self) -> None:
