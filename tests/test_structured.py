@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from river import checks
 from river.datasets import synth
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
@@ -249,30 +248,7 @@ def test_structured_is_true_or_false(structured):
         Gaussian(structured=structured)
 
 
-# River's checks, and how well it learns -------------------------------------------------------------------------------
-
-
-def _checked(models):
-    for number, model in enumerate(models):
-        for check in checks.yield_checks(model):
-            name = getattr(check, "__name__", None) or check.func.__name__
-            yield pytest.param(model, check, id=f"{number}-{type(model).__name__}-{name}")
-
-
-@pytest.mark.parametrize(
-    ("model", "check"),
-    [
-        *_checked(
-            [
-                KernelClassifier(kernel=_kernel()),
-                KernelClassifier(kernel=_kernel(2.0), growth=UDSG(), block_size=7, batch_size=5, seed=1),
-                KernelRegressor(kernel=_kernel(), standardize=False, seed=1),
-            ]
-        )
-    ],
-)
-def test_check(model, check):
-    check(model.clone())
+# How well it learns ---------------------------------------------------------------------------------------------------
 
 
 def _error(bandwidth, structured, seed, d):

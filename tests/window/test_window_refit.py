@@ -1,4 +1,4 @@
-"""The refit of a growing model on its last records: River's checks, cuts of the stream, what it refuses."""
+"""The refit of a growing model on its last records: cuts of the stream, and what it refuses."""
 
 import copy
 import pickle
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from river import base, checks, tree
+from river import base, tree
 from river.optim import losses as river_losses
 
 from streamkernel import (
@@ -26,31 +26,6 @@ from tests.stream_cases import cases
 from tests.stream_cuts import Results, cuts, in_cuts
 
 HUBER = river_losses.Huber(1.0)
-WRAPPERS = [
-    WindowRefit(KernelClassifier(max_features=128), window=100, every=40),
-    WindowRefit(KernelClassifier(loss=losses.Log(), max_features=64, average=True, seed=1), window=50, every=30),
-    WindowRefit(
-        KernelClassifier(max_features=64, seed=1), 200, 100, S3GD(anchors=5, neighbours=2, max_passes=2, seed=1)
-    ),
-    WindowRefit(KernelRegressor(max_features=128, seed=1), window=100, every=40),
-    WindowRefit(KernelRegressor(loss=HUBER, max_features=64, precondition=False, seed=1), 300, 70),
-]
-
-
-def _checked():
-    for number, model in enumerate(WRAPPERS):
-        for index, check in enumerate(checks.yield_checks(model)):
-            yield pytest.param(model, check, id=f"{number}-{type(model).__name__}-{index}-{check.__name__}")
-
-
-@pytest.mark.parametrize(("model", "check"), [*_checked()])
-def test_check(model, check):
-    check(model.clone())
-
-
-def test_no_check_is_skipped():
-    for model in WRAPPERS:
-        assert set(model._unit_test_skips()) == set()
 
 
 @pytest.mark.filterwarnings("ignore:inputs past", "ignore:classes past")
