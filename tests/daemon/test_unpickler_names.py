@@ -50,14 +50,15 @@ NAMES = """
 """
 
 
-@pytest.mark.parametrize("hostile", NAMES.split())
-def test_names_that_are_not_listed(hostile: str, tmp_path: Path) -> None:
-    module, _, qualified = hostile.partition(":")
-    sentinel = tmp_path / "owned"
-    for argument in (f"touch {sentinel}", f"open({str(sentinel)!r}, 'w')", str(sentinel)):
-        refused(program(call(name(module, qualified), value(argument))), f"names {module}.{qualified}")
-    refused(program(name(module, qualified)), f"names {module}.{qualified}")
-    assert not sentinel.exists()
+def test_names_that_are_not_listed(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for hostile in NAMES.split():
+        with subtests.test(hostile=hostile):
+            module, _, qualified = hostile.partition(":")
+            sentinel = tmp_path / "owned"
+            for argument in (f"touch {sentinel}", f"open({str(sentinel)!r}, 'w')", str(sentinel)):
+                refused(program(call(name(module, qualified), value(argument))), f"names {module}.{qualified}")
+            refused(program(name(module, qualified)), f"names {module}.{qualified}")
+            assert not sentinel.exists()
 
 
 @pytest.mark.parametrize(
