@@ -5,8 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from river import base, tree
 from river.optim import losses as river_losses
 
@@ -19,46 +17,9 @@ from streamkernel import (
     losses,
 )
 from streamkernel.kernels import Gaussian
-from streamkernel.losses import is_smooth
-from streamkernel.state import from_bytes, to_bytes
 from streamkernel.window import DSPDC, S3GD, Exact
-from tests.stream_cases import cases
-from tests.stream_cuts import Results, cuts, in_cuts
 
 HUBER = river_losses.Huber(1.0)
-
-
-@pytest.mark.filterwarnings("ignore:inputs past", "ignore:classes past")
-@settings(max_examples=25)
-@given(data=st.data())
-def test_any_cut_of_the_stream_has_the_same_bytes(data):
-    """With late inputs and classes, strings, gaps, weights, records without a label; restored in between."""
-    case = data.draw(cases("growing").filter(lambda case: is_smooth(case.model._targets.loss)))
-    window, every = data.draw(st.sampled_from([7, 60, 300])), data.draw(st.sampled_from([13, 32, 50, 101]))
-    most = data.draw(st.sampled_from([2**25, 9000]))
-    inner = case.model
-    solver = Exact(l2=1e-3, max_passes=3)
-    whole = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    # Few bytes are for records; the solver's matrix is not refused here, as it is small when it is made.
-    whole._refit.records._max_bytes = most
-    expected = Results.nothing()
-    expected.add(whole.advance(case.xs, case.ys, case.ws))
-    cut = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    cut._refit.records._max_bytes = most
-    in_cuts(cut, case, data.draw(cuts())).assert_same(expected)
-    assert cut.state_digest() == whole.state_digest()
-    assert len(whole._refit.records) <= window
-    # A part, saved and restored, goes on as if nothing had been.
-    half = len(case.xs) // 2
-    begun = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    begun._refit.records._max_bytes = most
-    begun.advance(case.xs[:half], case.ys[:half], case.ws[:half])
-    restored = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    restored.__setstate__(from_bytes(to_bytes(begun.__getstate__())))
-    restored._refit.records._max_bytes = most
-    for model in (begun, restored):
-        model.advance(case.xs[half:], case.ys[half:], case.ws[half:])
-        assert model.state_digest() == whole.state_digest()
 
 
 def stream(n, seed=3):
