@@ -113,28 +113,28 @@ ADAPTIVE_WRONG = [
 ]
 
 
-@pytest.mark.parametrize("model", BOTH)
-@pytest.mark.parametrize(("name", "value", "message"), WRONG, ids=[f"{name}={value}" for name, value, _ in WRONG])
-def test_out_of_range(model, name, value, message):
-    with pytest.raises(ValueError, match=f"^{message}") as error:
-        model(**{name: value})
-    assert "\n" not in str(error.value)
+def test_out_of_range(subtests):
+    for model in BOTH:
+        for name, value, message in WRONG:
+            with subtests.test(model=model, name=name, value=value, message=message):
+                with pytest.raises(ValueError, match=f"^{message}") as error:
+                    model(**{name: value})
+                assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("model", ADAPTIVE)
-@pytest.mark.parametrize(
-    ("name", "value", "message"), ADAPTIVE_WRONG, ids=[f"{name}={value}" for name, value, _ in ADAPTIVE_WRONG]
-)
-def test_out_of_range_of_the_adaptive(model, name, value, message):
-    with pytest.raises(ValueError, match=f"^{message}") as error:
-        model(**{name: value})
-    assert "\n" not in str(error.value)
+def test_out_of_range_of_the_adaptive(subtests):
+    for model in ADAPTIVE:
+        for name, value, message in ADAPTIVE_WRONG:
+            with subtests.test(model=model, name=name, value=value, message=message):
+                with pytest.raises(ValueError, match=f"^{message}") as error:
+                    model(**{name: value})
+                assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("value", [1, 0, -5, 2.5, None, True])
 @pytest.mark.parametrize("model", [KernelClassifier, AdaptiveKernelClassifier, KernelLeastSquaresClassifier])
 def test_max_classes(value, model):
-    with pytest.raises(ValueError, match=f"^max_classes must be a whole number of at least 2, got {value}$"):
+    with pytest.raises(ValueError, match=f"^max_classes .* 2, got {value}$"):
         model(max_classes=value)
 
 
@@ -146,7 +146,7 @@ def test_every_argument_has_a_wrong_value_here(model):
 
 @pytest.mark.parametrize("value", ["mode", "", None, 0.5, True, ["mean"]])
 def test_predicts(value):
-    with pytest.raises(ValueError, match=f"^predicts must be 'mean' or 'median', got {re.escape(repr(value))}$"):
+    with pytest.raises(ValueError, match=f"^predicts .*'mean'.*'median'.* got {re.escape(repr(value))}$"):
         AdaptiveKernelRegressor(predicts=value)
 
 

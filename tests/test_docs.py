@@ -47,15 +47,18 @@ def test_every_page_is_in_the_menu_once():
     assert sorted(_in_menu(menu)) == sorted(pages)
 
 
-@pytest.mark.parametrize("page", PAGES + RESULTS + ELSEWHERE, ids=_name)
-def test_a_page_links_to_what_exists(page):
-    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text()):
-        path, _, section = target.partition("#")
-        linked = page.parent / path if path else page
-        assert linked.exists(), target
-        if section:
-            titles = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
-            assert section in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles], target
+def test_a_page_links_to_what_exists(subtests):
+    for page in PAGES + RESULTS + ELSEWHERE:
+        with subtests.test(page=page):
+            for target in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text()):
+                path, _, section = target.partition("#")
+                linked = page.parent / path if path else page
+                assert linked.exists(), target
+                if section:
+                    titles = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
+                    assert section in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles], (
+                        target
+                    )
 
 
 @pytest.fixture

@@ -69,17 +69,19 @@ def agrees(figure: str, measured: str) -> bool:
     return any((value / unit).quantize(Decimal(1), ROUND_HALF_UP) * unit == Decimal(plain) for unit in units)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_a_figure_is_that_of_its_table(page):
-    for figure, comment in marked(page):
-        assert agrees(figure, cell(comment)), f"{figure} <!-- {comment} -->: the table has {cell(comment)}"
+def test_a_figure_is_that_of_its_table(subtests):
+    for page in PAGES:
+        with subtests.test(page=page):
+            for figure, comment in marked(page):
+                assert agrees(figure, cell(comment)), f"{figure} <!-- {comment} -->: the table has {cell(comment)}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_a_claim_names_its_table(page):
-    text = _FENCED.sub("", page.read_text())
-    text = re.sub(rf"(?:{_NUMBER.pattern})%?{_COMMENT.pattern}", "measured", text, flags=re.DOTALL)
-    assert _CLAIM.findall(text) == []
+def test_a_claim_names_its_table(subtests):
+    for page in PAGES:
+        with subtests.test(page=page):
+            text = _FENCED.sub("", page.read_text())
+            text = re.sub(rf"(?:{_NUMBER.pattern})%?{_COMMENT.pattern}", "measured", text, flags=re.DOTALL)
+            assert _CLAIM.findall(text) == []
 
 
 def test_there_are_such_figures():

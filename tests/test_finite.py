@@ -1,17 +1,10 @@
-"""Streams of finite numbers of any size, in any order: every prediction and every state is finite.
-
-And outliers pass: predictions of normal records soon after are about what they would be without them.
-"""
+"""What is not finite is never written, and outliers pass: soon after them predictions are as they would be without."""
 
 import math
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from river.optim.losses import Absolute, Hinge, Huber, Squared
-from river.optim.schedulers import Constant
 
 from streamkernel import (
     AdaptiveKernelClassifier,
@@ -27,130 +20,21 @@ from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.target_lags import TargetLags
-from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
-from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
-from streamkernel.losses import EpsilonInsensitive, Log, Quantile, Softmax, SquaredHinge
+from streamkernel.losses import Softmax
 from streamkernel.records.classes import Classes
 from streamkernel.records.input_scaler import InputScaler
 from streamkernel.records.inputs import Inputs
 from tests.adaptive.experts import make_experts
 
 LARGEST = 1.7976931348623157e308
-GROWTHS = [CDSG(), DSG(), UDSG()]
-KERNELS = [None, None, Gaussian(1e-300), Gaussian(1e300), Gaussian(structured=True)]
 ADAPTIVE = {"n_features": 4, "n_trees": 1, "tree_window": 40, "buffer_size": 20, "metric_schedule": (20, 60)}
-SCALED = st.sampled_from([None, None, False])
-
-
-def _growing(kind, losses):
-    return st.builds(
-        kind,
-        loss=st.sampled_from(losses),
-        growth=st.sampled_from(GROWTHS),
-        kernel=st.sampled_from(KERNELS),
-        step=st.sampled_from([None, None, Constant(1e300)]),
-        regularization=st.sampled_from([1e-6, 1e300]),
-        block_size=st.just(4),
-        batch_size=st.sampled_from([1, 8]),
-        max_features=st.just(16),
-        standardize=SCALED,
-        seed=st.just(1),
-    )
-
-
-MODELS = {
-    "growing classifier": _growing(KernelClassifier, [Softmax(), Log(), Hinge(), SquaredHinge()]),
-    "growing regressor": _growing(
-        KernelRegressor, [Squared(), Huber(1.0), Absolute(), EpsilonInsensitive(), Quantile(0.9)]
-    ),
-    "adaptive classifier": st.builds(
-        AdaptiveKernelClassifier, **{k: st.just(v) for k, v in ADAPTIVE.items()}, standardize=SCALED, seed=st.just(1)
-    ),
-    "process": st.builds(
-        GaussianProcessRegressor,
-        kernel=st.sampled_from([*KERNELS[:-1], 1e30 * Gaussian()]),
-        noise=st.sampled_from([1e24, 1e300]),
-        n_features=st.just(4),
-        variance=st.sampled_from([None, VarianceOperator(3, 2, 6), TestPointFunctions([{"a": 1e200}, {}], 3, 2, 6)]),
-        normalize_y=st.booleans(),
-        standardize=SCALED,
-        seed=st.just(1),
-    ),
-    "least squares classifier": st.builds(
-        KernelLeastSquaresClassifier, n_features=st.just(4), standardize=SCALED, seed=st.just(1)
-    ),
-    "least squares regressor": st.builds(
-        KernelLeastSquaresRegressor, n_features=st.just(4), standardize=SCALED, seed=st.just(1)
-    ),
-    "adaptive regressor": st.builds(
-        AdaptiveKernelRegressor, **{k: st.just(v) for k, v in ADAPTIVE.items()}, standardize=SCALED, seed=st.just(1)
-    ),
-}
-
-any_finite = st.one_of(
-    st.floats(-3, 3),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from([0.0, 1.0, 1e42, -1e42, 1.3e154, 1e200, LARGEST, -LARGEST, 5e-324, 1e-160, -3e-162]),
-)
-weights = st.sampled_from([1.0, 1.0, 1.0, 0.0, 5e-324, 1e300, LARGEST])
-#: Some records as they are drawn, and how many normal ones come before them.
-parts = st.lists(
-    st.tuples(st.integers(0, 40), st.lists(st.tuples(any_finite, any_finite, any_finite, weights), max_size=4)),
-    min_size=1,
-    max_size=6,
-)
-
-
-def _stream(drawn):
-    rng = np.random.default_rng(len(drawn))
-    for n_normal, odd in drawn:
-        for a, b in rng.normal(size=(n_normal, 2)).tolist():
-            yield {"a": a, "b": b}, math.sin(a) + b, 1.0
-        for a, b, y, w in odd:
-            yield {"a": a, "b": b}, y, w
-
-
-def _assert_finite(values):
-    assert np.isfinite(np.array(list(values), np.float64)).all()
-
-
-def _assert_prediction_is_finite(model, x):
-    if hasattr(model, "predict_proba_one"):
-        _assert_finite(model.predict_proba_one(x).values())
-        model.predict_one(x)
-        return
-    _assert_finite([model.predict_one(x)])
-    _assert_finite(model.predict_many(np.array([list(x.values())])))
-    if isinstance(model, AdaptiveKernelRegressor | GaussianProcessRegressor):
-        gaussian = model.predict_one(x, with_dist=True)
-        _assert_finite([gaussian.mu, gaussian.sigma])
-
-
-@pytest.mark.filterwarnings("ignore:inputs past max_inputs")
-@pytest.mark.parametrize("kind", MODELS)
-@settings(max_examples=15)
-@given(data=st.data())
-def test_finite_streams_stay_finite(kind, data):
-    model, records = data.draw(MODELS[kind]), list(_stream(data.draw(parts)))
-    is_label = hasattr(model, "predict_proba_one")
-    for start in range(0, len(records), 25):
-        xs, ys, ws = zip(*records[start : start + 25], strict=True)
-        outcome = model.advance(xs, [y > 0 for y in ys] if is_label else ys, ws)
-        _assert_finite(outcome.losses)
-        for prediction in outcome.probabilities or [dict(enumerate(outcome.predictions))]:
-            _assert_finite(prediction.values())
-        # A state that is not finite is refused where it is written.
-        other = pickle.loads(pickle.dumps(model))
-        assert other.state_digest() == model.state_digest()
-        for x in ({"a": LARGEST, "b": -1e42}, {"a": 0.5}, {}, {"new": -LARGEST}):
-            _assert_prediction_is_finite(other, {"a": 0.1, "b": 0.2} | x)
 
 
 @pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor, GaussianProcessRegressor])
 def test_a_loss_in_units_of_a_tiny_deviation_is_finite(kind):
     losses = kind(seed=1).advance([{"a": 0.0}] * 3, [0.0, 5.928226346262121e-162, 1.0]).losses
-    _assert_finite(losses)
+    assert np.isfinite(losses).all()
     assert losses[2] > 1
 
 

@@ -37,17 +37,6 @@ def test_the_record_is_a_snapshot(kind):
 
 
 @KINDS
-def test_a_restored_model_shares_nothing(kind):
-    model, other = learnt(kind=kind), learnt(n=0, kind=kind)
-    record = model.__getstate__()
-    other.__setstate__(record)
-    before = model.state_digest(), digest(record)
-    for i in range(100):
-        other.learn_one({"a": i / 7, "d": 1.0, "c": str(i)}, i % 2 == 0)
-    assert (model.state_digest(), digest(record)) == before
-
-
-@KINDS
 def test_a_record_of_another_version_is_refused(kind):
     model = learnt(kind=kind)
     before, before_state = model.state_digest(), model.__getstate__()
@@ -135,14 +124,6 @@ def _assert_other_arguments_are_refused(kind, name, value):
         with pytest.raises(ValueError, match=f"this state is of a model with {name}="):
             other.__setstate__(record)
     assert other.state_digest() == before
-
-
-@KINDS
-def test_a_record_comes_back_from_its_bytes(kind):
-    """As from a checkpoint: JSON knows no tuples."""
-    model, other = learnt(kind=kind), learnt(n=0, kind=kind)
-    other.__setstate__(from_bytes(to_bytes(model.__getstate__())))
-    assert other.state_digest() == model.state_digest()
 
 
 def test_a_record_of_another_estimator_is_refused():

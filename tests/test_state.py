@@ -70,9 +70,8 @@ def _written(heads, body=b""):
     return b"SKREC\x01" + struct.pack("<Q", len(described)) + described + body
 
 
-@pytest.mark.parametrize(
-    "heads",
-    [
+def test_hostile_heads_are_refused(subtests):
+    for heads in [
         b"[" * 100_000,
         b"{}",
         b"null",
@@ -102,12 +101,9 @@ def _written(heads, body=b""):
         [{"name": ["a"], "value": 1}],
         [{"name": 1, "value": 1}],
         [{"name": "a", "value": 1}, {"name": "a", "value": 2}],
-    ],
-    ids=lambda heads: str(heads)[:60],
-)
-def test_hostile_heads_are_refused(heads):
-    with pytest.raises(ValueError, match="not a state"):
-        from_bytes(_written(heads, bytes(8)))
+    ]:
+        with subtests.test(heads=heads), pytest.raises(ValueError, match="not a state"):
+            from_bytes(_written(heads, bytes(8)))
 
 
 def test_the_length_of_the_head_may_lie():

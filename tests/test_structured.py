@@ -1,15 +1,10 @@
 """Growing machines with structured frequencies: one learning path, copies, refusals, and nothing lost by them."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from river import checks
 from river.datasets import synth
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
@@ -17,10 +12,8 @@ from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import digest
-from tests.copies import COPIES
-from tests.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
-from tests.stream_cases import Case, cases
-from tests.stream_cuts import Results, assert_any_cut, cuts, in_cuts, in_single_calls
+from tests.laws.cases import Case
+from tests.laws.cuts import assert_any_cut
 
 pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 
@@ -34,17 +27,6 @@ CUTS = [
 
 def _kernel(bandwidth=None):
     return Gaussian(bandwidth, structured=True)
-
-
-@st.composite
-def structured_cases(draw, longest=260):
-    """Those of every growing machine, and bounds that let many features stand beside each other."""
-    case = draw(cases("growing", longest=longest))
-    kernel = _kernel(draw(st.sampled_from([None, 1.5])))
-    most = draw(st.sampled_from([40, 128, 4096]))
-    block_size = draw(st.sampled_from([1, 7, 32, 50, 100])) if most == 128 else draw(st.sampled_from([7, 32]))
-    changed: dict[str, Any] = {"kernel": kernel, "dtype": "float32", "max_features": most, "block_size": block_size}
-    return replace(case, model=case.model.clone(changed))
 
 
 def _stream(n=330, labels=None, rng=None):
@@ -76,19 +58,6 @@ ALL_MODELS = pytest.mark.parametrize("model", MODELS, ids=[f"{type(m).__name__}-
 
 
 # One learning path ----------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=40)
-@given(case=structured_cases(), cut=cuts())
-def test_any_cut_gives_the_same_state_and_predictions(case, cut):
-    assert_any_cut(case, cut)
-
-
-@pytest.mark.long
-@settings(max_examples=1000, derandomize=False)
-@given(case=structured_cases(longest=700), cut=cuts())
-def test_any_cut_at_length(case, cut):
-    assert_any_cut(case, cut)
 
 
 @ALL_MODELS
@@ -123,36 +92,6 @@ def test_unseen_inputs_of_a_record_without_a_label_stand_where_they_would_have_s
         assert_any_cut(Case(model, xs, ys, [1.0] * 44), [("advance", 44)])
 
 
-@ALL_MODELS
-def test_a_prediction_before_learning_is_that_of_advance(model):
-    """Also of records with a new number, a new number that is 0, new strings, and several of them."""
-    xs, ys = _stream(labels=isinstance(model, KernelClassifier))
-    model = model.clone()
-    model.advance(xs[:250], ys[:250])
-    news = [{"n0": 3.5}, {"n1": 0}, {"s": "a"}, {"s": "b", "n2": 0.0, "n3": -1.5, "s2": "c", "f": False}, {}]
-    for i, (x, y) in enumerate(zip(xs[250:290], ys[250:290], strict=True)):
-        x = {**x, **{f"{name}{i}": value for name, value in news[i % 5].items()}}
-        one = model.predict_one(x)
-        probabilities = model.predict_proba_one(x) if isinstance(model, KernelClassifier) else None
-        outcome = model.advance([x], [y])
-        assert outcome.predictions == [one]
-        assert (outcome.probabilities or [None]) == [probabilities]
-
-
-@ALL_MODELS
-def test_many_rows_are_predicted_as_one_by_one(model):
-    xs, ys = _stream(labels=isinstance(model, KernelClassifier))
-    model = model.clone()
-    model.advance(xs[:260], ys[:260])
-    rows = xs[260:300]
-    frame = pd.DataFrame(rows)
-    before = model.state_digest()
-    assert_predicted_as_one_by_one(model, rows, model.predict_many(frame).tolist())
-    if isinstance(model, KernelClassifier):
-        assert_probable_as_one_by_one(model, rows, model.predict_proba_many(frame).to_dict("records"))
-    assert model.state_digest() == before
-
-
 def test_the_order_of_the_keys_changes_no_bit():
     xs, ys = _stream()
     one, other = (MODELS[3].clone() for _ in range(2))
@@ -180,21 +119,6 @@ def test_the_cache_changes_no_bit():
 
 
 # Copies and states ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
-@pytest.mark.parametrize("at", [0, 5, 150, 211, 300])
-@ALL_MODELS
-def test_copies_continue_bit_for_bit(copied, at, model):
-    case = _case(model)
-    model = case.fresh()
-    model.advance(case.xs[:at], case.ys[:at], case.ws[:at])
-    twin = copied(model)
-    assert twin.state_digest() == model.state_digest()
-    results = Results.nothing()
-    in_cuts(model, case, CUTS[1], start=at, results=results)
-    results.assert_same(in_single_calls(twin, case, start=at))
-    assert twin.state_digest() == model.state_digest()
 
 
 def _learnt():
@@ -233,13 +157,13 @@ def test_the_first_group_is_chosen_with_the_first_mini_batch():
 
 @pytest.mark.parametrize("machine", [KernelClassifier, KernelRegressor])
 def test_float64_is_refused(machine):
-    with pytest.raises(ValueError, match="structured frequencies are float32, got dtype='float64'"):
+    with pytest.raises(ValueError, match="float32, got dtype='float64'"):
         machine(kernel=_kernel(), dtype="float64")
 
 
 @pytest.mark.parametrize("machine", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 def test_the_adaptive_estimators_refuse(machine):
-    with pytest.raises(ValueError, match="structured frequencies are for KernelClassifier and KernelRegressor"):
+    with pytest.raises(ValueError, match="structured frequencies are for"):
         machine(kernel=_kernel())
 
 
@@ -249,30 +173,7 @@ def test_structured_is_true_or_false(structured):
         Gaussian(structured=structured)
 
 
-# River's checks, and how well it learns -------------------------------------------------------------------------------
-
-
-def _checked(models):
-    for number, model in enumerate(models):
-        for check in checks.yield_checks(model):
-            name = getattr(check, "__name__", None) or check.func.__name__
-            yield pytest.param(model, check, id=f"{number}-{type(model).__name__}-{name}")
-
-
-@pytest.mark.parametrize(
-    ("model", "check"),
-    [
-        *_checked(
-            [
-                KernelClassifier(kernel=_kernel()),
-                KernelClassifier(kernel=_kernel(2.0), growth=UDSG(), block_size=7, batch_size=5, seed=1),
-                KernelRegressor(kernel=_kernel(), standardize=False, seed=1),
-            ]
-        )
-    ],
-)
-def test_check(model, check):
-    check(model.clone())
+# How well it learns ---------------------------------------------------------------------------------------------------
 
 
 def _error(bandwidth, structured, seed, d):

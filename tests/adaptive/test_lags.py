@@ -1,7 +1,5 @@
 """The past of the target: lags beside the plain experts, transitions of classes, and labels that come late."""
 
-import itertools
-import pickle
 from collections import deque
 
 import numpy as np
@@ -43,36 +41,6 @@ EACH = pytest.mark.parametrize(("kind", "lags", "stream"), CASES)
 
 def _model(kind, lags, **more):
     return kind(**{**SMALL, "lags": lags, **more})
-
-
-@EACH
-@pytest.mark.parametrize("cuts", [(1, 2, 30), (100, 101, 155, 200), tuple(range(1, 260))])
-def test_any_cut_gives_the_same_bits(kind, lags, stream, cuts):
-    xs, ys = stream()
-    ws = [0.0 if i % 17 == 4 else 1.0 + i % 3 for i in range(len(xs))]
-    whole, cut = _model(kind, lags), _model(kind, lags)
-    said = whole.advance(xs, ys, ws).predictions
-    pieces = []
-    for start, stop in itertools.pairwise([0, *cuts, len(xs)]):
-        pieces += cut.advance(xs[start:stop], ys[start:stop], ws[start:stop]).predictions
-    assert pieces == said
-    assert cut.state_digest() == whole.state_digest()
-
-
-@EACH
-def test_one_by_one_and_saved_at_any_record(kind, lags, stream):
-    xs, ys = stream()
-    xs = [{"a": x["a"]} for x in xs]  # the fast path
-    whole, one = _model(kind, lags), _model(kind, lags)
-    said = whole.advance(xs, ys).predictions
-    for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
-        before = one.state_digest() if i % 50 == 7 else None
-        assert one.predict_one(x) == said[i]
-        assert before in (None, one.state_digest())
-        one.learn_one(x, y)
-        if i % 37 == 5:
-            one = pickle.loads(pickle.dumps(one))
-    assert one.state_digest() == whole.state_digest()
 
 
 @EACH
@@ -132,7 +100,7 @@ def test_a_lag_that_is_no_target_is_refused_and_nothing_is_learnt():
     model.learn_one({"a": 1.0}, 2.0)
     before = model.state_digest()
     for lag in ("yes", float("inf")):
-        with pytest.raises(ValueError, match=r"^a lag that a record brings: the target .* is not a finite number"):
+        with pytest.raises(ValueError, match=r"a lag .* not a finite number"):
             model.advance([{"a": 2.0}, {"a": 1.0, LAG: lag}], [1.0, 2.0])
     assert model.state_digest() == before
 
@@ -303,5 +271,5 @@ def test_a_state_without_lags_is_no_state_with_some(kind, lags, stream):
     state = plain.__getstate__()
     assert "lags" not in state["arguments"]
     assert not [name for name in state if name.startswith(("lagged", "last_targets", "transition"))]
-    with pytest.raises(ValueError, match=f"a model with lags=0, and this one has {lags}"):
+    with pytest.raises(ValueError, match=f"lags=0.*{lags}"):
         _model(kind, lags).__setstate__(state)

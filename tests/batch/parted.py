@@ -8,7 +8,7 @@ from streamkernel.batch.growing import learn_batch
 from streamkernel.batch.rows import LocalRows
 from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
-from tests.stream_cuts import frame_of
+from tests.laws.cuts import frame_of
 
 #: What is taken of the sample or counted: the same bits, however the rows are parted.
 EXACT = {

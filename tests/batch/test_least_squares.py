@@ -16,8 +16,8 @@ from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
 from streamkernel.state import from_bytes, to_bytes
 from tests.batch.least_squares_rows import MODELS, batches, chunk_of, learn_in_chunks, stream
+from tests.laws.cuts import frame_of
 from tests.naive import symmetric
-from tests.stream_cuts import frame_of
 
 KINDS = {"classifier": KernelLeastSquaresClassifier, "regressor": KernelLeastSquaresRegressor}
 EVERY = pytest.mark.parametrize("name", MODELS)

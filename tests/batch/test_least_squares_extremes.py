@@ -15,7 +15,7 @@ from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
 from streamkernel.records.targets import Encoded
 from tests.batch.least_squares_rows import MODELS, stream
-from tests.stream_cuts import frame_of
+from tests.laws.cuts import frame_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs")
 EVERY = pytest.mark.parametrize("name", MODELS)

@@ -16,7 +16,7 @@ from streamkernel import (
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian, Laplacian, Polynomial
 from tests.batch.parted import assert_near, chunk_of, chunks_of, learn_parts
-from tests.stream_cases import cases
+from tests.laws.cases import cases
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-6}
 

@@ -57,7 +57,7 @@ def test_the_columns_are_those_of_the_first_line(tmp_path: Path) -> None:
         sink.open()
         sink.write([{"b": 1, "a": 2}, {"a": 3}])
         sink.write([{"a": 4, "b": 5}])
-        with pytest.raises(SinkError, match=r"out.csv: there is no column for 'c': .* those of the first line, b, a$"):
+        with pytest.raises(SinkError, match=r"out\.csv: .*'c'.* b, a$"):
             sink.write([{"a": 6, "b": 7}, {"a": 8, "c": 9}])
     assert path.read_bytes() == b"b,a\n1,2\n,3\n5,4\n"
 

@@ -34,9 +34,8 @@ def test_without_a_target_every_column_is_an_input(tmp_path: Path) -> None:
     assert record.y is None
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
+def test_fields(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for field, value in [
         ("1", 1.0),
         (" 1 ", 1.0),
         ("+1.", 1.0),
@@ -61,15 +60,14 @@ def test_without_a_target_every_column_is_an_input(tmp_path: Path) -> None:
         ('"a,b"', "a,b"),
         ('"say ""hi"""', 'say "hi"'),
         ('5" pipe', '5" pipe'),
-    ],
-)
-@pytest.mark.parametrize("beside", ["7", "word", "1_0"])
-def test_fields(tmp_path: Path, field: str, value: Any, beside: str) -> None:
-    # Beside a number the quick way is taken, beside a word the other one.
-    (record,) = read(tmp_path, f"a,b\n{field},{beside}\n".encode())
-    assert record.fault is None
-    expected = {} if value is None else {"a": value}
-    assert record.x == {**expected, "b": 7.0 if beside == "7" else beside}
+    ]:
+        for beside in ["7", "word", "1_0"]:
+            with subtests.test(field=field, value=value, beside=beside):
+                # Beside a number the quick way is taken, beside a word the other one.
+                (record,) = read(tmp_path, f"a,b\n{field},{beside}\n".encode())
+                assert record.fault is None
+                expected = {} if value is None else {"a": value}
+                assert record.x == {**expected, "b": 7.0 if beside == "7" else beside}
 
 
 @pytest.mark.parametrize("field", ["inf", "-Infinity", "infinity", " inf", "1e999", "-1e999", "9" * 400])

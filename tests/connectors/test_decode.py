@@ -35,9 +35,8 @@ def test_a_name_may_not_grow_without_bound_either() -> None:
     assert raised.value.fault.reason == "string_too_long"
 
 
-@pytest.mark.parametrize(
-    ("target_type", "value", "label"),
-    [
+def test_targets(subtests: pytest.Subtests) -> None:
+    for target_type, value, label in [
         ("str", "red", "red"),
         ("str", " red ", " red "),
         ("str", True, "true"),
@@ -59,18 +58,18 @@ def test_a_name_may_not_grow_without_bound_either() -> None:
         ("bool", 0, False),
         ("bool", 1.0, True),
         ("bool", True, True),
-    ],
-)
-def test_targets(target_type: str, value: Any, label: Any) -> None:
-    decoded = TargetDecoder(target_type, 256).decode(value)
-    assert decoded == label
-    assert type(decoded) is type(label)
+    ]:
+        with subtests.test(target_type=target_type, value=value, label=label):
+            decoded = TargetDecoder(target_type, 256).decode(value)
+            assert decoded == label
+            assert type(decoded) is type(label)
 
 
-@pytest.mark.parametrize("target_type", ["str", "int", "bool", "float"])
-@pytest.mark.parametrize("value", [None, "", "  ", math.nan])
-def test_a_missing_target_is_unlabelled(target_type: str, value: Any) -> None:
-    assert TargetDecoder(target_type, 256).decode(value) is None
+def test_a_missing_target_is_unlabelled(subtests: pytest.Subtests) -> None:
+    for target_type in ["str", "int", "bool", "float"]:
+        for value in [None, "", "  ", math.nan]:
+            with subtests.test(target_type=target_type, value=value):
+                assert TargetDecoder(target_type, 256).decode(value) is None
 
 
 @pytest.mark.parametrize("target_type", ["int", "bool", "float"])
@@ -79,9 +78,8 @@ def test_a_target_that_is_no_number_is_unlabelled(target_type: str, value: str) 
     assert TargetDecoder(target_type, 256).decode(value) is None
 
 
-@pytest.mark.parametrize(
-    ("target_type", "value"),
-    [
+def test_a_target_that_cannot_be_decoded_is_a_fault(subtests: pytest.Subtests) -> None:
+    for target_type, value in [
         ("int", "7.5"),
         ("int", "1_000"),
         ("int", "inf"),
@@ -104,13 +102,12 @@ def test_a_target_that_is_no_number_is_unlabelled(target_type: str, value: str) 
         ("str", {"a": 1}),
         ("str", math.inf),
         ("str", 10**400),
-    ],
-)
-def test_a_target_that_cannot_be_decoded_is_a_fault(target_type: str, value: Any) -> None:
-    with pytest.raises(UndecodableError) as raised:
-        TargetDecoder(target_type, 256).decode(value)
-    assert raised.value.fault.reason == "target"
-    assert len(raised.value.fault.detail) < 120
+    ]:
+        with subtests.test(target_type=target_type, value=value):
+            with pytest.raises(UndecodableError) as raised:
+                TargetDecoder(target_type, 256).decode(value)
+            assert raised.value.fault.reason == "target"
+            assert len(raised.value.fault.detail) < 120
 
 
 def test_labels_may_not_grow_without_bound() -> None:
@@ -120,7 +117,7 @@ def test_labels_may_not_grow_without_bound() -> None:
 
 
 def test_an_unknown_target_type_is_named() -> None:
-    with pytest.raises(ValueError, match="target_type must be one of str, int, bool, float, got 'complex'"):
+    with pytest.raises(ValueError, match=r"target_type .*'complex'"):
         TargetDecoder("complex", 256)
 
 

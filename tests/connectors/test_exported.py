@@ -10,14 +10,15 @@ import pytest
 import connectors
 
 
-@pytest.mark.parametrize("name", connectors.__all__)
-def test_what_is_offered_is_there(name: str) -> None:
-    assert getattr(connectors, name) is not None
+def test_what_is_offered_is_there(subtests: pytest.Subtests) -> None:
+    for name in connectors.__all__:
+        with subtests.test(name=name):
+            assert getattr(connectors, name) is not None
 
 
 def test_nothing_else_is_offered() -> None:
     assert connectors.__all__ == sorted(connectors.__all__)
-    with pytest.raises(AttributeError, match="module 'connectors' has no attribute 'AvroSource'"):
+    with pytest.raises(AttributeError, match=r"'connectors'.*'AvroSource'"):
         connectors.AvroSource  # noqa: B018
 
 

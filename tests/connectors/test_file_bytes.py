@@ -159,7 +159,7 @@ def test_a_truncated_file_delivers_what_there_is_and_says_where_it_ends(
     with JsonLinesSource(path) as source:
         source.open()
         records: list[Record] = []
-        with pytest.raises(SourceError, match=r"data end early.* at byte [\d,]+ of the decompressed data") as raised:
+        with pytest.raises(SourceError, match=r"end early.* at byte [\d,]+ ") as raised:
             polled(source, records)
         with pytest.raises(SourceError, match="data end early"):
             source.poll(1000, timeout=0)
@@ -193,7 +193,7 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, suffix: str) -> None:
     compressor = zstandard.ZstdCompressor(write_checksum=True)
     packed = bytearray(gzip.compress(LINES) if suffix == ".gz" else compressor.compress(LINES))
     path.write_bytes(b"this is plain text, whatever the name says\n" * 10)
-    with pytest.raises(SourceError, match=r"the compressed data are damaged .* at byte 0 "):
+    with pytest.raises(SourceError, match=r"damaged .* at byte 0 "):
         JsonLinesSource(path).open()
     packed[len(packed) // 2] ^= 0xFF
     path.write_bytes(packed)

@@ -144,10 +144,10 @@ def test_a_replaced_file_without_its_old_part_is_refused(log: Log) -> None:
     log.read()
     log.source.close()
     log.path.write_bytes(b'{"b": 1}\n' * 10)
-    with pytest.raises(SourceError, match=r"log.jsonl: the file was replaced since the checkpoint.*--fresh"):
+    with pytest.raises(SourceError, match=r"log\.jsonl: .*replaced.*--fresh"):
         log.open(log.seen[-1].next)
     log.path.write_bytes(b"")
-    with pytest.raises(SourceError, match=r"log.jsonl: the file is shorter than the position.*--fresh"):
+    with pytest.raises(SourceError, match=r"log\.jsonl: .*shorter.*--fresh"):
         log.open(log.seen[-1].next)
 
 
@@ -169,7 +169,7 @@ def test_a_compressed_part_that_is_cut_short_is_an_error(log: Log) -> None:
     log.write()
     log.open(first[0].next)
     assert log.source.poll(10, timeout=0)
-    with pytest.raises(SourceError, match=r"log.jsonl.1.gz: the compressed data end early"):
+    with pytest.raises(SourceError, match=r"log\.jsonl\.1\.gz: .*end early"):
         log.read()
 
 

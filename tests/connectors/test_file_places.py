@@ -40,7 +40,7 @@ def test_a_file_with_the_same_long_header_is_another_one(tmp_path: Path, suffix:
     path = written(tmp_path / f"data.csv{suffix}", HEADER + rows(0, 250))
     _, position = taken(CsvSource(path), count)
     written(path, HEADER + rows(1000, 250))
-    with pytest.raises(SourceError, match=r"data.csv.*was replaced since the checkpoint.*--fresh"):
+    with pytest.raises(SourceError, match=r"data\.csv.*replaced.*--fresh"):
         CsvSource(path).open({0: position})
 
 
@@ -51,7 +51,7 @@ def test_a_file_that_began_alike_and_went_on_otherwise_is_another_one(tmp_path: 
     _, position = taken(CsvSource(path), 200)
     written(path, HEADER + rows(0, alike) + rows(1000, 250 - alike))
     # Rows of different lengths: the place is in the middle of one, or where it was.
-    with pytest.raises(SourceError, match=r"data.csv.*was replaced since the checkpoint, its 4,096 bytes before"):
+    with pytest.raises(SourceError, match=r"data\.csv.*replaced.*4,096 bytes"):
         CsvSource(path).open({0: position})
 
 

@@ -81,7 +81,7 @@ def test_a_full_disk_is_told_and_the_lines_are_kept(tmp_path: Path, monkeypatch:
         out.write(LINES)
         with monkeypatch.context() as full:
             full.setattr(os, "write", refuse)
-            with pytest.raises(SinkError, match="out: cannot be written: No space left on device"):
+            with pytest.raises(SinkError, match=r"out: .*: No space left"):
                 out.publish()
         assert out.unpublished == 3
         out.publish()

@@ -122,7 +122,7 @@ def test_a_sink_that_cannot_be_opened_is_named(tmp_path: Path, sink: type[JsonLi
     with pytest.raises(SinkError, match=r": cannot be written: Is a directory$"):
         sink(tmp_path).open()
     (tmp_path / "file").touch()
-    with pytest.raises(SinkError, match=r"file/out: cannot be written: Not a directory|File exists"):
+    with pytest.raises(SinkError, match=r"file/out: .*: (Not a directory|File exists)"):
         sink(tmp_path / "file" / "out").open()
     with pytest.raises(SinkError, match="the sink is not open"):
         sink(tmp_path / "out").write(lines(1))
@@ -152,7 +152,7 @@ def test_a_full_disk_is_an_error_and_costs_no_line(
     out = sink(path)
     out.open()
     out.write(lines(1))
-    with pytest.raises(SinkError, match=r"out.*: cannot be written: No space left on device$"):
+    with pytest.raises(SinkError, match=r"out.*: No space left on device$"):
         write_and_flush(out, lines(99, start=1))
     for _ in range(2):
         with pytest.raises(SinkError, match="No space left"):
@@ -176,7 +176,7 @@ def test_no_space_left(tmp_path: Path, sink: type[JsonLinesSink | CsvSink], monk
     out.write(lines(1))
     with monkeypatch.context() as full:
         full.setattr(os, "write", refuse)
-        with pytest.raises(SinkError, match=r"out: cannot be written: No space left on device$"):
+        with pytest.raises(SinkError, match=r"out: .*: No space left on device$"):
             out.flush()
     out.close()
     assert (tmp_path / "out").read_bytes() == expected(sink, 1)
@@ -229,10 +229,11 @@ VALUES: list[tuple[Any, bytes]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), VALUES)
-def test_json(value: Any, text: bytes) -> None:
-    assert to_json(value) == text
-    json.loads(text)
+def test_json(subtests: pytest.Subtests) -> None:
+    for value, text in VALUES:
+        with subtests.test(value=value, text=text):
+            assert to_json(value) == text
+            json.loads(text)
 
 
 def test_a_line_that_takes_another_way_leaves_the_others_as_they_are(tmp_path: Path) -> None:
@@ -280,5 +281,5 @@ def test_the_disk_is_waited_for_only_where_something_was_written(
 
 
 def test_what_is_no_value_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"a object has no place in a line of output$"):
+    with pytest.raises(TypeError, match=r"^a object "):
         to_json({"a": object()})

@@ -39,7 +39,7 @@ class TestUnended:
     def test_a_line_that_grew_is_named(self, place: tuple[Path, Position], more: bytes, suffix: str) -> None:
         path, position = place
         path = written(path.with_name(path.name + suffix), path.read_bytes() + more)
-        with pytest.raises(SourceError, match=r"data.csv.*: the last line was learnt as '2,12', .* to '2,12") as raised:
+        with pytest.raises(SourceError, match=r"data\.csv.*'2,12'.* '2,12") as raised:
             CsvSource(path).open({0: position})
         assert "end the line at byte 12" in str(raised.value)
         assert "--fresh" in str(raised.value)
@@ -62,7 +62,7 @@ class TestUnended:
             place = source.lasting(record.next)
         with part.open("ab") as file:
             file.write(b"3.5\n")
-        with pytest.raises(SourceError, match=r"log.csv.1: the last line was learnt as '2,12'"):
+        with pytest.raises(SourceError, match=r"log\.csv\.1: .*'2,12'"):
             source.open({0: place})
 
     def test_a_line_that_is_too_long(self, tmp_path: Path) -> None:

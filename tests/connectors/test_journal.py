@@ -149,7 +149,7 @@ def test_segments_stay_for_the_checkpoints_that_are_kept(tmp_path: Path) -> None
     with JournalSource(tmp_path) as again:
         again.open({0: ends[1]})
         assert len(read(again)) == 300
-        with pytest.raises(SourceError, match="what follows offset 0 was deleted: a newer checkpoint had read it"):
+        with pytest.raises(SourceError, match="offset 0 was deleted"):
             again.open({0: ends[0]._replace(offset=0)})
     source.close()
     writer.close()
@@ -209,10 +209,10 @@ def test_what_is_no_longer_there_is_not_written_to(tmp_path: Path, what: str) ->
     if what == "replaced":
         shutil.copytree(tmp_path / "elsewhere", folder)
     for _ in range(2):
-        with pytest.raises(OSError, match="put it back, or start this service again"):
+        with pytest.raises(OSError, match="start this service again"):
             writer.append([[entry(2)]])
     if what != "segment":
-        with pytest.raises(SourceError, match=r"removed or replaced.*: put the one back that was read, or start anew"):
+        with pytest.raises(SourceError, match=r"removed or replaced.*start anew"):
             source.poll(10, 0)
     if what == "moved":
         (tmp_path / "elsewhere").rename(folder)
@@ -249,7 +249,7 @@ def test_ids_are_counted_once_where_a_new_segment_cannot_be_made(
 
 def test_a_second_writer_is_turned_away(tmp_path: Path) -> None:
     writer = opened(tmp_path)
-    with pytest.raises(SinkError, match=r"another output writes to it \(this process\)"):
+    with pytest.raises(SinkError, match=r"another output .*\(this process\)"):
         opened(tmp_path)
     writer.close()
     opened(tmp_path).close()

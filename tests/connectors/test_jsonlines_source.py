@@ -34,9 +34,8 @@ def test_absent_inputs(tmp_path: Path, value: str) -> None:
     assert record.x == {"b": 1}
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
+def test_what_cannot_be_used_is_a_fault(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for line, reason in [
         (b"{", "not_json"),
         (b'{"a": 1}}', "not_json"),
         (b"a,b,c", "not_json"),
@@ -67,16 +66,15 @@ def test_absent_inputs(tmp_path: Path, value: str) -> None:
         (b'{"y": {}}', "target"),
         (b'{"y": "' + b"x" * 257 + b'"}', "string_too_long"),
         (b'{"a": 1, "pad": "' + b"x" * 150_000 + b'"}', "too_long"),
-    ],
-)
-def test_what_cannot_be_used_is_a_fault(tmp_path: Path, line: bytes, reason: str) -> None:
-    data = b'{"a": 1, "y": "x"}\n' + line + b'\n{"a": 2}\n'
-    before, bad, after = read(tmp_path, data, target="y", max_record_bytes=120_000)
-    assert bad.fault is not None
-    assert bad.fault.reason == reason
-    assert bad.raw == line[:120_000]
-    assert (before.x, after.x) == ({"a": 1}, {"a": 2})
-    consistent([before, bad, after], data, start=0)
+    ]:
+        with subtests.test(line=line, reason=reason):
+            data = b'{"a": 1, "y": "x"}\n' + line + b'\n{"a": 2}\n'
+            before, bad, after = read(tmp_path, data, target="y", max_record_bytes=120_000)
+            assert bad.fault is not None
+            assert bad.fault.reason == reason
+            assert bad.raw == line[:120_000]
+            assert (before.x, after.x) == ({"a": 1}, {"a": 2})
+            consistent([before, bad, after], data, start=0)
 
 
 @pytest.mark.parametrize("line", [b"", b"   ", b"\t"])

@@ -176,7 +176,7 @@ def test_headers_are_counted_where_they_are_many(monkeypatch: pytest.MonkeyPatch
     """An empty one is two bytes in the batch and sixty in memory."""
     many = [("", None)] * 600_000
     part = unpacked(built([b"1"], headers=many), 2**26)
-    with memory(12 * MEGABYTE), pytest.raises(CorruptRecordError, match="a record has 600,000 headers, more than 10,0"):
+    with memory(12 * MEGABYTE), pytest.raises(CorruptRecordError, match=r"600,000 headers.* 10,0"):
         part.take()
     few = [("name", b"value")] * 9_999
     data = built([bytes(MEGABYTE), b"2"], headers=few)
@@ -200,7 +200,7 @@ def test_memory_that_is_short_is_no_fault_of_the_records(monkeypatch: pytest.Mon
     monkeypatch.setattr(batches, "decompress", fail)
     with pytest.raises(MemoryError) as caught:
         unpacked(built([bytes(1000)]), 2**26).take()
-    with pytest.raises(Exception, match="partition 0, offset 0: there is not enough memory to unpack the messages"):
+    with pytest.raises(Exception, match=r"partition 0, offset 0: .*not enough memory"):
         damage(caught.value, lambda _: 1)
 
 

@@ -96,26 +96,28 @@ LOCALS: dict[Any, str] = {
 }
 
 
-@pytest.mark.parametrize("owner", RELIED_UPON, ids=lambda owner: getattr(owner, "__qualname__", owner.__name__))
-def test_it_is_there(owner: Any) -> None:
-    source = inspect.getsource(owner)
-    for base in getattr(owner, "__mro__", ()):
-        if base.__module__.startswith("kafka"):
-            source += inspect.getsource(base)
-    gone = [
-        name
-        for name in RELIED_UPON[owner].split()
-        if not hasattr(owner, name) and not re.search(rf"self\.{name}(: .*)? = |self\.{name}, ", source)
-    ]
-    assert not gone, f"kafka-python {kafka.__version__} has no {', '.join(gone)} in {owner.__name__} any more"
+def test_it_is_there(subtests: pytest.Subtests) -> None:
+    for owner in RELIED_UPON:
+        with subtests.test(owner=owner):
+            source = inspect.getsource(owner)
+            for base in getattr(owner, "__mro__", ()):
+                if base.__module__.startswith("kafka"):
+                    source += inspect.getsource(base)
+            gone = [
+                name
+                for name in RELIED_UPON[owner].split()
+                if not hasattr(owner, name) and not re.search(rf"self\.{name}(: .*)? = |self\.{name}, ", source)
+            ]
+            assert not gone, f"kafka-python {kafka.__version__} has no {', '.join(gone)} in {owner.__name__} any more"
 
 
-@pytest.mark.parametrize("function", PARAMETERS, ids=lambda function: function.__qualname__)
-def test_it_is_called_as_before(function: Any) -> None:
-    now = list(inspect.signature(function).parameters)
-    assert now[: len(PARAMETERS[function])] == PARAMETERS[function], (
-        f"kafka-python {kafka.__version__} calls {function.__qualname__} with {', '.join(now)}"
-    )
+def test_it_is_called_as_before(subtests: pytest.Subtests) -> None:
+    for function in PARAMETERS:
+        with subtests.test(function=function):
+            now = list(inspect.signature(function).parameters)
+            assert now[: len(PARAMETERS[function])] == PARAMETERS[function], (
+                f"kafka-python {kafka.__version__} calls {function.__qualname__} with {', '.join(now)}"
+            )
 
 
 @pytest.mark.parametrize("function", CALLED, ids=lambda function: function.__qualname__)

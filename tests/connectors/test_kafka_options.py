@@ -25,10 +25,10 @@ def test_what_is_said_wins_over_what_is_usual() -> None:
     assert settings["metadata_max_age_ms"] == 10_000
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED))
-def test_some_options_are_not_the_users(name: str) -> None:
-    with pytest.raises(ValueError, match=f"options: {name} cannot be set: "):
-        client_settings("a:1", {name: None})
+def test_some_options_are_not_the_users(subtests: pytest.Subtests) -> None:
+    for name in sorted(RESERVED):
+        with subtests.test(name=name), pytest.raises(ValueError, match=f"options: {name} cannot be set: "):
+            client_settings("a:1", {name: None})
 
 
 def test_all_of_them_are_options_of_the_client() -> None:
@@ -68,19 +68,17 @@ class TestTls:
 
     @pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile"])
     def test_a_file_that_is_not_there(self, name: str) -> None:
-        with pytest.raises(ConnectorError, match=f"options.{name}: /nowhere.pem: cannot be read: No such file"):
+        with pytest.raises(ConnectorError, match=f"options.{name}: /nowhere.pem: .*No such file"):
             check_tls(self.settings(**{name: "/nowhere.pem"}))
 
     @pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile", "ssl_crlfile"])
     def test_a_file_that_is_none(self, name: str, tmp_path: Path) -> None:
         (tmp_path / "text.pem").write_text("no certificate")
-        with pytest.raises(
-            ConnectorError, match=rf"options.{name}: .*text.pem: is no PEM file that can be used \(.+\):"
-        ):
+        with pytest.raises(ConnectorError, match=rf"options.{name}: .*text\.pem: .* PEM file .*\(.+\)"):
             check_tls(self.settings(**{name: tmp_path / "text.pem"}))
 
     def test_a_certificate_without_its_key(self) -> None:
-        with pytest.raises(ConnectorError, match=r"options.ssl_certfile: .*: is no PEM file that can be used"):
+        with pytest.raises(ConnectorError, match=r"options\.ssl_certfile: .* PEM file"):
             check_tls(self.settings(ssl_certfile=TLS / "certificate.pem"))
 
 

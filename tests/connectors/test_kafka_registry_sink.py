@@ -158,7 +158,7 @@ class TestSink:
         write(sink)
         assert sink.waiting == 3
         assert sink.waiting_bytes > 3 * 250
-        with pytest.raises(OutageError, match=r"is waited for \(no answer: HTTP 503.*, 3 lines wait"):
+        with pytest.raises(OutageError, match=r"\(no answer: HTTP 503.* 3 lines wait"):
             sink.flush()
         write(sink, start=3)
         assert topic.lines() == {}
@@ -218,7 +218,7 @@ class TestSink:
         more = {"auto_register_schemas": False, "unknown_seconds": 0.05}
         topic = FakeTopic()
         sink = made(topic, value_format="avro", registry=registry.settings(**more), schema=LINE)
-        with pytest.raises(SinkError, match="does not know the schema of the subject out-value"):
+        with pytest.raises(SinkError, match=r"does not know .* subject out-value"):
             sink.open()
         sink.close()
         registry.add(schema_text(LINE, "avro"), subject="out-value")
@@ -264,7 +264,7 @@ class TestSink:
         latest = registry.settings(use_latest_version=True)
         sink = made(FakeTopic(), value_format="avro", registry=latest, schema=LINE)
         sink.open()
-        with pytest.raises(SinkError, match=r"a line does not fit the schema of the subject out-value \(.*\): look at"):
+        with pytest.raises(SinkError, match=r"does not fit .* subject out-value \(.*\)"):
             write(sink)
         sink.close()
 
@@ -287,9 +287,9 @@ class TestSink:
 
         there = f"by the subject out-value of the schema registry {registry.url}"
         assert probed() == f"{there}, new"
-        with pytest.raises(SinkError, match=r"has no schema: register one, or leave out use_latest_version"):
+        with pytest.raises(SinkError, match=r"no schema: .*use_latest_version"):
             probed(use_latest_version=True)
-        with pytest.raises(SinkError, match=r'has not the schema of the lines: register this one: {"type":"record"'):
+        with pytest.raises(SinkError, match=r'register this one: {"type":"record"'):
             probed(auto_register_schemas=False)
         assert registry.subjects == {}
         registry.add(schema_text(LINE, "avro"), subject="out-value")
@@ -297,9 +297,7 @@ class TestSink:
         assert probed(use_latest_version=True) == f"{there}, version 1"
         assert probed(auto_register_schemas=False) == there
         registry.compatible = False
-        with pytest.raises(
-            SinkError, match="version 1, that the one of the lines is not compatible with: name another"
-        ):
+        with pytest.raises(SinkError, match=r"version 1,.* not compatible"):
             probed()
 
     def test_a_schema_is_required(self, registry: RegistryServer) -> None:

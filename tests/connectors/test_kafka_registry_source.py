@@ -182,5 +182,5 @@ class TestSource:
             make(value_format=value_format, registry=registry.settings(**more))
 
     def test_a_registry_is_required(self, make: Make) -> None:
-        with pytest.raises(ValueError, match="schema_registry: required with value_format avro"):
+        with pytest.raises(ValueError, match=r"^schema_registry: .*avro"):
             make(value_format="avro")

@@ -59,7 +59,7 @@ class TestWriting:
         sink.close()
         sink.close()
         assert topic.lines() == {0: [at(1)]}
-        with pytest.raises(SinkError, match="kafka topic out at broker:9092: the sink is not open"):
+        with pytest.raises(SinkError, match=r"topic out at broker:9092: .*not open"):
             put(sink, at(2))
         with pytest.raises(SinkError, match="not open"):
             sink.flush()
@@ -131,7 +131,7 @@ class TestOptions:
         from kafka import codec
 
         monkeypatch.setattr(codec, "has_snappy", lambda: False)
-        with pytest.raises(ValueError, match="compression snappy is not installed: pip install 'streamkernel"):
+        with pytest.raises(ValueError, match=r"snappy.* pip install 'streamkernel"):
             KafkaSink("out", "broker:9092", compression="snappy")
 
 

@@ -73,7 +73,7 @@ class TestReading:
         assert {record.position.partition for record in drain(source, 20)} == {0, 2}
 
     def test_a_partition_that_is_not_there(self, make: Make) -> None:
-        with pytest.raises(SourceError, match="the topic has no partition 1, 7, only 0 to 0: look at partitions"):
+        with pytest.raises(SourceError, match=r"no partition 1, 7.* 0 to 0"):
             make(partitions=[0, 1, 7]).open()
 
     def test_what_is_buffered_is_bounded(
@@ -209,5 +209,5 @@ class TestBeginning:
 
     def test_a_checkpoint_beyond_the_end(self, cluster: FakeCluster, make: Make) -> None:
         cluster.produce(values(5))
-        with pytest.raises(SourceError, match="partition 0 ends at offset 5, before offset 6 where it is to be"):
+        with pytest.raises(SourceError, match=r"partition 0 ends at offset 5.* 6 "):
             make().open(places(6))

@@ -156,14 +156,14 @@ class TestOutages:
     def test_what_is_hopeless_at_the_start_fails_at_once(self, cluster: FakeCluster, make: Make) -> None:
         cluster.failure = "the cluster has no such topic"
         source = make()
-        with pytest.raises(SourceError, match="kafka topic t at broker:9092: the cluster has no such topic"):
+        with pytest.raises(SourceError, match=r"topic t at broker:9092: .*no such topic"):
             source.open()
 
     def test_an_error_nobody_thought_of_is_told(
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(cluster, "connect", lambda *_: 1 / 0)
-        with pytest.raises(SourceError, match="the client of Kafka failed: ZeroDivisionError: division by zero"):
+        with pytest.raises(SourceError, match="failed: ZeroDivisionError: division by zero"):
             make().open()
 
 
@@ -224,5 +224,5 @@ class TestLoggedOrder:
 
     def test_a_folder_that_is_not_there(self, cluster: FakeCluster, make: Make, tmp_path: Path) -> None:
         cluster.__init__(2)  # type: ignore[misc]
-        with pytest.raises(SourceError, match=r"order.log: cannot be written: No such file or directory"):
+        with pytest.raises(SourceError, match=r"order\.log: .*written: No such file"):
             make(order_log=tmp_path / "nowhere" / "order.log").open()

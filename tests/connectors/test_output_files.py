@@ -104,7 +104,7 @@ class TestMarks:
         ours, other = tmp_path / "ours", tmp_path / "other"
         mark = write(JsonLinesSink(ours), [])
         other.write_bytes(b"mine\n")
-        with untouched(other), pytest.raises(SinkError, match=r"other: holds 5 bytes that no checkpoint .* knows"):
+        with untouched(other), pytest.raises(SinkError, match=r"other: .*5 bytes .*no checkpoint"):
             JsonLinesSink(other).open(mark)
         write(JsonLinesSink(ours), lines(0, 3), mark)
         write(JsonLinesSink(ours), lines(0, 2), mark)
@@ -132,7 +132,7 @@ class TestMarks:
     )
     def test_what_is_no_mark_of_a_file_is_refused(self, tmp_path: Path, mark: Any) -> None:
         (tmp_path / "out").write_bytes(b"{}\n")
-        with untouched(tmp_path / "out"), pytest.raises(SinkError, match="what the checkpoint says of it is not of a"):
+        with untouched(tmp_path / "out"), pytest.raises(SinkError, match=r"the checkpoint says .* not of a"):
             JsonLinesSink(tmp_path / "out").open(mark)
 
 
@@ -147,7 +147,7 @@ class TestExisting:
         for fault in (sink(path).open, sink(path).find_problem):
             with (
                 untouched(path),
-                pytest.raises(SinkError, match=r"holds 4 bytes that no checkpoint .* existing: append"),
+                pytest.raises(SinkError, match=r"4 bytes .* existing: append"),
             ):
                 fault()
         path.write_bytes(b"")
@@ -184,7 +184,7 @@ class TestExisting:
         path.write_bytes(b"word,n,more\n")
         with CsvSink(path, "append") as sink, untouched(path):
             sink.open()
-            with pytest.raises(SinkError, match=r"lines of the columns n, word cannot be appended to .* word, n, more"):
+            with pytest.raises(SinkError, match=r"n, word .*appended .* word, n, more"):
                 sink.write(lines(0, 1))
 
     def test_a_compressed_file_that_is_cut_short_is_not_appended_to(self, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ class TestLock:
             mark = first.flush()
             (tmp_path / "hard").hardlink_to(path)
             first.write(lines(3, 6))
-            with pytest.raises(SinkError, match=r"hard: another output writes to it \(this process\): stop that one"):
+            with pytest.raises(SinkError, match=r"hard: another output .*\(this process\)"):
                 JsonLinesSink(tmp_path / "hard").open(mark)
             with pytest.raises(SinkError, match=r"link: another output writes to it"):
                 JsonLinesSink(tmp_path / "link", "replace").open()
@@ -240,7 +240,7 @@ class TestSetAside:
         mark = write(JsonLinesSink(path), lines(0, 3))
         old.write_bytes(b"mine, too\n")
         for known, before in ((mark, None), (mark, mark), (None, None), (None, mark)):
-            with untouched(path, old), pytest.raises(SinkError, match=r"as out\.old, which is another file: move that"):
+            with untouched(path, old), pytest.raises(SinkError, match=r"out\.old, which is another"):
                 JsonLinesSink(path).set_aside(known, before)
         with untouched(path):
             JsonLinesSink(path, "append").set_aside(mark)

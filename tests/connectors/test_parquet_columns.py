@@ -79,7 +79,7 @@ def test_what_passes_through_has_its_type() -> None:
 
 
 def test_a_name_without_a_column_is_refused() -> None:
-    with pytest.raises(SinkError, match="parquet: there is no column for 'more' of a line"):
+    with pytest.raises(SinkError, match=r"parquet: .*no column .*'more'"):
         LineColumns(prediction_columns("str")).batch([line(more=1)])
 
 

@@ -75,7 +75,7 @@ class TestRestarts:
         _, mark = self.run(path, kill=True)
         shutil.copytree(path, tmp_path / "copy")
         shutil.rmtree(path)
-        with pytest.raises(SinkError, match="there is no such folder, and 2 parts of it are recorded"):
+        with pytest.raises(SinkError, match=r"no such folder.* 2 parts"):
             sink(path).open(mark)
         assert not path.exists()
         (tmp_path / "copy").rename(path)
@@ -89,7 +89,7 @@ class TestRestarts:
         self.run(path, kill=False)
         (path / "part-00000001.parquet").write_bytes(b"something else")
         before = contents(path)
-        with pytest.raises(SinkError, match="is another folder than at the checkpoint, without the part-00000001"):
+        with pytest.raises(SinkError, match=r"another folder .*part-00000001"):
             sink(path).open(mark)
         assert contents(path) == before
 
@@ -97,13 +97,13 @@ class TestRestarts:
         mark, _ = self.run(path, kill=True)
         before = contents(path)
         for act in (ParquetSink.find_problem, ParquetSink.open):
-            with pytest.raises(SinkError, match=r"have the columns offset .* and .* change them back, give an"):
+            with pytest.raises(SinkError, match=r"columns offset .* and .* change them back"):
                 act(sink(path, [*COLUMNS, ParquetColumn("id", "str")]), mark)
         assert contents(path) == before
 
     @pytest.mark.parametrize("wrong", [7, {"part": 1}, {"length": 3, "head": "", "tail": "", "inode": 1}])
     def test_what_is_no_mark_of_parts_is_refused(self, path: Path, wrong: Any) -> None:
-        with pytest.raises(SinkError, match="is not of a folder of parts: give another path"):
+        with pytest.raises(SinkError, match="is not of a folder of parts"):
             sink(path).open(wrong)
 
 
@@ -119,7 +119,7 @@ class TestExisting:
     def test_they_are_refused(self, path: Path) -> None:
         before = contents(path)
         for act in (ParquetSink.find_problem, ParquetSink.open):
-            with pytest.raises(SinkError, match=r"holds 1 files of Parquet that no checkpoint .* existing: append or"):
+            with pytest.raises(SinkError, match=r"1 files of Parquet .* existing: append"):
                 act(sink(path))
         assert contents(path) == before
 
@@ -135,9 +135,7 @@ class TestExisting:
         assert rows(path) == [[1], [2]]
 
     def test_but_not_of_other_columns(self, path: Path) -> None:
-        with pytest.raises(
-            SinkError, match=r"its parts have the columns offset \(int64\), prediction \(string\), and new"
-        ):
+        with pytest.raises(SinkError, match=r"offset \(int64\), prediction \(string\), and new"):
             sink(path, [ParquetColumn("offset", "int")], existing="append").open()
 
     def test_they_are_replaced(self, path: Path) -> None:
@@ -185,5 +183,5 @@ class TestSettingAside:
         path.with_name("out.old").mkdir()
         path.with_name("out.old").joinpath("mine").write_bytes(b"mine")
         for act in (ParquetSink.find_problem_anew, ParquetSink.set_aside):
-            with pytest.raises(SinkError, match=r"cannot be set aside as out\.old, which is another one"):
+            with pytest.raises(SinkError, match=r"out\.old, which is another"):
                 act(sink(path), mark, mark)

@@ -75,7 +75,7 @@ class TestParts:
 
     def test_a_file_in_its_place_is_told(self, path: Path) -> None:
         path.write_bytes(b"mine")
-        with pytest.raises(SinkError, match="is a file, and parts of Parquet go to a folder"):
+        with pytest.raises(SinkError, match=r"is a file, .*a folder"):
             sink(path).open()
         assert path.read_bytes() == b"mine"
 
@@ -138,9 +138,7 @@ class TestTime:
         mark = one.flush()
         abandoned(one)
         shutil.rmtree(path.parent / ".out.unfinished")
-        with pytest.raises(
-            SinkError, match=r"the first 1 rows of part-00000000\.parquet are recorded at the checkpoint"
-        ):
+        with pytest.raises(SinkError, match=r"first 1 rows of part-00000000\.parquet"):
             sink(path).open(mark)
 
 
@@ -169,7 +167,7 @@ class TestFullDisk:
             full["full"] = True
             put(one, 2)
             for _ in range(2):
-                with pytest.raises(SinkError, match="out: cannot be written: No space left on device"):
+                with pytest.raises(SinkError, match=r"out: .*: No space left"):
                     one.flush()
             full["full"] = False
             put(one, 3)

@@ -61,7 +61,7 @@ class TestFiles:
     def test_a_column_that_the_header_lacks_is_told_with_those_it_has(self, tmp_path: Path) -> None:
         path = tmp_path / "a.csv"
         path.write_bytes(b"zip,a\n1,2\n")
-        with pytest.raises(SourceError, match=r"there is no column 'zap' to pass through, the header has 'zip', 'a'"):
+        with pytest.raises(SourceError, match=r"'zap' .*'zip', 'a'"):
             passed(CsvSource(path), *columns("a", "zap"))
 
     def test_json_passes_any_value_exactly(self, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ class TestFiles:
             JsonLinesSource(tmp_path / "a").pass_through([], message=True)
 
     def test_a_source_that_knows_no_columns_says_so(self) -> None:
-        with pytest.raises(SourceError, match="0 records in memory: has nothing that could pass through to the lines"):
+        with pytest.raises(SourceError, match=r"0 records in memory: .*pass through"):
             MemorySource([]).pass_through(columns("a"))
 
     def test_of_rivers_data_sets_too(self) -> None:
@@ -178,9 +178,8 @@ class TestMessages:
 class TestTypes:
     """A value that is of its type, and one that is not."""
 
-    @pytest.mark.parametrize(
-        ("kind", "value", "read"),
-        [
+    def test_a_value(self, subtests: pytest.Subtests) -> None:
+        for kind, value, read in [
             (None, " x ", " x "),
             (None, [1, {"a": 2}], [1, {"a": 2}]),
             (None, "", None),
@@ -207,10 +206,9 @@ class TestTypes:
             ("timestamp", 1e300, None),
             ("timestamp", True, None),
             ("timestamp", "tomorrow", None),
-        ],
-    )
-    def test_a_value(self, kind: Any, value: Any, read: Any) -> None:
-        assert one(kind, value) == read
+        ]:
+            with subtests.test(kind=kind, value=value, read=read):
+                assert one(kind, value) == read
 
     @given(st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=2))
     def test_none_ever_raises(self, value: Any) -> None:

@@ -127,7 +127,7 @@ def test_the_end() -> None:
     assert len(records) == 1001
     assert drain(source, {0: records[999].next}) == records[1000:]
     assert drain(source, {0: records[-1].next}) == []
-    with pytest.raises(SourceError, match="it has only 1,001 records, the position to resume at is 1,002"):
+    with pytest.raises(SourceError, match=r"1,001 records.* 1,002"):
         source.open({0: records[-1].next._replace(offset=1002)})
 
 
@@ -170,7 +170,7 @@ def test_arguments_that_cannot_be_are_refused(args: dict[str, Any], message: str
 def test_a_position_of_another_source_is_refused() -> None:
     position = first(RiverSource("synth.SEA", {"seed": 1}), 1)[0].next
     for other in (RiverSource("synth.SEA", {"seed": 2}), RiverSource("Bananas")):
-        with pytest.raises(SourceError, match=r"the position to resume at is one in synth.SEA.*--fresh"):
+        with pytest.raises(SourceError, match=r"position .* synth\.SEA.*--fresh"):
             other.open({0: position})
 
 
@@ -178,7 +178,7 @@ def test_nothing_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("RIVER_DATA", str(tmp_path / "river"))
     monkeypatch.setattr(base.request, "urlopen", lambda *_: pytest.fail("it went to the network"))
     source = RiverSource("Elec2")
-    with pytest.raises(SourceError, match=r"Elec2: it has to be downloaded first.*datasets.Elec2\(\).download\(\)"):
+    with pytest.raises(SourceError, match=r"Elec2: .*datasets\.Elec2\(\)\.download\(\)"):
         source.open()
     assert not os.path.exists(tmp_path / "river")
     (tmp_path / "river").mkdir()
@@ -274,7 +274,7 @@ def test_a_data_set_that_fails_is_an_error_after_its_records(
     assert len(source.poll(10, timeout=0)) == 2
     assert not source.exhausted
     for _ in range(2):
-        with pytest.raises(SourceError, match=r"Given: it failed at record 2: RuntimeError\('no disk'\)"):
+        with pytest.raises(SourceError, match=r"Given: .* record 2: RuntimeError\('no disk'\)"):
             source.poll(10, timeout=0)
 
 

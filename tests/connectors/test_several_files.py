@@ -89,7 +89,7 @@ def test_finished_files_may_be_removed_and_the_open_one_may_not(tmp_path: Path) 
     Path(paths[0]).unlink()
     assert values(drain(SeveralFiles(CSV, paths), {0: end})) == [4, 5, 6]
     Path(paths[1]).unlink()
-    with pytest.raises(SourceError, match=r"part-10.csv.gz: there is no such file, and the checkpoint is in the midst"):
+    with pytest.raises(SourceError, match=r"part-10\.csv\.gz: .*no such file.*in the midst"):
         SeveralFiles(CSV, paths).open({1: middle})
 
 
@@ -109,7 +109,7 @@ def test_files_that_come_later_are_not_read_but_at_the_end_of_a_list(
             assert "1 files match that did not when the run began, and are not read" in caplog.text
         else:
             assert values(drain(SeveralFiles(CSV, [*paths, str(late)]), end)) == [4, 5, 6, 7]
-            with pytest.raises(SourceError, match=r"has other files in this order.*added at its end, or start anew"):
+            with pytest.raises(SourceError, match=r"other files in this order.*start anew"):
                 SeveralFiles(CSV, [str(late), *paths]).open(end)
         late.unlink()
 
@@ -128,7 +128,7 @@ def test_a_single_file_can_become_the_first_of_several(tmp_path: Path) -> None:
     position = single.lasting(single.poll(2, 0)[-1].next)
     single.close()
     assert values(drain(SeveralFiles(CSV, paths), {0: position})) == [3, 4, 5, 6]
-    with pytest.raises(SourceError, match="it was truncated or replaced since the checkpoint"):
+    with pytest.raises(SourceError, match="truncated or replaced"):
         SeveralFiles(CSV, paths[::-1]).open({0: position})
 
 
@@ -156,7 +156,7 @@ def test_a_rewritten_file_is_noticed(tmp_path: Path) -> None:
     position = source.lasting(source.poll(1, 0)[-1].next)
     source.close()
     Path(paths[1]).write_bytes(gzip.compress(b"y,a\nno,9\nno,5\n"))
-    with pytest.raises(SourceError, match=r"part-10.csv.gz: the file was replaced since the checkpoint"):
+    with pytest.raises(SourceError, match=r"part-10\.csv\.gz: .*replaced"):
         SeveralFiles(CSV, paths).open({1: position})
 
 
@@ -167,11 +167,11 @@ def test_what_is_missing_or_too_much_is_one_sentence(tmp_path: Path, monkeypatch
         SeveralFiles(CSV, [f"{tmp_path}/none.csv"]).open()
     three(tmp_path)
     monkeypatch.setattr("connectors.files.names.MOST_FILES", 2)
-    with pytest.raises(SourceError, match="3 files, and a checkpoint holds the names of 2: set watch: true"):
+    with pytest.raises(SourceError, match=r"3 files.* 2: .*watch: true"):
         SeveralFiles(CSV, [f"{tmp_path}/part-*"]).open()
     with pytest.raises(SourceError, match=r"is not one in several files"):
         SeveralFiles(CSV, [f"{tmp_path}/part-2*"]).open({3: Position("x", 3, 0)})
-    with pytest.raises(ValueError, match="standard input is not one of several files: write it to a file"):
+    with pytest.raises(ValueError, match=r"standard input .*several files"):
         SeveralFiles(CSV, ["-", "a"])
     assert MOST_FILES == 10_000
 

@@ -326,12 +326,12 @@ def test_a_file_that_is_removed_while_it_is_read_stops_a_restart(folder: Path) -
     positions = kept(source, source.poll(1, 0))
     source.close()
     path.unlink()
-    with pytest.raises(SourceError, match="the checkpoint is in the midst of it: put it back"):
+    with pytest.raises(SourceError, match="in the midst of it"):
         source.open(positions)
 
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(rows(1))
-    with pytest.raises(SourceError, match=r"a.csv: is no directory and no pattern: .* follow: true"):
+    with pytest.raises(SourceError, match=r"a\.csv: .*no pattern.* follow: true"):
         WatchedFiles(CSV, str(path)).open()

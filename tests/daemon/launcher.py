@@ -32,7 +32,7 @@ def hold_clocks(patch: Callable[[Any, str, Any], None]) -> None:
     from streamkernel.daemon.stream import batch_size
 
     patch(batch_size, "_SECONDS", 1e9)
-    patch(batch_size, "_MOST", 64)
+    patch(batch_size, "MOST_RECORDS", 64)
     patch(LabelJoin, "read_clock", lambda join: join.now)
 
 

@@ -64,9 +64,8 @@ def test_objects_may_stand_in_lists_and_in_positional_arguments() -> None:
     assert task_of(build_model(["river.linear_model.LinearRegression"])) == "regression"
 
 
-@pytest.mark.parametrize(
-    ("steps", "line"),
-    [
+def test_what_cannot_be_built_is_one_line(subtests: pytest.Subtests) -> None:
+    for steps, line in [
         ([5], "model[0]: must be dotted.Name or dotted.Name: {keyword: value}, got 5"),
         ([{LOGISTIC: {}, "l2": 1}], "(are the keywords indented deeper than the name?)"),
         ([{LOGISTIC: [1]}], f"model[0]: the arguments of {LOGISTIC} must be a mapping, got [1]"),
@@ -90,12 +89,11 @@ def test_objects_may_stand_in_lists_and_in_positional_arguments() -> None:
         (["river.base.Classifier"], "model[0]: river.base.Classifier is abstract, name one of its subclasses"),
         ([{"streamkernel.KernelClassifier": {"max_features": -5}}], "model[0].max_features: must be "),
         ([{"streamkernel.KernelClassifier": {"block_size": "x"}}], "model[0]"),
-    ],
-)
-def test_what_cannot_be_built_is_one_line(steps: list[Any], line: str) -> None:
-    (found,) = refused(steps)
-    assert line in found
-    assert "\n" not in found
+    ]:
+        with subtests.test(steps=steps, line=line):
+            (found,) = refused(steps)
+            assert line in found
+            assert "\n" not in found
 
 
 def test_every_mistake_is_told() -> None:
@@ -104,9 +102,8 @@ def test_every_mistake_is_told() -> None:
     assert [line[: len(start)] for line, start in zip(refused(steps), starts, strict=True)] == starts
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_names_that_lead_elsewhere_are_refused(subtests: pytest.Subtests) -> None:
+    for name in [
         *("os.system", "builtins.eval", "subprocess.Popen", "numpy.memmap", "riverx.linear_model.LogisticRegression"),
         *("river.checks.np.memmap", "river.checks.clf.Classifier", "river.datasets.Phishing", "river.stream.Cache"),
         *("river.compose.func.inspect.os", "river.linear_model.base.np.ndarray", "river.optim.losses.np.memmap"),
@@ -117,11 +114,9 @@ def test_every_mistake_is_told() -> None:
             "streamkernel.daemon.cli.app",
         ),
         *("river..linear_model", "river.linear_model.", "river.linear_model.Logistic Regression"),
-    ],
-)
-def test_names_that_lead_elsewhere_are_refused(name: str) -> None:
-    with pytest.raises(NameRefused):
-        resolve(name)
+    ]:
+        with subtests.test(name=name), pytest.raises(NameRefused):
+            resolve(name)
 
 
 class TestImports:

@@ -47,9 +47,8 @@ def test_predictions_are_what_targets_are(tmp_path: Path, text: str, kind: str) 
     assert target_type_of(plan_of(tmp_path, text)) == kind
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
+def test_what_cannot_be_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text, line in [
         (CSV + "include: [target]}", "predictions.include[0]: each line has target already: write {column: target, na"),
         (CSV + "include: [id, id]}", "predictions.include[1]: 'id' stands there twice: drop one, or give it another"),
         (CSV + "include: [{name: a}]}", "predictions.include[0].column: required"),
@@ -93,10 +92,9 @@ def test_predictions_are_what_targets_are(tmp_path: Path, text: str, kind: str) 
             + "model: [streamkernel.KernelRegressor]\npredictions: {kind: csv, path: a, classes: [a]}",
             "predictions.classes",
         ),
-    ],
-)
-def test_what_cannot_be_is_one_line(tmp_path: Path, text: str, line: str) -> None:
-    assert lines_of(tmp_path, text)[0].startswith(line)
+    ]:
+        with subtests.test(text=text, line=line):
+            assert lines_of(tmp_path, text)[0].startswith(line)
 
 
 def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,9 +27,8 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
     assert plan.report == ("accuracy", "macro_f1", "log_loss")
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
+def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text, line in [
         ("", "config.yaml: must hold a mapping with the keys source and model, holds nothing"),
         ("- a", "config.yaml: must hold a mapping with the keys source and model, holds a list"),
         ("a: [1, 2", "config.yaml:1: not valid YAML: expected ',' or ']', but got '<stream end>'"),
@@ -218,12 +217,11 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
             "model[0]: streamkernel has no KernelClasifier, did you mean",
         ),
         (SOURCE + "model: [streamkernel.KernelRegressor]", "source.target_type: must be float for a regressor, is str"),
-    ],
-)
-def test_a_mistake_is_one_line(tmp_path: Path, text: str, line: str) -> None:
-    (found,) = lines_of(tmp_path, text)
-    assert line in found
-    assert "\n" not in found
+    ]:
+        with subtests.test(text=text, line=line):
+            (found,) = lines_of(tmp_path, text)
+            assert line in found
+            assert "\n" not in found
 
 
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:

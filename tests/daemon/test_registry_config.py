@@ -29,9 +29,8 @@ def sink(registry: str, value_format: str = "json_schema") -> str:
     return GOOD + f"predictions: {{kind: kafka, topic: p, bootstrap_servers: a:1, {where}}}\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
+def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text, line in [
         (source(URL, "json"), "source.value_format: must be avro, json_schema or protobuf with source.schema_registry"),
         (source(), "source.schema_registry: required with source.value_format: json_schema"),
         (source("", "avro"), "source.schema_registry: required with source.value_format: avro"),
@@ -68,12 +67,11 @@ def sink(registry: str, value_format: str = "json_schema") -> str:
             sink("message: m", "protobuf"),
             "predictions.schema_registry.message: has a meaning only with use_latest_version, else the lines have a",
         ),
-    ],
-)
-def test_a_mistake_is_one_line(tmp_path: Path, text: str, line: str) -> None:
-    # Where the extra is not installed, that is a line of its own.
-    found = [one for one in lines_of(tmp_path, text) if "pip install" not in one]
-    assert [one.startswith(line) for one in found] == [True], found
+    ]:
+        with subtests.test(text=text, line=line):
+            # Where the extra is not installed, that is a line of its own.
+            found = [one for one in lines_of(tmp_path, text) if "pip install" not in one]
+            assert [one.startswith(line) for one in found] == [True], found
 
 
 def test_a_secret_is_in_no_line(tmp_path: Path) -> None:

@@ -67,9 +67,8 @@ def test_a_partial_of_numpy_holds_small_numbers(function: str, arguments: tuple[
     refused(program(build(call(PARTIAL, target), state)), "gives a partial")
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
+def test_attributes_are_set_on_instances_made_by_the_pickle_only(subtests: pytest.Subtests) -> None:
+    for target in [
         LOGISTIC,
         name("builtins", "dict"),
         name("copy", "deepcopy"),
@@ -84,28 +83,29 @@ def test_a_partial_of_numpy_holds_small_numbers(function: str, arguments: tuple[
         value(1.5),
         call(name("collections", "OrderedDict")),
         call(name("collections", "deque")),
-    ],
-    ids=numbered,
-)
-def test_attributes_are_set_on_instances_made_by_the_pickle_only(target: bytes) -> None:
-    before = dict(vars(linear_model.LogisticRegression)), dict(vars(minkowski_distance)), minkowski_distance.__code__
-    for state in (
-        value({"learn_one": 1}),
-        value((None, {"learn_one": 1})),
-        value((None, {"__code__": 1, "__defaults__": (1,)})),
-        value(({"__doc__": "x"}, {"__init__": 1})),
-    ):
-        refused(program(build(target, state)))
-    assert before == (
-        dict(vars(linear_model.LogisticRegression)),
-        dict(vars(minkowski_distance)),
-        minkowski_distance.__code__,
-    )
+    ]:
+        with subtests.test(target=target):
+            before = (
+                dict(vars(linear_model.LogisticRegression)),
+                dict(vars(minkowski_distance)),
+                minkowski_distance.__code__,
+            )
+            for state in (
+                value({"learn_one": 1}),
+                value((None, {"learn_one": 1})),
+                value((None, {"__code__": 1, "__defaults__": (1,)})),
+                value(({"__doc__": "x"}, {"__init__": 1})),
+            ):
+                refused(program(build(target, state)))
+            assert before == (
+                dict(vars(linear_model.LogisticRegression)),
+                dict(vars(minkowski_distance)),
+                minkowski_distance.__code__,
+            )
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
+def test_attributes_have_plain_names_and_slots_exist(subtests: pytest.Subtests) -> None:
+    for state in [
         {"__class__": 1},
         {"__dict__": {}},
         {"__reduce_ex__": 1},
@@ -122,10 +122,9 @@ def test_attributes_are_set_on_instances_made_by_the_pickle_only(target: bytes) 
         (None, {"__class__": 1}),
         (None, {"learn_one": 1}),
         (None, {"weights": 1}),
-    ],
-)
-def test_attributes_have_plain_names_and_slots_exist(state: Any) -> None:
-    refused(program(build(new(LOGISTIC), value(state))), "gives LogisticRegression a value of the wrong kind")
+    ]:
+        with subtests.test(state=state):
+            refused(program(build(new(LOGISTIC), value(state))), "gives LogisticRegression a value of the wrong kind")
 
 
 def test_classes_of_river_are_not_called() -> None:
@@ -178,9 +177,8 @@ def test_items_go_into_lists_dictionaries_and_sets_only(data: bytes) -> None:
     refused(data)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_lengths_that_lie_and_stacks_that_run_dry(subtests: pytest.Subtests) -> None:
+    for data in [
         program(pickle.BYTEARRAY8, struct.pack("<Q", 1 << 40), b"abc"),
         program(pickle.BYTEARRAY8, struct.pack("<Q", (1 << 64) - 1), b"abc"),
         program(pickle.BINBYTES8, struct.pack("<Q", 1 << 40), b"abc"),
@@ -199,8 +197,6 @@ def test_items_go_into_lists_dictionaries_and_sets_only(data: bytes) -> None:
         b"\x80\x05",
         program(),
         b"N",
-    ],
-    ids=numbered,
-)
-def test_lengths_that_lie_and_stacks_that_run_dry(data: bytes) -> None:
-    refused(data)
+    ]:
+        with subtests.test(data=data):
+            refused(data)

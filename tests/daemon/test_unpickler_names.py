@@ -50,19 +50,19 @@ NAMES = """
 """
 
 
-@pytest.mark.parametrize("hostile", NAMES.split())
-def test_names_that_are_not_listed(hostile: str, tmp_path: Path) -> None:
-    module, _, qualified = hostile.partition(":")
-    sentinel = tmp_path / "owned"
-    for argument in (f"touch {sentinel}", f"open({str(sentinel)!r}, 'w')", str(sentinel)):
-        refused(program(call(name(module, qualified), value(argument))), f"names {module}.{qualified}")
-    refused(program(name(module, qualified)), f"names {module}.{qualified}")
-    assert not sentinel.exists()
+def test_names_that_are_not_listed(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for hostile in NAMES.split():
+        with subtests.test(hostile=hostile):
+            module, _, qualified = hostile.partition(":")
+            sentinel = tmp_path / "owned"
+            for argument in (f"touch {sentinel}", f"open({str(sentinel)!r}, 'w')", str(sentinel)):
+                refused(program(call(name(module, qualified), value(argument))), f"names {module}.{qualified}")
+            refused(program(name(module, qualified)), f"names {module}.{qualified}")
+            assert not sentinel.exists()
 
 
-@pytest.mark.parametrize(
-    ("module", "dotted"),
-    [
+def test_dotted_names_and_names_from_elsewhere(subtests: pytest.Subtests) -> None:
+    for module, dotted in [
         ("river.checks", "np.memmap"),
         ("river.linear_model.log_reg", "LogisticRegression.__init__"),
         ("river.linear_model.log_reg", "LogisticRegression.__init__.__globals__"),
@@ -80,10 +80,9 @@ def test_names_that_are_not_listed(hostile: str, tmp_path: Path) -> None:
         ("streamkernel", "KernelClassifier"),
         ("", ""),
         ("river.linear_model.log_reg", ""),
-    ],
-)
-def test_dotted_names_and_names_from_elsewhere(module: str, dotted: str) -> None:
-    refused(program(name(module, dotted)), "names ")
+    ]:
+        with subtests.test(module=module, dotted=dotted):
+            refused(program(name(module, dotted)), "names ")
 
 
 class _System:
@@ -143,9 +142,8 @@ def test_a_newer_protocol_is_refused() -> None:
     refused(b"\x80\x06N.", "unsupported pickle protocol")
 
 
-@pytest.mark.parametrize(
-    ("owner", "attribute"),
-    [
+def test_getattr_fetches_listed_methods_only(subtests: pytest.Subtests) -> None:
+    for owner, attribute in [
         (new(LOGISTIC), "__class__"),
         (new(LOGISTIC), "__init__"),
         (new(LOGISTIC), "__reduce_ex__"),
@@ -168,11 +166,9 @@ def test_a_newer_protocol_is_refused() -> None:
         (call(name("random", "Random")), "random"),
         (call(name("random", "Random")), "__class__"),
         (new(name("river.preprocessing.scale", "StandardScaler")), "_from_state"),
-    ],
-    ids=numbered,
-)
-def test_getattr_fetches_listed_methods_only(owner: bytes, attribute: str) -> None:
-    refused(program(call(GETATTR, owner, value(attribute))), f"fetches the attribute {attribute} of ")
+    ]:
+        with subtests.test(owner=owner, attribute=attribute):
+            refused(program(call(GETATTR, owner, value(attribute))), f"fetches the attribute {attribute} of ")
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,8 @@ def test_a_model_comes_back(kind: str) -> None:
     assert load(written(model)).predict_proba_one(x) == model.predict_proba_one(x)
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
+def test_parts_come_back(subtests: pytest.Subtests) -> None:
+    for part in [
         np.arange(6.0).reshape(2, 3),
         np.asfortranarray(np.arange(6.0).reshape(2, 3)),
         np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2),
@@ -137,12 +136,11 @@ def test_a_model_comes_back(kind: str) -> None:
         datetime.datetime(2026, 2, 28, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
         math.exp,
         int,
-    ],
-)
-def test_parts_come_back(part: Any) -> None:
-    again = load(pickle.dumps(part, 5))
-    assert type(again) is type(part)
-    assert np.array_equal(again, part)
+    ]:
+        with subtests.test(part=part):
+            again = load(pickle.dumps(part, 5))
+            assert type(again) is type(part)
+            assert np.array_equal(again, part)
 
 
 @pytest.mark.parametrize(

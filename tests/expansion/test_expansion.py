@@ -50,7 +50,7 @@ def test_without_blocks_scores_are_zero():
     assert not expansion.scores(np.ones((3, 2), np.float32), _keys(2), NO_KEYS).any()
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     shape=st.sampled_from([(1, 1), (1, 30), (3, 17), (32, 20), (600, 3)]),
     d=st.integers(1, 9),

@@ -57,12 +57,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=lambda value: str(value)[:50])
-def test_out_of_range(arguments, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - compared as text below
-        GaussianProcessRegressor(**arguments)
-    assert str(error.value).startswith(message)
-    assert "\n" not in str(error.value)
+def test_out_of_range(subtests):
+    for arguments, message in WRONG:
+        with subtests.test(arguments=arguments, message=message):
+            with pytest.raises(ValueError) as error:  # noqa: PT011 - compared as text below
+                GaussianProcessRegressor(**arguments)
+            assert str(error.value).startswith(message)
+            assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("kind", [VarianceOperator, lambda **given: TestPointFunctions([{"a": 1.0}], **given)])
@@ -101,9 +102,7 @@ def test_points_that_are_none(points, message):
 
 def test_points_outside_the_kernels_domain_are_refused_at_once():
     points = TestPointFunctions([{"a": 0.0}, {"a": -5.0}])
-    with pytest.raises(
-        ValueError, match=r"^points must be records: input 'a' is -5, which the model's kernel does not"
-    ):
+    with pytest.raises(ValueError, match=r"^points .*'a' is -5"):
         GaussianProcessRegressor(SkewedChiSquared(1.0), variance=points)
 
 
@@ -131,7 +130,7 @@ def test_a_kernel_of_ones_own_is_drawn():
     assert models[0].predict_one({"a": 0.7}) == models[1].predict_one({"a": 0.7})
     with pytest.raises(ValueError, match="quasi_random must be False or None"):
         GaussianProcessRegressor(Own(), quasi_random=True)
-    with pytest.raises(NotImplementedError, match="Own makes no frequencies of given uniform numbers"):
+    with pytest.raises(NotImplementedError, match=r"^Own .*uniform numbers"):
         Own().frequencies_at(np.ones((1, 1, 1)), np.zeros(1, np.uint64), 1.0, np.ones((1, 1)))
 
 
@@ -215,5 +214,5 @@ def test_a_damaged_state_is_refused_naming_the_field(variance):
                 model.__setstate__({**state, field: one})
             assert model.state_digest() == before
     for field, value in (("posterior_P", -state["posterior_P"]), ("bandwidth", 0.0), ("bandwidth", math.inf)):
-        with pytest.raises(ValueError, match=f"this state does not fit: its field '{field}'"):
+        with pytest.raises(ValueError, match=f"field '{field}'"):
             model.__setstate__({**state, field: value})

@@ -54,7 +54,7 @@ def test_cdsg_asks_for_the_features_limit_best_first_and_no_more():
 finite = st.floats(-3, 3, allow_nan=False)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     n_outputs=st.integers(1, MOST_OUTPUTS),
     n_blocks=st.integers(1, 12),
@@ -145,7 +145,7 @@ def test_streams_do_reuse_under_watch():
     assert _Watched.checked > before
 
 
-@pytest.mark.parametrize("K", [12, 200])
+@pytest.mark.parametrize("K", [12, 100])
 def test_many_classes_are_checked_class_by_class(K):
     rng = np.random.default_rng(K)
     gamma, variance = 0.5, 1e-6
@@ -169,14 +169,14 @@ def test_many_classes_make_a_new_block_where_too_few_pass():
     assert CDSG().choose(context(n_blocks=1, mean_gradient=gbar, beta=beta, class_variance=1e-9)).block == 1
 
 
-@pytest.mark.parametrize("K", [12, 200])
+@pytest.mark.parametrize("K", [12, 100])
 def test_many_classes_are_reused_on_a_stream(K):
-    xs, labels = _records(K, 6000, 3, d=6)
+    xs, labels = _records(K, 3000, 3, d=6)
     grown = {}
     for growth in (DSG(), CDSG()):
         model = KernelClassifier(growth=growth, precondition=False, seed=2, max_features=None)
         losses_seen = model.advance(xs, labels.tolist()).losses
-        grown[type(growth)] = (model.n_grown, np.mean(losses_seen[-2000:]))
+        grown[type(growth)] = (model.n_grown, np.mean(losses_seen[-1000:]))
     assert grown[CDSG][0] < grown[DSG][0]
     assert grown[CDSG][1] < 1.1 * grown[DSG][1]
 

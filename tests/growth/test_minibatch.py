@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel import KernelClassifier
@@ -116,6 +116,7 @@ def test_a_state_that_does_not_fit_is_refused(changed, field):
         MiniBatch(SIZE, np.dtype("float32")).load_state({**_as_state(3, 2), **changed}, 2)
 
 
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from(["advance", "learn", "learn_one", "stored"]), min_size=20, max_size=60))
 def test_whether_scores_were_known_changes_no_bit(calls):
     """`advance` keeps them for the step, the others leave them to it."""

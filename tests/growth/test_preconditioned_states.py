@@ -96,7 +96,7 @@ def test_a_default_is_what_it_came_to(given):
 def test_an_impossible_precondition_is_refused(value):
     state = _learnt().__getstate__()
     state["arguments"]["precondition"] = value
-    with pytest.raises(ValueError, match="its field 'arguments' is missing or impossible"):
+    with pytest.raises(ValueError, match="field 'arguments'"):
         KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1).__setstate__(state)
 
 
@@ -104,7 +104,7 @@ def test_an_impossible_precondition_is_refused(value):
 def test_an_impossible_number_of_blocks_is_refused(value):
     state = _learnt().__getstate__()
     state["arguments"]["blocks_per_step"] = value
-    with pytest.raises(ValueError, match="its field 'arguments' is missing or impossible"):
+    with pytest.raises(ValueError, match="field 'arguments'"):
         KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1).__setstate__(state)
 
 
@@ -117,7 +117,7 @@ def test_an_average_is_in_the_state_and_must_fit():
     x = {"a": 0.3, "b": -1.0}
     assert twin.predict_proba_one(x) == model.predict_proba_one(x) != _learnt().predict_proba_one(x)
     for wrong in (None, state["average_alpha"][1:], np.full_like(state["alpha"], np.nan)):
-        with pytest.raises(ValueError, match="its field 'average_alpha' is missing or impossible"):
+        with pytest.raises(ValueError, match="field 'average_alpha'"):
             twin.__setstate__({**state, "average_alpha": wrong})
     assert twin.state_digest() == model.state_digest()
 

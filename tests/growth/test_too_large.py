@@ -54,7 +54,7 @@ def test_a_step_at_which_a_gradient_is_too_large_leaves_nothing(kind, calls, beg
         model.batch_step(X[:begun], Y[:begun])
     before, n = model.state_digest(), machine_of(model).updates.blocks_per_step
     monkeypatch.setattr(Steepens, "calls_left", min(calls, n - 1))
-    with pytest.raises(NotFiniteError, match=r"^the loss Steepens gave .*: it must give numbers from -1e\+100 to"):
+    with pytest.raises(NotFiniteError, match=r"^the loss Steepens gave .*-1e\+100"):
         model.batch_step(X, Y)
     assert model.state_digest() == before
 
@@ -74,8 +74,8 @@ def test_a_step_at_which_a_gradient_is_too_large_leaves_nothing(kind, calls, beg
 
 #: Arguments, and the size of inputs.
 LONG = {
-    "long steps": ({"step": Constant(3.0), "blocks_per_step": 1024}, 1.0),
-    "long preconditioned steps": ({"step": Constant(3.0), "precondition": True, "blocks_per_step": 1024}, 1.0),
+    "long steps": ({"step": Constant(30.0), "blocks_per_step": 128}, 1.0),
+    "long preconditioned steps": ({"step": Constant(30.0), "precondition": True, "blocks_per_step": 128}, 1.0),
     "very long steps": ({"step": Constant(1e6), "blocks_per_step": 32}, 1.0),
     "large features": (
         {"kernel": Polynomial(2), "standardize": False, "step": Constant(1.0), "blocks_per_step": 8},

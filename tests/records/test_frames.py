@@ -119,20 +119,21 @@ UNUSUAL = {
 }
 
 
-@pytest.mark.parametrize("X", UNUSUAL.values(), ids=UNUSUAL)
-def test_unusual_columns_are_what_iterating_over_the_rows_gives(X):
-    rows = list(into_frame(X).iter_rows(named=True))
-    assert len(rows) == 3
-    for max_inputs in (1, 100):
-        _assert_encoded_alike(X, rows, [True, False, True], max_inputs, True, [], 256)
-        _assert_encoded_alike(X, rows, [False, True, True], max_inputs, False, rows[:1], 256)
-    one, many = KernelRegressor(seed=1), KernelRegressor(seed=1)
-    many.learn_many(X, [1.0, 2.0, 3.0])
-    for x, y in zip(rows, [1.0, 2.0, 3.0], strict=True):
-        one.learn_one(x, y)
-    assert many.state_digest() == one.state_digest()
-    assert many.input_names
-    assert values_of(many.predict_many(X)) == [one.predict_one(x) for x in rows]
+def test_unusual_columns_are_what_iterating_over_the_rows_gives(subtests):
+    for X in UNUSUAL.values():
+        with subtests.test(X=X):
+            rows = list(into_frame(X).iter_rows(named=True))
+            assert len(rows) == 3
+            for max_inputs in (1, 100):
+                _assert_encoded_alike(X, rows, [True, False, True], max_inputs, True, [], 256)
+                _assert_encoded_alike(X, rows, [False, True, True], max_inputs, False, rows[:1], 256)
+            one, many = KernelRegressor(seed=1), KernelRegressor(seed=1)
+            many.learn_many(X, [1.0, 2.0, 3.0])
+            for x, y in zip(rows, [1.0, 2.0, 3.0], strict=True):
+                one.learn_one(x, y)
+            assert many.state_digest() == one.state_digest()
+            assert many.input_names
+            assert values_of(many.predict_many(X)) == [one.predict_one(x) for x in rows]
 
 
 def test_the_frame_is_neither_changed_nor_kept():

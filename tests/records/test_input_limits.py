@@ -23,7 +23,7 @@ HUGE = 10**400
 def test_inputs_past_the_limit_are_ignored_counted_and_warned_of_once():
     model = regressor(max_inputs=2)
     model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
-    with pytest.warns(RuntimeWarning, match="inputs past max_inputs=2 are ignored, counted in n_") as caught:
+    with pytest.warns(RuntimeWarning, match="^inputs past max_inputs=2") as caught:
         model.learn_one({"a": 1.0, "c": 2.0, "d": "text"}, 1.0)
     assert len(caught) == 1
     assert caught[0].filename == __file__

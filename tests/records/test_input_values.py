@@ -40,14 +40,17 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("value", NUMBERS, ids=lambda value: f"{type(value).__name__}-{value}")
-def test_a_number_of_any_type_is_its_float(value):
-    one, other = learnt(), learnt()
-    for model, given_value in ((one, value), (other, float(value))):
-        model.learn_one({"x0": given_value, "x1": 0.5}, 1.0)  # a known input
-        model.learn_one({"new": given_value}, 2.0)
-    assert one.state_digest() == other.state_digest()
-    assert one.predict_one({"x0": value, "unseen": value}) == other.predict_one({"x0": float(value), "unseen": 1})
+def test_a_number_of_any_type_is_its_float(subtests):
+    for value in NUMBERS:
+        with subtests.test(value=value):
+            one, other = learnt(), learnt()
+            for model, given_value in ((one, value), (other, float(value))):
+                model.learn_one({"x0": given_value, "x1": 0.5}, 1.0)  # a known input
+                model.learn_one({"new": given_value}, 2.0)
+            assert one.state_digest() == other.state_digest()
+            assert one.predict_one({"x0": value, "unseen": value}) == other.predict_one(
+                {"x0": float(value), "unseen": 1}
+            )
 
 
 ABSENT = [
@@ -61,13 +64,14 @@ ABSENT = [
 ]
 
 
-@pytest.mark.parametrize("value", ABSENT, ids=lambda value: f"{type(value).__name__}-{value}")
-def test_what_was_not_observed_is_absent(value):
-    one, other = learnt(), learnt()
-    one.learn_one({"x0": value, "x1": 0.5, "new": value}, 1.0)
-    other.learn_one({"x1": 0.5}, 1.0)
-    assert one.state_digest() == other.state_digest()
-    assert one.predict_one({"x0": value, "x1": 1.0}) == other.predict_one({"x1": 1.0})
+def test_what_was_not_observed_is_absent(subtests):
+    for value in ABSENT:
+        with subtests.test(value=value):
+            one, other = learnt(), learnt()
+            one.learn_one({"x0": value, "x1": 0.5, "new": value}, 1.0)
+            other.learn_one({"x1": 0.5}, 1.0)
+            assert one.state_digest() == other.state_digest()
+            assert one.predict_one({"x0": value, "x1": 1.0}) == other.predict_one({"x1": 1.0})
 
 
 REFUSED = [
@@ -95,9 +99,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("value", "why"), REFUSED, ids=lambda value: f"{type(value).__name__}-{str(value)[:20]}")
-@pytest.mark.parametrize("name", ["x0", "new", 7])
-def test_what_is_no_input_is_refused_by_name_and_changes_nothing(name, value, why):
+def _assert_refused(name, value, why):
     model = learnt()
     before = model.state_digest(), model.predict_one({"x0": 1.0}), model.input_names
     good = {"x0": 1.0, "other": "text", "another": 2.0}
@@ -113,6 +115,13 @@ def test_what_is_no_input_is_refused_by_name_and_changes_nothing(name, value, wh
         with pytest.raises(ValueError, match=f"^input {name!r} {why}"):
             call()
         assert (model.state_digest(), model.predict_one({"x0": 1.0}), model.input_names) == before
+
+
+def test_what_is_no_input_is_refused_by_name_and_changes_nothing(subtests):
+    for value, why in REFUSED:
+        for name in ("x0", "new", 7):
+            with subtests.test(name=name, value=str(value)[:20]):
+                _assert_refused(name, value, why)
 
 
 @pytest.mark.parametrize("record", [[("x0", 1.0)], "x0", None, 3])

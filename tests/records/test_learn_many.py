@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from river import base
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
-from tests.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
+from tests.laws.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
 from tests.records.frame_models import models_of_each_kind
-from tests.records.tables import BOXES, EACH_BOX, Table, in_array_of_objects, numbered, rows_of, tables, values_of
+from tests.records.tables import BOXES, Table, in_array_of_objects, numbered, rows_of, tables, values_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 
 
 @pytest.mark.parametrize("name", models_of_each_kind(0, 1, None))
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=st.data(), table=tables(most=90), make=st.sampled_from([*BOXES.values(), in_array_of_objects]))
 def test_learn_many_and_predict_many_are_the_loop(name, data, table, make):
     arguments = (st.integers(0, 99), st.sampled_from([2, 5, 1000]), st.sampled_from([None, False]))
@@ -64,8 +64,7 @@ def test_learn_many_and_predict_many_are_the_loop(name, data, table, make):
 
 
 @pytest.mark.parametrize("name", models_of_each_kind(0, 1, None))
-@EACH_BOX
-def test_a_long_frame_is_the_loop(name, make):
+def test_a_long_frame_is_the_loop(name, subtests):
     """Of more rows and of more columns than a slice, which come late, and past `max_inputs`."""
     rng = np.random.default_rng(5)
     n = 700
@@ -77,13 +76,16 @@ def test_a_long_frame_is_the_loop(name, make):
         columns[f"text{j}"] = [f"v{rng.integers(0, min(60, 1 + i))}" for i in range(n)]
     table = Table(columns, {name: "text" if name.startswith("text") else "float64" for name in columns})
     ys = [float(v) for v in rng.normal(size=n)] if "numbers" in name else ["ab"[i] for i in rng.integers(0, 2, n)]
-    one, many = (models_of_each_kind(3, 300, None)[name] for _ in range(2))
-    many.learn_many(make(table), ys)
+    one = models_of_each_kind(3, 300, None)[name]
     for x, y in zip(table.rows, ys, strict=True):
         one.learn_one(x, y)
-    assert many.n_ignored_inputs > 0
-    assert many.state_digest() == one.state_digest()
-    assert_predicted_as_one_by_one(one, table.rows, values_of(many.predict_many(make(table))))
+    assert one.n_ignored_inputs > 0
+    for box, make in BOXES.items():
+        with subtests.test(box=box):
+            many = models_of_each_kind(3, 300, None)[name]
+            many.learn_many(make(table), ys)
+            assert many.state_digest() == one.state_digest()
+            assert_predicted_as_one_by_one(one, table.rows, values_of(many.predict_many(make(table))))
 
 
 def test_columns_by_any_name_in_any_order():

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from streamkernel import AdaptiveKernelClassifier, KernelRegressor
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.repeats import FREE, LOGGED_AFTER, PER_ROOT, Repeats
-from tests.records.frame_models import models_of_each_kind
 from tests.records.regressors import regressor
-from tests.stream_cases import Case
-from tests.stream_cuts import assert_any_cut, cuts
 
 
 def encode(inputs, values, name="id"):
@@ -60,25 +57,6 @@ def test_there_are_never_more_indicators_than_repetitions_allow(values, cut):
     twin = Inputs(10_000, True)
     twin.load_state(state)
     assert twin.state()["input_repeats" if values else "columns"] == state["input_repeats" if values else "columns"]
-
-
-@st.composite
-def identified(draw):
-    """Streams with an order number, a session of some records, a category; some targets are missing."""
-    rng = np.random.default_rng(draw(st.integers(0, 99)))
-    n, lines, most = draw(st.integers(100, 400)), draw(st.integers(1, 4)), draw(st.sampled_from([5, 90, 500]))
-    name = draw(st.sampled_from(sorted(models_of_each_kind(0, 1, None))))
-    model = models_of_each_kind(draw(st.integers(0, 99)), draw(st.sampled_from([80, 10_000])), None)[name]
-    xs = [{"a": float(rng.normal()), "order": f"o{i // lines}", "group": f"g{rng.integers(most)}"} for i in range(n)]
-    ys = [x["a"] if "numbers" in name else "ny"[x["a"] > 0] for x in xs]
-    return Case(model, xs, [None if rng.random() < 0.1 else y for y in ys], [1.0] * n)
-
-
-@pytest.mark.filterwarnings("ignore:inputs past max_inputs")
-@settings(max_examples=25, deadline=None)
-@given(case=identified(), cut=cuts())
-def test_no_cut_changes_a_bit(case, cut):
-    assert_any_cut(case, cut)
 
 
 def test_predictions_leave_out_what_learning_would():

@@ -16,9 +16,8 @@ from streamkernel.records.target_list import target_list
 NAT = [pd.Timestamp("2026-03-01"), pd.NaT]
 
 
-@pytest.mark.parametrize(
-    ("box", "values"),
-    [
+def test_targets_of_any_box_are_plain_values(subtests):
+    for box, values in [
         (pa.array([1.5, None, 2.0]), [1.5, None, 2.0]),
         (pa.chunked_array([[1, 2], [None]]), [1, 2, None]),
         (pa.array(["a", None, "b"]).dictionary_encode(), ["a", None, "b"]),
@@ -37,23 +36,21 @@ NAT = [pd.Timestamp("2026-03-01"), pd.NaT]
         (np.array(["a", "b"]), ["a", "b"]),
         (pa.array([]), []),
         (pd.Series([], dtype=float), []),
-    ],
-    ids=lambda box: type(box).__name__,
-)
-def test_targets_of_any_box_are_plain_values(box, values):
-    assert target_list(box) == values
+    ]:
+        with subtests.test(box=box, values=values):
+            assert target_list(box) == values
 
 
 @pytest.mark.parametrize("y", ["text", 3, None, {"a": 1}, pd.DataFrame({"a": [1]})], ids=lambda y: type(y).__name__)
 def test_what_is_no_box_is_refused(y):
-    with pytest.raises(TypeError, match=f"targets are in a {type(y).__name__}: give a list, a one-dimensional array"):
+    with pytest.raises(TypeError, match=f"^targets are in a {type(y).__name__}"):
         target_list(y)
 
 
 @pytest.mark.parametrize("y", [np.array(1.0), np.ones((2, 1))], ids=lambda y: f"{y.ndim} dimensions")
 @pytest.mark.parametrize("method", ["learn_many", "batch_step"])
 def test_an_array_of_targets_has_one_dimension(method, y):
-    with pytest.raises(ValueError, match=r"^targets are in an array of shape \(.*\): give one of shape \(n,\)"):
+    with pytest.raises(ValueError, match=r"^targets are in an array of shape \(.*\(n,\)"):
         getattr(KernelRegressor(seed=1), method)(np.ones((2, 1)), y)
 
 
@@ -73,7 +70,7 @@ def test_rows_whose_target_is_missing_are_not_learnt(kind):
 
 @pytest.mark.parametrize("y", [pl.Series([1.0, math.nan]), np.array([1.0, math.nan]), pa.array([1.0, math.nan])])
 def test_nan_is_no_target_where_missing_has_a_value_of_its_own(y):
-    with pytest.raises(ValueError, match=r"^the target nan is not a finite number: give one, or None where"):
+    with pytest.raises(ValueError, match=r"^the target nan "):
         KernelRegressor(seed=1).learn_many(np.zeros((2, 1)), y)
 
 

@@ -38,9 +38,8 @@ def one(kind: Any, datum: Any) -> Any:
 
 
 class TestValues:
-    @pytest.mark.parametrize(
-        ("kind", "datum", "expected"),
-        [
+    def test_what_each_type_becomes(self, subtests: pytest.Subtests) -> None:
+        for kind, datum, expected in [
             ("null", None, None),
             ("boolean", True, True),
             ("int", -(2**31), -(2**31)),
@@ -72,12 +71,11 @@ class TestValues:
             ({"type": "string", "logicalType": "uuid"}, UUID(int=1), str(UUID(int=1))),
             (["null", {"type": "long", "logicalType": "timestamp-millis"}], None, None),
             ({"type": "long", "logicalType": ["of", "no", "kind"]}, 7, 7),
-        ],
-    )
-    def test_what_each_type_becomes(self, kind: Any, datum: Any, expected: Any) -> None:
-        value = one(kind, datum)
-        assert value == expected
-        assert type(value) is type(expected)
+        ]:
+            with subtests.test(kind=kind, datum=datum, expected=expected):
+                value = one(kind, datum)
+                assert value == expected
+                assert type(value) is type(expected)
 
     def test_a_number_that_is_none(self) -> None:
         assert math.isnan(one("double", math.nan))

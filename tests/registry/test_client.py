@@ -56,7 +56,7 @@ class TestRequests:
     def test_credentials(self, registry: RegistryServer, settings: dict[str, str], header: str) -> None:
         registry.authorization = header
         assert client(registry, **settings).probe() == registry.url
-        with pytest.raises(ConnectorError, match=r"refuses the credentials .HTTP 401: Unauthorized.: look at username"):
+        with pytest.raises(ConnectorError, match=r"HTTP 401: Unauthorized.*username"):
             client(registry).probe()
 
     def test_tls_by_the_authority_that_is_named(self) -> None:
@@ -64,12 +64,12 @@ class TestRequests:
             url = registry.url.replace("127.0.0.1", "localhost")
             trusting = RegistrySettings(url, ssl_cafile=str(TLS / "certificate.pem"))
             assert RegistryClient(trusting).probe() == url
-            with pytest.raises(ConnectorError, match=r"the certificate of .* is not trusted .*: look at ssl_cafile"):
+            with pytest.raises(ConnectorError, match=r"certificate .*not trusted .*ssl_cafile"):
                 RegistryClient(RegistrySettings(url)).probe()
 
     @pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile"])
     def test_files_of_tls_that_cannot_be_used(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(ValueError, match=f"schema_registry.{name}: .*: cannot be read: No such file"):
+        with pytest.raises(ValueError, match=f"schema_registry.{name}: .*No such file"):
             RegistryClient(RegistrySettings("https://a", **{name: str(tmp_path / "none")}))  # type: ignore[arg-type]
         (tmp_path / "bad").write_text("no PEM")
         with pytest.raises(ValueError, match=f"schema_registry.{name}: .*: is no PEM file"):
@@ -116,7 +116,7 @@ class TestAnswers:
 
     def test_another_server_than_a_registry(self, registry: RegistryServer) -> None:
         registry.answer = 404, b"<html>nothing here</html>"
-        with pytest.raises(ConnectorError, match=r"is no schema registry .HTTP 404 Not Found.: look at url"):
+        with pytest.raises(ConnectorError, match=r"HTTP 404 Not Found.* url"):
             client(registry).probe()
 
     def test_an_answer_without_an_end(self, registry: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ class TestConnections:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
-        with pytest.raises(ConnectorError, match="the name in http://registry cannot be resolved: look at url"):
+        with pytest.raises(ConnectorError, match=r"http://registry .*resolved"):
             RegistryClient(RegistrySettings("http://registry")).schema(1)
 
     def test_tls_to_a_registry_without(self, registry: RegistryServer) -> None:

@@ -139,11 +139,9 @@ class TestValues:
     def test_only_one_message_is_wanted(self) -> None:
         decoder = ProtobufDecoder(FILES, 0, "shop.Other")
         assert decoder.decode(value(FILES.message_class("shop.Other")(n=3), (1,))) == {"n": 3}
-        with pytest.raises(UndecodableError, match=r"the message is shop.Order, not shop.Other"):
+        with pytest.raises(UndecodableError, match=r"shop\.Order, not shop\.Other"):
             decoder.decode(value(ORDER()))
-        with pytest.raises(
-            UnusableSchemaError, match=r"no message shop.Oder, only shop.Order, shop.Order.Line, shop.Other"
-        ):
+        with pytest.raises(UnusableSchemaError, match=r"shop\.Oder.* shop\.Order, shop\.Order\.Line, shop\.Other"):
             ProtobufDecoder(FILES, 0, "shop.Oder")
 
     @settings(max_examples=60)
@@ -180,7 +178,7 @@ class TestDescriptors:
         made = files.message_class("a.M")()
         made.n.SetInParent()
         assert ProtobufDecoder(files, 0).decode(value(made)) == {"n": {}}
-        with pytest.raises(UnusableSchemaError, match=r"it imports b/c.proto, which is not there: name a file"):
+        with pytest.raises(UnusableSchemaError, match=r"imports b/c\.proto"):
             registry_files(schemas(main))
 
     @pytest.mark.parametrize("text", ['syntax = "proto3"; message M {}', "", "####", "AAAA"])
@@ -251,14 +249,12 @@ class TestDescriptors:
         path.write_bytes(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString())
         decoder = ProtobufDecoder(descriptor_file(str(path), "shop.Other"), 0, "shop.Other")
         assert decoder.decode(value(FILES.message_class("shop.Other")(n=3), (1,))) == {"n": 3}
-        with pytest.raises(
-            ValueError, match=r"message: .* has no message Order, write its full name: one of shop.Order,"
-        ):
+        with pytest.raises(ValueError, match=r"^.*message: .*no message Order.* shop\.Order,"):
             descriptor_file(str(path), "Order")
         path.write_bytes(b"no descriptor")
-        with pytest.raises(ValueError, match="is no descriptor set: make one with protoc"):
+        with pytest.raises(ValueError, match=r"no descriptor set: .*protoc"):
             descriptor_file(str(path), "Order")
-        with pytest.raises(ValueError, match=r"descriptor_set: .*: cannot be read: No such file"):
+        with pytest.raises(ValueError, match=r"descriptor_set: .*No such file"):
             descriptor_file(str(tmp_path / "none"), "Order")
 
 

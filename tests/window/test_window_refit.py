@@ -1,13 +1,11 @@
-"""The refit of a growing model on its last records: River's checks, cuts of the stream, what it refuses."""
+"""The refit of a growing model on its last records: cuts of the stream, and what it refuses."""
 
 import copy
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from river import base, checks, tree
+from river import base, tree
 from river.optim import losses as river_losses
 
 from streamkernel import (
@@ -20,71 +18,9 @@ from streamkernel import (
 )
 from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import Gaussian
-from streamkernel.losses import is_smooth
-from streamkernel.state import from_bytes, to_bytes
 from streamkernel.window import DSPDC, S3GD, Exact
-from tests.stream_cases import cases
-from tests.stream_cuts import Results, cuts, in_cuts
 
 HUBER = river_losses.Huber(1.0)
-WRAPPERS = [
-    WindowRefit(KernelClassifier(max_features=128), window=100, every=40),
-    WindowRefit(KernelClassifier(loss=losses.Log(), max_features=64, average=True, seed=1), window=50, every=30),
-    WindowRefit(
-        KernelClassifier(max_features=64, seed=1), 200, 100, S3GD(anchors=5, neighbours=2, max_passes=2, seed=1)
-    ),
-    WindowRefit(KernelRegressor(max_features=128, seed=1), window=100, every=40),
-    WindowRefit(KernelRegressor(loss=HUBER, max_features=64, precondition=False, seed=1), 300, 70),
-]
-
-
-def _checked():
-    for number, model in enumerate(WRAPPERS):
-        for index, check in enumerate(checks.yield_checks(model)):
-            yield pytest.param(model, check, id=f"{number}-{type(model).__name__}-{index}-{check.__name__}")
-
-
-@pytest.mark.parametrize(("model", "check"), [*_checked()])
-def test_check(model, check):
-    check(model.clone())
-
-
-def test_no_check_is_skipped():
-    for model in WRAPPERS:
-        assert set(model._unit_test_skips()) == set()
-
-
-@pytest.mark.filterwarnings("ignore:inputs past", "ignore:classes past")
-@settings(max_examples=25)
-@given(data=st.data())
-def test_any_cut_of_the_stream_has_the_same_bytes(data):
-    """With late inputs and classes, strings, gaps, weights, records without a label; restored in between."""
-    case = data.draw(cases("growing").filter(lambda case: is_smooth(machine_of(case.model).targets.loss)))
-    window, every = data.draw(st.sampled_from([7, 60, 300])), data.draw(st.sampled_from([13, 32, 50, 101]))
-    most = data.draw(st.sampled_from([2**25, 9000]))
-    inner = case.model
-    solver = Exact(l2=1e-3, max_passes=3)
-    whole = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    # Few bytes are for records; the solver's matrix is not refused here, as it is small when it is made.
-    machine_of(whole).window.records.max_bytes = most
-    expected = Results.nothing()
-    expected.add(whole.advance(case.xs, case.ys, case.ws))
-    cut = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    machine_of(cut).window.records.max_bytes = most
-    in_cuts(cut, case, data.draw(cuts())).assert_same(expected)
-    assert cut.state_digest() == whole.state_digest()
-    assert len(machine_of(whole).window.records) <= window
-    # A part, saved and restored, goes on as if nothing had been.
-    half = len(case.xs) // 2
-    begun = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    machine_of(begun).window.records.max_bytes = most
-    begun.advance(case.xs[:half], case.ys[:half], case.ws[:half])
-    restored = WindowRefit(inner.clone(), window, every, solver, 2**25)
-    restored.__setstate__(from_bytes(to_bytes(begun.__getstate__())))
-    machine_of(restored).window.records.max_bytes = most
-    for model in (begun, restored):
-        model.advance(case.xs[half:], case.ys[half:], case.ws[half:])
-        assert model.state_digest() == whole.state_digest()
 
 
 def stream(n, seed=3):

@@ -20,4 +20,16 @@ def _by_bytes(model):
     return copied
 
 
-COPIES = {"pickle": _by_pickle, "deepcopy": copy.deepcopy, "clone": _by_clone, "bytes": _by_bytes}
+def _by_state(model):
+    copied = model.clone()
+    copied.__setstate__(model.__getstate__())
+    return copied
+
+
+COPIES = {
+    "pickle": _by_pickle,
+    "deepcopy": copy.deepcopy,
+    "clone": _by_clone,
+    "state": _by_state,
+    "bytes": _by_bytes,
+}

@@ -1,4 +1,4 @@
-"""A stream taken in calls of any kind and length, and what is predicted in each."""
+"""A stream taken in calls of any kind and length, the model copied between them, and the predictions of each call."""
 
 import math
 from dataclasses import dataclass
@@ -8,12 +8,16 @@ import pandas as pd
 import polars as pl
 from hypothesis import strategies as st
 
+from streamkernel import KernelNoveltyDetector
+from tests.laws.copies import COPIES
+
 
 @st.composite
 def cuts(draw):
-    """How a stream is taken: a list of (kind of call, number of records), repeated until the stream ends."""
-    kinds = st.sampled_from(["advance", "learn_one", "pandas", "polars"])
-    return draw(st.lists(st.tuples(kinds, st.integers(1, 120)), min_size=1, max_size=6))
+    """How a stream is taken: a list of (kind of call or copy, number of records), repeated until the stream ends."""
+    calls = st.tuples(st.sampled_from(["advance", "learn_one", "pandas", "polars"]), st.integers(1, 120))
+    copies = st.tuples(st.sampled_from(list(COPIES)), st.just(0))
+    return [draw(calls), *draw(st.lists(calls | copies, max_size=6))]
 
 
 @dataclass
@@ -62,24 +66,29 @@ def _take(model, case, kind, part, results):
     if kind == "advance":
         results.add(model.advance(xs, ys, ws))
         return
+    without_label = isinstance(model, KernelNoveltyDetector)
     if kind == "learn_one" or not any(xs):
         for x, y, w in zip(xs, ys, ws, strict=True):
-            model.learn_one(x, y, w=w)
+            model.learn_one(*([x] if without_label else [x, y]), w=w)
     else:
-        model.learn_many(frame_of(pd.DataFrame if kind == "pandas" else pl.DataFrame, xs), ys, ws)
+        X = frame_of(pd.DataFrame if kind == "pandas" else pl.DataFrame, xs)
+        model.learn_many(*([X] if without_label else [X, ys]), ws)
     results.skip(len(xs))
 
 
-def in_cuts(model, case, cut, start=0, results=None):
-    results = results or Results.nothing()
+def in_cuts(model, case, cut, start=0):
+    """The model, or a copy of it, that has learnt the rest of the stream, and the results."""
+    results = Results.nothing()
     i = 0
     while start < len(case.xs):
         kind, n = cut[i % len(cut)]
-        part = slice(start, start + n)
-        _take(model, case, kind, part, results)
+        if kind in COPIES:
+            model = COPIES[kind](model)
+        else:
+            _take(model, case, kind, slice(start, start + n), results)
         start += n
         i += 1
-    return results
+    return model, results
 
 
 def in_single_calls(model, case, start=0):
@@ -90,7 +99,8 @@ def in_single_calls(model, case, start=0):
 
 
 def assert_any_cut(case, cut):
-    one, other = case.fresh(), case.fresh()
+    one = case.fresh()
     expected = in_single_calls(one, case)
-    in_cuts(other, case, cut).assert_same(expected)
+    other, results = in_cuts(case.fresh(), case, cut)
+    results.assert_same(expected)
     assert other.state_digest() == one.state_digest()

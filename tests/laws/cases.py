@@ -1,5 +1,6 @@
 """Models of every kind of arguments, and streams for them: late inputs, strings, gaps, classes that join, weights."""
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +14,22 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     GaussianProcessRegressor,
     KernelClassifier,
+    KernelDensityRatio,
     KernelLeastSquaresClassifier,
     KernelLeastSquaresRegressor,
+    KernelNoveltyDetector,
     KernelRegressor,
+    WindowRefit,
     losses,
 )
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian, Laplacian, Matern, Polynomial
+from streamkernel.losses import is_smooth
+from streamkernel.window import S3GD, Exact
+
+#: The estimators, by what they have in common.
+FAMILIES = ["growing", "structured", "adaptive", "process", "least squares", "window", "novelty", "ratio"]
 
 GROWTHS = [None, DSG(), UDSG(), UDSG(grow=1, reuse=2), CDSG(cap=3.0)]
 
@@ -79,6 +88,11 @@ def adaptive_models(draw, **fixed):
         "buffer_size": draw(st.sampled_from([1000, 1, 30])),
         "standardize": draw(st.sampled_from([None, None, False])),
         "max_inputs": draw(st.sampled_from([1000, 1000, 9])),
+        "n_trees": draw(st.sampled_from([6, 2, 0])),
+        "tree_window": draw(st.sampled_from([2000, 60])),
+        "memory": draw(st.sampled_from([10_000, 40, 0])),
+        "lags": draw(st.sampled_from([0, 0, 1, 3])),
+        "max_bytes": draw(st.sampled_from([None, None, None, 2**17])),
         "seed": draw(st.integers(0, 2**64 - 1)),
         **fixed,
     }
@@ -115,64 +129,98 @@ def process_models(draw):
     }
 
 
+def _growing(draw, kind, **fixed):
+    known = inspect.signature(kind).parameters
+    return kind(**{name: value for name, value in draw(models(**fixed)).items() if name in known})
+
+
+def _structured(draw, model):
+    """With structured frequencies, and bounds that let many features stand beside each other."""
+    most = draw(st.sampled_from([40, 128, 4096]))
+    block_size = draw(st.sampled_from([1, 7, 32, 50, 100])) if most == 128 else draw(st.sampled_from([7, 32]))
+    kernel = Gaussian(draw(st.sampled_from([None, 1.5])), structured=True)
+    return model.clone({"kernel": kernel, "dtype": "float32", "max_features": most, "block_size": block_size})
+
+
+def _refitted(draw, model):
+    window, every = draw(st.sampled_from([7, 60, 300])), draw(st.sampled_from([13, 32, 50, 101]))
+    if isinstance(model.loss, losses.Log | type(None)) and draw(st.booleans()):  # few bytes are for records
+        return WindowRefit(model, window, every, S3GD(anchors=5, neighbours=2, max_passes=2, seed=1), 9000)
+    return WindowRefit(model, window, every, Exact(l2=1e-3, max_passes=3), 2**25)
+
+
+def _model(draw, family, kind):
+    """A model of a family for labels of a kind."""
+    if family == "process":
+        return GaussianProcessRegressor(**draw(process_models()))
+    if family == "novelty":
+        nu, precondition = draw(st.sampled_from([0.1, 0.5])), draw(st.sampled_from([None, False]))
+        return _growing(draw, KernelNoveltyDetector, nu=nu, precondition=precondition)
+    if family == "ratio":
+        return _growing(draw, KernelDensityRatio, window=draw(st.sampled_from([2000, 30])))
+    limits = {"max_classes": draw(st.sampled_from([1000, 1000, 3]))} if kind == "classes" else {}
+    if family == "adaptive" and kind == "numbers":
+        return AdaptiveKernelRegressor(**draw(adaptive_models(predicts=draw(st.sampled_from(["mean", "median"])))))
+    if family == "adaptive":
+        return AdaptiveKernelClassifier(**draw(adaptive_models(lags=draw(st.sampled_from([0, 1])), **limits)))
+    if family == "least squares" and kind == "numbers":
+        return KernelLeastSquaresRegressor(**draw(least_squares_models()))
+    if family == "least squares":
+        return KernelLeastSquaresClassifier(**draw(least_squares_models(**limits)))
+    smooth = family == "window"
+    if kind == "classes":
+        model = _growing(draw, KernelClassifier, **limits)
+    elif kind == "sides":
+        loss = draw(st.sampled_from([loss for loss in TWO_SIDED if not smooth or is_smooth(loss)]))
+        model = _growing(draw, KernelClassifier, loss=loss)
+    else:
+        loss = draw(st.sampled_from([loss for loss in NUMERIC if not smooth or loss is None or is_smooth(loss)]))
+        model = _growing(draw, KernelRegressor, loss=loss)
+    change = {"structured": _structured, "window": _refitted}.get(family)
+    return change(draw, model) if change else model
+
+
 @st.composite
 def cases(draw, family, longest=260):
     """Late inputs, strings, booleans, absent values, classes that join, weights, records without a label.
 
-    Or, as records that hold the same numbers throughout have a way of their own, nothing but numbers.
+    Or, as records that hold the same numbers throughout have a way of their own, nothing but numbers. Numbers may have
+    few values, so that many records are as near as others, and strings may hardly ever come twice.
     """
     n = draw(st.integers(1, longest))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     d = draw(st.integers(1, 12))
     numbers_only = draw(st.sampled_from([False, False, True]))
+    rounded = draw(st.sampled_from([False, False, True]))
     late = 0 if numbers_only else draw(st.integers(0, 12))
     n_values = draw(st.integers(1, 20))
+    lines_of_an_order = 0 if numbers_only else draw(st.sampled_from([0, 0, 1, 3]))
     missing = 0.0 if numbers_only else draw(st.sampled_from([0.0, 0.2]))
-    unlabelled = draw(st.sampled_from([0.0, 0.1, 0.5]))
+    unlabelled = 0.0 if family == "novelty" else draw(st.sampled_from([0.0, 0.1, 0.5]))
     appears = {f"late{j}": int(rng.integers(0, n)) for j in range(late)}
     xs = []
     for i in range(n):
-        x = {f"x{j}": float(v) for j, v in enumerate(rng.normal(size=d))}
+        numbers = rng.normal(size=d)
+        x = {f"x{j}": float(v) for j, v in enumerate(numbers.round() if rounded else numbers)}
         x |= {name: float(rng.normal()) for name, first in appears.items() if i >= first and rng.random() < 0.7}
         if not numbers_only:
             x["text"] = f"v{rng.integers(0, 1 + n_values * i // n)}"
             x["flag"] = bool(rng.random() < 0.3)
+        if lines_of_an_order:
+            x["order"] = f"o{i // lines_of_an_order}"
         x["whole"] = int(rng.integers(-3, 4))
         xs.append({name: v for name, v in x.items() if rng.random() >= missing})
-    kind = "numbers" if family == "process" else draw(st.sampled_from(["classes", "classes", "sides", "numbers"]))
-    adaptive = family == "adaptive"
-    if family == "least squares" and kind != "numbers":
-        ys = [f"c{rng.integers(0, 1 + i * 8 // n)}" for i in range(n)]
-        limits = {"max_classes": draw(st.sampled_from([1000, 1000, 3]))}
-        model = KernelLeastSquaresClassifier(**draw(least_squares_models(**limits)))
-    elif kind == "classes":
-        K = draw(st.integers(1, 12))
-        known = 1 + np.arange(n) * K // n
-        ys = [f"c{rng.integers(0, k)}" for k in known]
-        limits = {"max_classes": draw(st.sampled_from([1000, 1000, 3]))}
-        model = (
-            AdaptiveKernelClassifier(**draw(adaptive_models(**limits)))
-            if adaptive
-            else KernelClassifier(**draw(models(**limits)))
-        )
+    one_kind = {"process": "numbers", "novelty": "numbers", "ratio": "sides"}.get(family)
+    kind = one_kind or draw(st.sampled_from(["classes", "classes", "sides", "numbers"]))
+    if kind == "classes":
+        n_classes = draw(st.integers(1, 12))
+        ys = [f"c{rng.integers(0, k)}" for k in 1 + np.arange(n) * n_classes // n]
     elif kind == "sides":
-        names = draw(st.sampled_from([(False, True), (0, 1), ("a", "b")]))
+        names = ("p", "q") if family == "ratio" else draw(st.sampled_from([(False, True), (0, 1), ("a", "b")]))
         ys = [names[int(rng.random() < 0.5)] for _ in range(n)]
-        model = (
-            AdaptiveKernelClassifier(**draw(adaptive_models()))
-            if adaptive
-            else KernelClassifier(**draw(models(loss=draw(st.sampled_from(TWO_SIDED)))))
-        )
     else:
         ys = [float(3 * x.get("x0", 0.0) + rng.normal()) for x in xs]
-        if family == "process":
-            model = GaussianProcessRegressor(**draw(process_models()))
-        elif family == "least squares":
-            model = KernelLeastSquaresRegressor(**draw(least_squares_models()))
-        elif adaptive:
-            model = AdaptiveKernelRegressor(**draw(adaptive_models()))
-        else:
-            model = KernelRegressor(**draw(models(loss=draw(st.sampled_from(NUMERIC)))))
+    model = _model(draw, family, kind)
     ys = [None if rng.random() < unlabelled else y for y in ys]
     ws = [float(w) for w in (rng.choice([1.0, 0.0, 0.5, 3.0], n) if draw(st.booleans()) else np.ones(n))]
     return Case(model, xs, ys, ws)
