@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.mutants.server import Orders
 
@@ -49,15 +50,19 @@ def run(copy: Path, orders: Orders, name: str, arguments: Iterable[str], *, comp
         subprocess.run([*command, *arguments], cwd=copy, env=environment, stdout=log, stderr=log, check=False)
 
 
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def read_reach(folder: Path, names: Iterable[str]) -> Reach:
     """Read what runs of these names found."""
     reach = Reach()
     for name in names:
         users: dict[str, list[str]] = defaultdict(list)
-        for line in map(json.loads, (folder / f"{name}.out").read_text().splitlines()):
+        for line in read_lines(folder / f"{name}.out"):
             for each in line.get("fixtures", ()):
                 users[each].append(line["test"])
-            if line.get("outcome") == "passed":
+            if line.get("outcome") in ("passed", "failed"):
                 reach.seconds[line["test"]] = line["seconds"]
         for trace in folder.glob(f"{name}.trace.*[0-9]"):
             for line in trace.read_text().splitlines():

@@ -24,11 +24,9 @@ from typing import Any
 import pytest
 
 # What a test may take under a mutant before it counts as hanging, of the processor and of the clock: the machine may be
-# busy with other work.
+# busy with other work. All tests of one mutant together may wait for `_WALL_SECONDS`.
 _CPU_PATIENCE, _CPU_TIMES = 10.0, 10.0
-_PATIENCE, _TIMES = 120.0, 20.0
-# What all tests of one mutant may take.
-_CPU_SECONDS = 60.0
+_PATIENCE, _TIMES = 60.0, 20.0
 _WALL_SECONDS = 600.0
 # How many tests a fork runs of those whose reach is measured, and what it spends on the cases of one test function.
 _ENOUGH = 2000
@@ -47,10 +45,12 @@ class Orders:
     """For each mutant the tests to try, in this order. Without any, reach is measured instead."""
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each test took without a mutant."""
-    tests: list[str] | None = None
-    """The tests whose reach is measured: all by default."""
+    passed: list[str] = field(default_factory=list)
+    """The tests whose reach is known."""
     heavy: bool | None = None
     """Whether they have one of the heavy fixtures: either by default."""
+    most: float = 60.0
+    """The processor time that all tests of one mutant may take."""
     longest: float = 60.0
     """The processor time a test may take while reach is measured."""
 
@@ -99,14 +99,12 @@ class Server:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        wanted = set(self._orders.tests) if self._orders.tests is not None else None
-        if self._orders.mutants:
-            wanted = {test for tests in self._orders.mutants.values() for test in tests}
-        heavy = self._orders.heavy
+        wanted = {test for tests in self._orders.mutants.values() for test in tests}
+        known, heavy = set(self._orders.passed), self._orders.heavy
         items[:] = [
             item
             for item in items
-            if (wanted is None or item.nodeid in wanted)
+            if (item.nodeid in wanted if wanted else item.nodeid not in known)
             and (heavy is None or bool(HEAVY & set(getattr(item, "fixturenames", ()))) is heavy)
         ]
         self._items = {item.nodeid: item for item in items}
@@ -185,13 +183,13 @@ class Server:
 
     def _hunt(self, number: int, tests: list[str]) -> Generator[tuple[int, list[str]], Ran, None]:
         """Look for a test that fails under a mutant by itself, and passes by itself without it."""
-        left, begun, tried = tests, time.monotonic(), 0
-        cpu = 0.0
+        left, begun, cpu = tests, time.monotonic(), 0.0
+        tried: list[str] = []
         killer, how = "", "survived"
-        while left and not killer and cpu < _CPU_SECONDS:
+        while left and not killer and cpu < self._orders.most:
             ran = yield number, left
             cpu += ran.cpu
-            tried += len(ran.tests)
+            tried += ran.tests
             if not ran.failed:
                 break
             alone = ran
@@ -208,8 +206,7 @@ class Server:
             verdict=how,
             test=killer,
             seconds=round(time.monotonic() - begun, 2),
-            tried=tried,
-            tests=len(tests),
+            tried=[] if killer else tried,
         )
 
     def _say(self, **line: Any) -> None:
@@ -280,9 +277,10 @@ class Server:
             spent[function] += seconds
             tell(outcome="failed" if self._failed else "skipped" if self._skipped else "passed", seconds=seconds)
             if self._orders.mutants and (
-                self._failed or _cpu() > _CPU_SECONDS or time.monotonic() - begun > _WALL_SECONDS
+                self._failed or _cpu() > self._orders.most or time.monotonic() - begun > _WALL_SECONDS
             ):
                 break
+        switch.begin("")
         tell(cpu=_cpu())
         session._setupstate.teardown_exact(None)
 

@@ -4,6 +4,7 @@
 """
 
 import builtins
+import contextlib
 import os
 
 
@@ -14,7 +15,8 @@ class Switch:
         self.test = ""
         self._noted: set[int] = set()
         self._trace = os.environ.get("MUTANTS_TRACE")
-        os.register_at_fork(after_in_child=self._noted.clear)
+        self._is_of_tests = False
+        os.register_at_fork(after_in_child=self._start_anew)
         self.activate(int(os.environ.get("MUTANTS_ACTIVE", "0")))
 
     def activate(self, number: int) -> None:
@@ -25,26 +27,32 @@ class Switch:
     def trace_into(self, path: str) -> None:
         """Note what is reached in another file."""
         self._trace = os.environ["MUTANTS_TRACE"] = path
+        self._is_of_tests = True
 
     def begin(self, test: str) -> None:
         """Note from here on what this test reaches, also in processes that were started before it."""
-        self.test = test
-        self._noted.clear()
         if self._trace:
+            self._write(self._noted, self.test)
             with open(f"{self._trace}.now", "w") as file:
                 file.write(test)
+        self.test = test
+        self._noted.clear()
 
     def _note(self, number: int) -> bool:
-        if number not in self._noted and self._trace:
+        if number not in self._noted:
             self._noted.add(number)
-            try:
-                with open(f"{self._trace}.now") as file:
-                    test = file.read()
-                with open(self._trace, "a") as file:
-                    file.write(f"{number}\t{test}\n")
-            except (OSError, ValueError):  # a test that takes all descriptors or fills the disk
-                self._noted.discard(number)
+            if not self._is_of_tests:  # which write it later: some watch over every file that is opened
+                with contextlib.suppress(OSError, ValueError), open(f"{self._trace}.now") as file:
+                    self._write({number}, file.read())
         return False
+
+    def _write(self, numbers: set[int], test: str) -> None:
+        with open(f"{self._trace}", "a") as file:
+            file.writelines(f"{number}\t{test}\n" for number in sorted(numbers))
+
+    def _start_anew(self) -> None:
+        self._noted.clear()
+        self._is_of_tests = False
 
 
 if not hasattr(builtins, "__mutant__"):
