@@ -60,6 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("command", choices=["draw", "measure", "check"])
     parser.add_argument("-m", dest="expression", default="not long", help="the markers of the tests that count")
+    parser.add_argument("--most", type=float, default=20.0, help="processor seconds for a mutant and a group")
     parser.add_argument("-j", dest="jobs", type=int, default=2, help="tests at a time")
     parser.add_argument(
         "--folder",
@@ -72,7 +73,7 @@ def main() -> None:
         return
     mutants = listed.read()
     folder = chosen.folder or Path(tempfile.mkdtemp(prefix="streamkernel-mutants-"))
-    bench = Bench(folder, chosen.jobs, chosen.expression)
+    bench = Bench(folder, chosen.jobs, chosen.expression, chosen.most)
     verdicts = (check if chosen.command == "check" else measure)(bench, mutants)
     for each in mutants:
         if each.id in verdicts and not verdicts[each.id].is_killed:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.mutants import without_vectors
 from tests.mutants.instrument import instrument
 from tests.mutants.listed import ROOT, Mutant
 from tests.mutants.runs import Reach, read_lines, read_reach, run
@@ -53,9 +54,10 @@ class Verdict:
 class Bench:
     """Two instrumented copies of the checkout, and what was measured in them."""
 
-    def __init__(self, folder: Path, jobs: int, expression: str) -> None:
+    def __init__(self, folder: Path, jobs: int, expression: str, most: float) -> None:
         self._folder = folder
         self._jobs = jobs
+        self._most = most
         self._marked = ["-m", expression, *_NO_SPARK]
 
     def prepare(self, mutants: list[Mutant]) -> None:
@@ -64,6 +66,8 @@ class Bench:
         for compiled in (True, False):
             if not self._copy(compiled).exists():
                 instrument(_places(mutants, compiled), self._copy(compiled))
+                if not compiled:
+                    without_vectors.install(self._copy(compiled))
 
     def measure(self, mutants: list[Mutant]) -> Iterator[dict[int, Verdict]]:
         """Hunt mutants with one group of tests after the other; yield what is known after each."""
@@ -109,7 +113,9 @@ class Bench:
         files = {each.partition("::")[0] for some in tests.values() for each in some}
         paths = sorted(each for each in files if (ROOT / each).exists())
         if paths:
-            orders = Orders(str(self._folder / f"{name}.out"), self._jobs, mutants=tests, seconds=seconds)
+            orders = Orders(
+                str(self._folder / f"{name}.out"), self._jobs, mutants=tests, seconds=seconds, most=self._most
+            )
             self._run(orders, name, paths, compiled=compiled, trace=False)
 
     def _run(self, orders: Orders, name: str, paths: list[str], *, compiled: bool, trace: bool) -> None:
