@@ -17,7 +17,7 @@ from tests.mutants.server import Orders
 
 @dataclass
 class Reach:
-    """Which tests pass, how long each takes, and which of them come to each mutant."""
+    """Which tests were run, how long each takes, and which of them come to each mutant."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     by_mutant: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -62,6 +62,7 @@ def read_reach(folder: Path, names: Iterable[str]) -> Reach:
         for line in read_lines(folder / f"{name}.out"):
             for each in line.get("fixtures", ()):
                 users[each].append(line["test"])
+            # One that fails here may mind the measuring alone: the hunt looks whether it passes without a mutant.
             if line.get("outcome") in ("passed", "failed"):
                 reach.seconds[line["test"]] = line["seconds"]
         for trace in folder.glob(f"{name}.trace.*[0-9]"):
