@@ -39,7 +39,7 @@ SHARDS = ("broker", "browser", "prometheus", "processes")
 
 END_TO_END = (
     "tests/kafka/test_passed_on.py::test_each_message_has_key_headers_and_time_of_its_record_once",
-    "tests/daemon/test_kill.py::test_killed_it_ends_as_if_it_had_not_been",
+    "tests/daemon/test_run.py::test_a_signal_ends_it_well_and_a_restart_goes_on",
 )
 """Tests of ring 1 that may start processes: the main job from end to end, once with Kafka."""
 
