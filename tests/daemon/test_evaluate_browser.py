@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
@@ -15,6 +16,8 @@ from tests.browser.chromium import chromium
 from tests.daemon.conftest import Home, program
 from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting
 from tests.daemon.test_evaluate_report import GROWING
+
+pytestmark = pytest.mark.usefixtures("processes")
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from tests.daemon.members import BoardedMember
 from tests.daemon.status import BoardedRun, account, letter, served
 from tests.ports import reserved_port
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 FOLLOWED = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
 ADAPTIVE = [{"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}]
 SCREENS = (("light", 1200), ("dark", 1200), ("light", 360), ("dark", 360))

@@ -12,6 +12,8 @@ import yaml
 from streamkernel.daemon.wiring.plan import prepare
 from tests.deploy.programs import CONFIGS, ROOT, checked, needed_program
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 FILE = CONFIGS / "compose.yaml"
 
 

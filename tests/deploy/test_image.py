@@ -24,6 +24,8 @@ from tests.daemon.endpoint import serving
 from tests.deploy.dockerfile import Instruction, instructions
 from tests.deploy.programs import ROOT, checked
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 DOCKERFILE = instructions(ROOT / "Dockerfile")
 EXTRAS = ["kafka-codecs", "registry"]
 _NAME = re.compile(r"^[\w.-]+")

@@ -12,6 +12,8 @@ import yaml
 from streamkernel.daemon.wiring.plan import prepare
 from tests.deploy.programs import CONFIGS, checked, needed_program
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 FOLDER = CONFIGS / "kubernetes"
 # The oldest that is still maintained where clusters lag behind, and the newest that the package has.
 VERSIONS = ["1.30", kubernetes_validate.latest_version()]

@@ -13,6 +13,8 @@ import pytest
 from tests.daemon.conftest import Home, write_stream
 from tests.deploy.programs import CONFIGS, ROOT, checked, needed_program
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 FOLDER = CONFIGS / "systemd"
 UNITS = {"streamkernel.service": "streamkernel.service", "streamkernel@.service": "streamkernel@shop.service"}
 # As systemd 252 counts, in tenths; the rest is mostly network, a filter of addresses, and what numba needs.

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.daemon.conftest import Home, Launcher, program
@@ -23,6 +24,8 @@ from tests.mixin.scraping import (
     without_bounds,
     write_history,
 )
+
+pytestmark = pytest.mark.usefixtures("processes")
 
 LAG = "instance:streamkernel_consumer_lag_records:sum"
 SECONDS = 90

@@ -20,6 +20,8 @@ from tests.daemon.conftest import Home, program
 from tests.mixin.hurried import hurried_rules, wait_until_clear, wait_until_fired
 from tests.mixin.scraping import prometheus
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 FLOOD, OUTAGE = "StreamkernelDeadLetters", "StreamkernelLabelsMissing"
 FULL_DISK = {"StreamkernelCheckpointFailing", "StreamkernelCheckpointStale"}
 OTHERS = {"StreamkernelRestarting", "StreamkernelSourceSilent", "StreamkernelNotFinite"}

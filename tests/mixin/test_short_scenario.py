@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.chaos.daemons import Daemon, Starter, until
@@ -17,6 +18,8 @@ from tests.mixin.conftest import MIXIN
 from tests.mixin.hurried import FACTOR, HURRIED_BOUNDS, hurried_rules, wait_until_clear, wait_until_fired
 from tests.mixin.scraping import answer, prometheus, rules
 from tests.ports import reserved_port
+
+pytestmark = pytest.mark.usefixtures("processes")
 
 FLOOD, DOWN = "StreamkernelDeadLetters", "StreamkernelDown"
 # Time that runs 200 times as fast makes a moment of a busy machine a stall of minutes; and a stream of seven

@@ -13,6 +13,8 @@ import pytest
 from tests.daemon.conftest import program
 from tests.mixin.boards import DAEMON, SERVICE
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 TYPES = Path(__file__).with_name("types")
 
 
