@@ -17,7 +17,7 @@ from kafka.admin import (
     ResourcePatternFilter,
     ResourceType,
 )
-from kafka.errors import UnknownTopicOrPartitionError
+from kafka.errors import InvalidReplicationFactorError, UnknownTopicOrPartitionError
 
 
 class Cluster:
@@ -51,11 +51,19 @@ class Cluster:
 
         """
         configs = {key.replace("_", "."): str(value) for key, value in config.items()}
+        topics = {name: {"num_partitions": partitions, "replication_factor": 1, "configs": configs}}
+
+        def made() -> bool:
+            try:
+                admin.create_topics(topics, wait_for_metadata=True)
+            except (
+                InvalidReplicationFactorError
+            ):  # a busy machine starved the broker: until its next heartbeat it is out
+                return False
+            return True
+
         with self.admin() as admin:
-            admin.create_topics(
-                {name: {"num_partitions": partitions, "replication_factor": 1, "configs": configs}},
-                wait_for_metadata=True,
-            )
+            _until(made, f"the topic {name}")
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, and wait until it is gone."""
