@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Put each test into its ring and shard."""
     order: dict[pytest.Item, int] = {}
     for item in items:
+        if "spark" in item.path.parent.parts:  # each is a session, or several, of Java
+            item.add_marker(pytest.mark.long)
         used = {RESOURCES[name] for name in getattr(item, "fixturenames", ()) if name in RESOURCES}
         order[item] = min((SHARDS.index(name) for name in used), default=len(SHARDS))
         if used and _name(item) not in END_TO_END:
@@ -104,12 +107,12 @@ def _name(item: pytest.Item) -> str:
 
 
 def _clocks() -> tuple[float, float, float]:
-    """Return the wall time, the processor time of this process and its children, and the time it waited for a core."""
-    try:
-        delay = int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
-    except OSError:  # another system than Linux
-        delay = 0.0
-    return time.perf_counter(), sum(os.times()[:4]), delay
+    """Return the wall time, the processor time with that of children, and how long threads waited for a core."""
+    delay = 0
+    for thread in Path("/proc/self/task").glob("*/schedstat"):  # none on another system than Linux
+        with suppress(OSError):  # it has ended
+            delay += int(thread.read_text().split()[1])
+    return time.perf_counter(), sum(os.times()[:4]), delay / 1e9
 
 
 @pytest.hookimpl(wrapper=True)
