@@ -25,6 +25,8 @@ from tests.daemon.endpoint import values_of
 from tests.daemon.raw_http import exchange, status
 from tests.daemon.service import DIRECT, LATE, Client, serving
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 X = {"a": 0.25, "b": -1.0, "colour": "red"}
 
 
@@ -41,7 +43,6 @@ def journalled(home: Home, name: str = "records") -> list[dict[str, Any]]:
 
 
 class TestPredict:
-    @pytest.mark.usefixtures("processes")
     def test_one_and_many_are_answered_as_the_command_predicts(self, here: Home) -> None:
         learn(here)
         rows = [X, {"a": 3.5}, {"b": 0.5, "colour": "blue", "new": 1}]
@@ -90,7 +91,6 @@ class TestPredict:
             assert samples["model_reloads_total"] >= 1
             assert samples["http_requests_total{path=/predict,status=503}"] >= 1
 
-    @pytest.mark.usefixtures("processes")
     def test_a_model_that_does_not_fit_ends_it(self, here: Home) -> None:
         learn(here)
         here.configure(model=[{"streamkernel.KernelClassifier": {"seed": 2}}], serve={"port": 0})
