@@ -44,10 +44,11 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 def _mark(mark: Any) -> Any:
-    if not (mark is None or isinstance(mark, dict)):
-        raise ValueError("must be an object or null")
+    # A number of a sink that counts its lines, an object of a file or a topic.
+    if isinstance(mark, bool) or not (mark is None or isinstance(mark, dict) or (isinstance(mark, int) and mark >= 0)):
+        raise ValueError("must be a whole number, an object or null")
     _plain(mark)
-    if mark is not None:
+    if isinstance(mark, dict):
         length = mark.get("length", 0)
         if type(length) is not int or length < 0:
             raise ValueError("its length must be a whole number of at least 0")
