@@ -243,8 +243,9 @@ class CsvSink(LineSink):
             )
         self._appended &= not lines
         if self._unverified and lines and columns is not None:
-            # What a model gives beside its prediction is not in each line.
-            if columns.keys() - {PROBABILITIES, "std"} - lines[0].keys() or lines[0].keys() - columns.keys():
+            # A line need not have what a model gives beside its prediction, nor what a mended record does not carry.
+            free = {PROBABILITIES, "std", *(self._included or ())}
+            if columns.keys() - free - lines[0].keys() or lines[0].keys() - columns.keys():
                 raise self._other_columns(columns)
             self._unverified = False
         for line in lines:

@@ -283,3 +283,17 @@ def test_the_disk_is_waited_for_only_where_something_was_written(
 def test_what_is_no_value_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^a object "):
         to_json({"a": object()})
+
+
+def test_a_first_line_after_a_restart_may_lack_what_its_record_does_not_carry(tmp_path: Path) -> None:
+    sink = CsvSink(tmp_path / "out.csv", included=["id"])
+    sink.open()
+    sink.write([{"prediction": 1, "id": "a"}])
+    mark = sink.flush()
+    sink.close()
+    sink = CsvSink(tmp_path / "out.csv", included=["id"])
+    sink.open(mark)
+    sink.write([{"prediction": 2}])
+    sink.flush()
+    sink.close()
+    assert (tmp_path / "out.csv").read_text().splitlines() == ["prediction,id", "1,a", "2,"]
