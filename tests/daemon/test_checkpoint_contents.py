@@ -107,7 +107,7 @@ class TestHeader:
             ("replayed", [["labels", 0, 0, [2**70]]]),
             ("outputs", []),
             ("outputs/predictions", None),
-            ("outputs/predictions/mark", 7),
+            ("outputs/predictions/mark", -7),
             ("outputs/predictions/mark", True),
             ("outputs/predictions/mark", "7"),
             ("outputs/predictions/mark", [7]),

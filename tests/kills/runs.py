@@ -78,6 +78,10 @@ class Features:
         return self.model in ("numbers", "Gaussian process")
 
     @property
+    def classes(self) -> bool:
+        return not self.numbers and self.model not in ("novelty", "ratio")
+
+    @property
     def late(self) -> bool:
         return self.source.startswith("late labels")
 
@@ -90,9 +94,7 @@ class Features:
         """Whether a configuration may say so; late labels here are classes."""
         if self.model == "predict":
             return not (self.late or self.warm)
-        return not (self.late and (self.numbers or self.model == "ratio")) and not (
-            self.warm and self.source == "followed"
-        )
+        return not (self.late and not self.classes) and not (self.warm and self.source == "followed")
 
     @property
     def points(self) -> dict[str, int]:
@@ -174,7 +176,7 @@ class Run:
         kind, _, suffix = its.output.partition(".")
         output: dict[str, Any] = {"kind": kind, "path": "out/predictions" + (f".{suffix}" if suffix else "")}
         output |= {"include": ["id"]} if its.include else {}
-        output |= {"classes": [True]} if its.include and kind != "jsonl" and not its.numbers else {}
+        output |= {"classes": [True]} if its.include and kind != "jsonl" and its.classes else {}
         output |= {"models": "all"} if its.model == "several" else {}
         output |= {"flush_seconds": 1e-6} if its.in_time and kind != "parquet" else {}
         dead = {"kind": its.dead.partition(".")[0], "path": f"out/dead.{its.dead}"}
@@ -266,7 +268,10 @@ def outcome(run: Run) -> dict[str, Any]:
     """Return everything that a run that was killed must have in common with one that was not."""
     header = run.home.header()
     found = {key: header.get(key) for key in ("model", "account", "replayed", "promotions", "published", "warm_start")}
-    found["positions"] = re.sub(r";inode=\d+", "", json.dumps(header["positions"]))
+    positions = re.sub(r";inode=\d+", "", json.dumps(header["positions"]))
+    if run.features.source == "watched":  # those that were found together: the twin finds more at once
+        positions = re.sub(r'\\"(files\\": \[[^]]*\]|first\\": \d+)', "", positions)
+    found["positions"] = positions
     found["models"] = kept(header)
     labels = header.get("labels") or {}
     found["labels"] = {name: labels[name] for name in set(labels) - {"clock", "bytes"}}

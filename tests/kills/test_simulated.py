@@ -114,6 +114,7 @@ def test_the_cases_have_every_feature_and_every_point() -> None:
     assert {features.output for features, _ in CASES} | {"csv.gz"} == set(OUTPUTS)
 
 
+@pytest.mark.usefixtures("processes")  # the process that it starts in vain
 def test_nothing_of_the_dead_run_reaches_a_file(tmp_path: Path) -> None:
     """Its `finally` blocks, buffers, mappings and threads write in vain, and its locks are gone."""
     page, text, old = tmp_path / "page", tmp_path / "text", tmp_path / "old"
