@@ -26,6 +26,7 @@ def scaled(values):
 
 def learn_columns(experts, Phi, X, values, truths, weights):
     """Let experts predict, then learn, records whose columns are known; their predictions."""
+    Phi, truths = np.ascontiguousarray(Phi), np.ascontiguousarray(truths)  # as an estimator has them
     arguments = experts.bind(Phi, X, values, truths, weights, np.zeros((len(values), 0), truths.dtype))
     experts.run(*arguments)
     return arguments[-1]

@@ -149,11 +149,7 @@ def test_a_later_column_is_one_that_was_zero_before(arrival):
     )
     late.begin(7, L - 1, 1, 2)
     known.begin(8, L, 1, 2)
-    said = [
-        learn_columns(
-            late, np.ascontiguousarray(Phi[:arrival, :-1]), X[:arrival], values[:arrival], y[:arrival], w[:arrival]
-        )
-    ]
+    said = [learn_columns(late, Phi[:arrival, :-1], X[:arrival], values[:arrival], y[:arrival], w[:arrival])]
     late.add_column()
     said.append(learn_columns(late, Phi[arrival:], X[arrival:], values[arrival:], y[arrival:], w[arrival:]))
     assert np.allclose(np.concatenate(said), learn_columns(known, Phi, X, values, y, w), atol=1e-10, rtol=1e-10)
@@ -175,7 +171,7 @@ def test_a_later_column_of_classes():
     late, known = LabelExperts(RIDGE, DRIFTS, *TREES, Memory(0, 40)), LabelExperts(RIDGE, DRIFTS, *TREES, Memory(0, 40))
     late.begin(7, 2, 3, 2)
     known.begin(8, 3, 3, 2)
-    learn_columns(late, np.ascontiguousarray(Phi[:50, :-1]), X[:50], values[:50], labels[:50], w[:50])
+    learn_columns(late, Phi[:50, :-1], X[:50], values[:50], labels[:50], w[:50])
     late.add_column()
     learn_columns(late, Phi[50:], X[50:], values[50:], labels[50:], w[50:])
     learn_columns(known, Phi, X, values, labels, w)

@@ -74,6 +74,11 @@ def named(matrices, rates):
     return Heads(*heads, DRIFTS, RIDGE, room), Linear(linear_P, linear_W, rates[: len(linear_P)], RIDGE)
 
 
+def plain(*parts):
+    """Parts as plain tuples, as estimators have them: of each type of argument there is code to compile."""
+    return tuple(map(tuple, parts))
+
+
 def prior_of(losses):
     """Weights of experts whose losses are alike, no two the same."""
     return np.linspace(0.2, 2, len(losses))

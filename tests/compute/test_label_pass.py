@@ -39,7 +39,7 @@ def arguments(matrices, others, memory, forest):
     log_temperatures, losses, block, *transitions = others
     mixture = Mixture(losses, passes.prior_of(losses), block, 1.0)
     experts = *passes.named(matrices, FORGETTING), forest, memory
-    return *experts, mixture, passes.stacks(matrices), (log_temperatures, *transitions)
+    return passes.plain(*experts, mixture, passes.stacks(matrices), (log_temperatures, *transitions))
 
 
 def _through(stream):

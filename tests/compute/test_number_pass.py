@@ -44,7 +44,8 @@ def arguments(matrices, others, memory, forest):
     errors = squared_errors, residuals
     statistics = kernels.TargetStatistics(moments, linear_moments, levels, *errors, tuple(asinh), median)
     mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
-    return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, mixture, passes.stacks(matrices), statistics
+    experts = *passes.named(matrices, LINEAR_DRIFTS), forest, memory
+    return passes.plain(*experts, mixture, passes.stacks(matrices), statistics)
 
 
 def _through(stream):

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import gc
 import mmap
 import os
@@ -34,14 +33,9 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
-
-import typer
 
 from streamkernel.daemon import cli
 from streamkernel.daemon.base import crash
-from streamkernel.daemon.cli import program
 from tests.daemon.conftest import Home
 
 __all__ = ["SimulatedKill", "dies", "killed", "may_die", "runs"]
@@ -158,13 +152,7 @@ def killed(home: Home, where: str, *arguments: str) -> None:
     assert may_die(home, where, *arguments), f"it never came to {where}"
 
 
-@functools.cache
-def _command() -> Any:
-    """Return the command line, made once: that takes as long as a short run."""
-    return typer.main.get_command(cli.app)
-
-
 def runs(home: Home, *arguments: str) -> int:
     """Run the command line, by default `run config.yaml`, to its end in this process; return the status."""
-    with contextlib.chdir(home.folder), patch.object(program, "app", _command()):
+    with contextlib.chdir(home.folder):
         return cli.main(arguments or ("run", "config.yaml"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
@@ -98,13 +99,19 @@ for _command in _COMMANDS:
     app.command(cls=_Command)(_command)
 
 
+@functools.cache
+def _command_line() -> Callable[..., None]:
+    """Make the command line once: that takes as long as a short run."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default with the arguments the program was started with; return its exit status.
 
     That is 0 when it went well, 1 for a failure, 2 for a bad configuration or command line.
     """
     try:
-        app(args=arguments, prog_name="streamkernel", standalone_mode=True)
+        _command_line()(args=arguments, prog_name="streamkernel", standalone_mode=True)
     except SystemExit as end:  # how typer ends
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BrokenPipeError:
