@@ -47,9 +47,10 @@ ring-1: .venv/ready
 test-integration: .venv/ready
 	$(PYTEST) -n $$((3 * $(CORES) / 2)) --dist worksteal -m 'integration and not long' $(PATHS)
 
-# Ring 3: soak, chaos, fuzz and benchmarks, minutes each.
+# Ring 3: soak, chaos, fuzz and benchmarks, minutes each; then ten times as many drawn cases as in ring 1, new ones.
 test-long: .venv/ready
 	$(PYTEST) -n $$((1 + $(CORES))) --dist worksteal -m long $(PATHS)
+	$(PYTEST) -n $(CORES) --dist worksteal -m 'hypothesis and not integration and not long' --hypothesis-profile=nightly $(PATHS)
 
 # Spark and what it needs, apart from all else: the default install and suite have none of it.
 .venv/spark/ready: .venv/ready requirements-spark.lock

@@ -1,6 +1,7 @@
-"""Hypothesis without deadlines (the first call of a kernel compiles it), the same examples in every run of one code.
+"""Hypothesis: few examples, the same in every run of one code; each night many, drawn anew.
 
-Hypothesis takes constants from our own files too: a change of any of them may change the examples of any test.
+Nothing depends on the clock, because the first call of a kernel compiles it. Hypothesis takes constants from our own
+files too: a change of any of them may change the examples of any test.
 """
 
 import gc
@@ -8,9 +9,13 @@ import os
 from collections.abc import Generator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
+_CALM = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile(
+    "suite", deadline=None, derandomize=True, max_examples=40, print_blob=True, suppress_health_check=_CALM
+)
+settings.register_profile("nightly", settings.get_profile("suite"), derandomize=False, max_examples=400)
 settings.load_profile("suite")
 
 

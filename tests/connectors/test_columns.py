@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from draining import drain, written
 from fake_kafka import message
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from test_decoding_at_once import LONGEST, TOO_LONG, check, csv_lines, json_lines, plain_csv, plain_json
 
@@ -70,7 +70,6 @@ typed_json = st.builds(lambda a, b: json.dumps({"a": a, "b": b, "y": 1}).encode(
 typed_csv = st.builds("{},{},1".format, cells, cells)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     chunks=st.lists(st.lists(typed_json, max_size=6) | st.lists(json_lines | plain_json, max_size=6), max_size=3),
     given_=rules,
@@ -79,7 +78,6 @@ def test_json_at_once_is_json_one_by_one(chunks: list[list[bytes]], given_: Inpu
     check(lambda: JsonObjects("y", "int", LONGEST, ColumnRules(given_, LONGEST)), chunks)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     chunks=st.lists(st.lists(typed_csv, max_size=6) | st.lists(csv_lines | plain_csv, max_size=6), max_size=3),
     given_=rules,
@@ -90,7 +88,6 @@ def test_csv_at_once_is_csv_one_by_one(chunks: list[list[str]], given_: InputSet
     check(lambda: CsvRows(["a", "b", "y"], "y", "str", ",", "utf-8", LONGEST, ColumnRules(given_, LONGEST)), encoded)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(json_lines | plain_json, max_size=6))
 def test_rules_that_say_nothing_change_nothing(lines: list[bytes]) -> None:
     plain, ruled = (JsonObjects("y", "str", LONGEST, one) for one in (None, ColumnRules(InputSettings(), LONGEST)))

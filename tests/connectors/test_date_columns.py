@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.columns.dates import PARTS, DateParts
@@ -55,7 +55,6 @@ def test_no_time_stamp_is_an_error_of_one_kind(text: str) -> None:
                 DateParts(format, ["year"], cyclic=False, timezone=None).read(text)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.datetimes(timezones=st.none() | st.timezones()), st.sampled_from([None, "UTC", "America/New_York"]))
 def test_every_iso_date_is_read_or_refused(moment: Any, zone: str | None) -> None:
     dates = DateParts("iso", list(PARTS), cyclic=False, timezone=zone)

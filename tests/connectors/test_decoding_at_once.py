@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 from draining import drain, written
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from connectors import CsvSource, JsonLinesSource, Record
@@ -74,7 +74,6 @@ plain_json = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     chunks=st.lists(st.lists(json_lines | plain_json, max_size=8) | st.lists(plain_json, max_size=8), max_size=3),
     target=st.sampled_from(["y", None]),
@@ -104,7 +103,6 @@ milder_csv = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     chunks=st.lists(
         st.lists(csv_lines | plain_csv, max_size=8)
@@ -133,7 +131,6 @@ def test_csv_of_few_columns(width: int, target: str | None) -> None:
     check(lambda: CsvRows("ab"[:width], target, "float", ",", "utf-8", LONGEST), lines)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.lists(values, max_size=6)
     | st.lists(st.floats(), max_size=3)

@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 from draining import consistent, drain, written
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import CsvSource, JsonLinesSource, Record, Source
@@ -119,7 +119,6 @@ def found(record: Record) -> tuple[Any, Any, str | None, bool]:
     return record.x, record.y, record.fault and record.fault.reason, record.blank
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     body=bodies(CSV_PIECES),
     target_type=st.sampled_from(["str", "float"]),
@@ -140,7 +139,6 @@ def test_csv(body: bytes, target_type: str, limit: int, block: int, draw: st.Dat
     assert [found(record) for record in records] == [naive_csv(line, target_type, limit) for line in lines]
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     body=bodies(CSV_PIECES),
     limit=st.sampled_from([8, 20, 2**20]),
@@ -188,7 +186,6 @@ def naive_json(line: bytes) -> tuple[Any, Any, str | None, bool] | None:
     return {"a": x}, None, None, False
 
 
-@settings(max_examples=150, deadline=None)
 @given(body=bodies(JSON_PIECES), limit=st.sampled_from([8, 20, 2**20]), block=st.integers(1, 9), draw=st.data())
 def test_json_lines(body: bytes, limit: int, block: int, draw: st.DataObject) -> None:
     start = 3 if body.startswith(b"\xef\xbb\xbf") else 0
@@ -213,7 +210,6 @@ def test_json_lines(body: bytes, limit: int, block: int, draw: st.DataObject) ->
 values = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just([1])
 
 
-@settings(max_examples=100, deadline=None)
 @given(objects=st.lists(st.dictionaries(st.text(max_size=3), values, max_size=4), max_size=10))
 def test_json_objects(objects: list[dict[str, Any]]) -> None:
     data = b"".join(json.dumps(value).encode() + b"\n" for value in objects)

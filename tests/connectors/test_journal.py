@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from journals import SEGMENT, all_of, drain, entry, opened, read
 
@@ -32,7 +32,6 @@ def test_a_line_has_its_entry(id: str, record: dict[str, Any]) -> None:
         assert json.loads(line)["record"] == record
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_every_acknowledged_record_is_read_once_through_any_kills(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fake_output import FakeTopic, at, flushed, made, put, settle, until
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import SinkError
@@ -14,8 +14,6 @@ from connectors.kafka.writing.sink import KafkaSink
 from connectors.ports import OutageError
 
 pytestmark = pytest.mark.usefixtures("short_naps")
-
-CALM = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
 class TestTransactions:
@@ -164,7 +162,6 @@ class TestTransactions:
         assert topic.lines() == {0: [at(0)]}
 
 
-@CALM
 @given(data=st.data(), transactional=st.booleans(), partitions=st.integers(1, 3))
 def test_whatever_happens_each_line_stands_there_once_and_in_order(
     data: st.DataObject, transactional: bool, partitions: int

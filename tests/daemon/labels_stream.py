@@ -50,7 +50,7 @@ def write_pair(folder: Path, kind: str, records: int, seed: int = 0, bad: bool =
         elif what < 0.15:
             comes = len(rows) - 200
         elif what < 0.19:
-            comes = len(rows) + 2500
+            comes = len(rows) + min(2500, 2 * records)
         rows.append(row)
         if not bad or draw.random() > 0.05:
             labels.append((comes, truth))

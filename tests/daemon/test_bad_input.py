@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamkernel.daemon.runtime import run
@@ -221,7 +221,6 @@ csv_lines = st.lists(
 ).map(lambda lines: b"a,b,y\n" + b"\n".join(lines))
 
 
-@settings(max_examples=60, deadline=None)
 @given(content=json_lines)
 @example(content=b"")
 @example(content=b"\xef\xbb\xbf{}\n")
@@ -232,7 +231,6 @@ def test_any_bytes_as_json_lines_are_accounted_for(tmp_path_factory: pytest.Temp
     assert_all_accounted_for(*account_of(folder, "jsonl", content))
 
 
-@settings(max_examples=60, deadline=None)
 @given(content=csv_lines, multiline=st.booleans())
 @example(content=b"a,b,y\n1e308,-1e308,p\n" * 300, multiline=False)
 def test_any_bytes_as_csv_are_accounted_for(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
@@ -39,7 +39,6 @@ number = st.floats(-100, 100)
 measured = st.tuples(number, number | st.none(), st.floats(0.1, 30) | st.just(math.nan))
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(judged, max_size=SAMPLED), max_size=6), st.integers(1, 60))
 def test_the_error_of_probabilities_equals_its_twin(chunks: list[list[tuple[Any, ...]]], window: int) -> None:
     error = CalibrationError(window)
@@ -61,7 +60,6 @@ def test_the_error_of_probabilities_equals_its_twin(chunks: list[list[tuple[Any,
     assert error.value() == pytest.approx(expected_calibration_error(*columns), abs=1e-12, nan_ok=True)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(measured, max_size=SAMPLED), max_size=6), st.integers(1, 60))
 def test_the_coverage_of_intervals_equals_its_twin(chunks: list[list[tuple[Any, ...]]], window: int) -> None:
     coverage = IntervalCoverage(window)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.kafka.writing.mark import OutputMark
@@ -195,7 +195,6 @@ def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
     return case, sealed(json.dumps(head).encode(), payload)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutated())
 def test_a_forged_checkpoint_is_used_or_refused_in_one_sentence(
     plans: dict[str, Plan], tmp_path: Path, made: tuple[str, bytes]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
@@ -183,7 +183,7 @@ def test_a_directory_of_another_user(
 STEPS = st.lists(st.sampled_from(["write", "damage", "refused", "unfit", "remove", "replace", "clear"]), max_size=12)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(STEPS)
 def test_it_is_always_what_the_store_would_go_on_from(tmp_path: Path, steps: list[str]) -> None:
     directory = tmp_path / "any"

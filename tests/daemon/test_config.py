@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.daemon.config import document
@@ -329,7 +329,6 @@ def test_a_key_that_is_no_text_is_one_clear_line(tmp_path: Path, key: str) -> No
     assert all(line and "\n" not in line for line in caught.value.lines)
 
 
-@settings(max_examples=60, deadline=None)
 @given(sections)
 def test_anything_is_a_configuration_or_clear_lines(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from river import base
 
@@ -31,7 +31,6 @@ def all_finite(values: Any) -> bool:
     return all(map(math.isfinite, values))
 
 
-@settings(deadline=None)
 @given(STREAM)
 @example([0.0, 5e-324, 0.0])
 @example([1e200] * 3)
@@ -47,7 +46,6 @@ def test_the_moments_of_late_targets_are_finite_and_come_back(targets: list[floa
     assert again.moments == join.moments
 
 
-@settings(deadline=None)
 @given(STREAM, STREAM, st.integers(1, 40))
 @example([1.3e154] * 3, [0.0] * 3, 2)
 @example([1.7e308] * 9, [-1.7e308] * 9, 40)
@@ -63,7 +61,6 @@ def test_no_report_metric_of_finite_numbers_is_infinite(
         assert all_finite(quality.rolling().values())
 
 
-@settings(deadline=None)
 @given(STREAM, st.integers(1, 40))
 @example([1.7e308] * 9, 40)
 @example([1.7e308, -1.7e308] * 9, 40)
@@ -75,7 +72,6 @@ def test_the_sum_and_the_mean_of_any_losses_are_finite(losses: list[float], wind
         assert all_finite((loss.sum, loss.mean()))
 
 
-@settings(deadline=None)
 @given(FINITE, FINITE, FINITE.map(abs))
 @example(1.7e308, -1.7e308, 5e-324)
 @example(1.0, 2.0, 0.0)

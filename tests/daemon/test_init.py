@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.daemon import cli
@@ -211,7 +211,6 @@ def test_a_failure_is_one_line(capsys: pytest.CaptureFixture[str], caplog: pytes
     assert cli.main(["init", "-"]) == 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.one_of(st.binary(max_size=200), st.lists(st.text(',;"\nab1é{}[]', max_size=20)).map("\n".join).map(str.encode))
 )

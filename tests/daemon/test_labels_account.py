@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from connectors.ports import Record
@@ -19,14 +19,12 @@ RECORD = st.tuples(st.just(False), st.none() | KEYS, st.sampled_from([None] * 4 
 LABEL = st.tuples(st.just(True), st.sampled_from([None]) | KEYS, st.sampled_from([None, "a", "b", "b"]), KINDS)
 EVENTS = st.lists(RECORD | LABEL, max_size=60)
 MODELS = st.sampled_from([Counting, Advancing])
-THOROUGH = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def made(events: list[tuple[bool, str | None, str | None, str]]) -> list[Record]:
     return [event(late, number, key, y, kind) for number, (late, key, y, kind) in enumerate(events)]
 
 
-@THOROUGH
 @given(EVENTS, st.integers(1, 4), MODELS, st.lists(st.integers(1, 9), min_size=1))
 @example([(True, "p", "a", "bad"), (False, "p", None, "good"), (True, "p", "b", "good")], 2, Advancing, [9])
 def test_it_does_what_the_twin_does_however_it_is_cut(
@@ -46,7 +44,6 @@ def test_it_does_what_the_twin_does_however_it_is_cut(
         assert daemon.join.label_next is (not events[-1][0])
 
 
-@THOROUGH
 @given(EVENTS, st.integers(1, 4), MODELS, st.lists(st.integers(1, 9), min_size=1))
 def test_a_checkpoint_at_any_moment_changes_nothing(
     events: list[Any], limit: int, model: type[Counting], cuts: list[int]
@@ -71,7 +68,6 @@ def test_a_checkpoint_at_any_moment_changes_nothing(
     daemon.agrees_with(twin)
 
 
-@THOROUGH
 @given(EVENTS, st.integers(1, 4), MODELS, st.lists(st.integers(1, 6), min_size=1))
 def test_a_chunk_that_is_stopped_goes_on_where_it_ended(
     events: list[Any], limit: int, model: type[Counting], stops: list[int]
@@ -90,7 +86,6 @@ def test_a_chunk_that_is_stopped_goes_on_where_it_ended(
     daemon.agrees_with(twin)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.0, 50.0), st.lists(RECORD | LABEL, max_size=8)), max_size=12), st.integers(1, 30))
 def test_the_account_holds_while_time_passes(chunks: list[Any], limit: int) -> None:
     now = [1e9]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.daemon.base.errors import CheckpointError
@@ -159,7 +159,6 @@ def test_what_is_not_is_refused(subtests: pytest.Subtests) -> None:
             assert len(str(caught.value)) < 300
 
 
-@settings(max_examples=250)
 @given(st.data())
 def test_damage_is_refused_or_does_not_show(data: st.DataObject) -> None:
     header, blob = full()

@@ -6,7 +6,7 @@ import json
 import random
 from types import MappingProxyType
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.ports import Record
@@ -30,7 +30,6 @@ KEPT = st.builds(
 )
 
 
-@settings(max_examples=200)
 @given(st.lists(KEPT, max_size=6))
 def test_every_bit_comes_back(many: list[PendingRecord]) -> None:
     packer = Packer()

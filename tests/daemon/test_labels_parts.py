@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.memory import MemorySource
@@ -34,7 +34,6 @@ def order(alternation: Alternation, cuts: list[int]) -> str:
 
 
 class TestAlternation:
-    @settings(max_examples=200)
     @given(st.integers(0, 40), st.integers(0, 40), st.lists(st.integers(1, 9), min_size=1), st.booleans())
     def test_files_that_end_always_come_in_the_same_order(
         self, records: int, labels: int, cuts: list[int], label_next: bool
@@ -174,7 +173,6 @@ def agree(values: KeyedQueue[list[int]], plain: dict[str, list[int]]) -> None:
     assert all((key in values) == (key in plain) for key in "abcdef")
 
 
-@settings(max_examples=200)
 @given(st.lists(st.tuples(CHANGES, CHANGES), max_size=6))
 def test_what_is_taken_back_was_never_there(rounds: list[tuple[Any, Any]]) -> None:
     journal = UndoLog()

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import Counter, Gauge, Histogram
 from river import linear_model
@@ -131,7 +131,6 @@ moments = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 100)), max_size=30)
 
 
 class TestSlowest:
-    @settings(deadline=None)
     @given(moments, st.floats(0, 200))
     def test_it_is_of_this_minute_and_the_one_before(self, steps: list[tuple[float, float]], pause: float) -> None:
         slowest, now, seen = SlowestRecord(), 0.0, []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from river import metrics
 
@@ -72,7 +72,6 @@ rows = st.tuples(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(rows, max_size=20), max_size=6), st.integers(1, 15))
 def test_in_any_chunks_they_are_what_the_records_make_one_by_one(
     chunks: list[list[tuple[str, str | None, dict[str, float]]]], window: int
@@ -104,7 +103,6 @@ def test_a_classifier_without_probabilities_has_no_log_loss() -> None:
     assert math.isnan(quality.overall()["log_loss"])
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.floats(-100, 100) | st.just(math.nan), max_size=20), max_size=10), st.integers(1, 15))
 def test_the_progressive_loss_is_the_mean_of_the_last(chunks: list[list[float]], window: int) -> None:
     loss = ProgressiveLoss(window)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from river import base
 
@@ -70,7 +70,6 @@ PREDICTIONS = st.one_of(
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcd"), PREDICTIONS, min_size=1, max_size=4), max_size=4))
-@settings(max_examples=60, deadline=None)
 def test_records_that_wait_keep_the_prediction_of_each_model(records: list[dict[str, Prediction]]) -> None:
     packer = Packer()
     kept = [

@@ -3,7 +3,7 @@
 import contextlib
 import pickle
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.daemon.base.errors import CheckpointError
@@ -21,7 +21,6 @@ CHANGES = ["change", "insert", "delete", "repeat"]
 VALID = [written(learnt(MODELS[kind]())) for kind in ("pipeline", "bayes", "neighbours", "bagging", "ours")]
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(VALID),
     st.lists(
@@ -56,7 +55,6 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=400)
 @given(st.lists(PIECES, max_size=30))
 def test_programs_of_real_pieces_raise_or_give_a_value(pieces: list[bytes]) -> None:
     with contextlib.suppress(CheckpointError):

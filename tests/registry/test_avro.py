@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.decode import UndecodableError
@@ -187,21 +187,18 @@ def fault_of(call: Callable[[], object]) -> Fault | None:
 
 
 class TestPeer:
-    @settings(max_examples=60)
     @given(data=st.data(), schema=SCHEMAS)
     def test_the_same_as_fastavro(self, data: st.DataObject, schema: Any) -> None:
         value = avro_value(schema, datum(data.draw, schema))
         expected = fastavro.schemaless_reader(io.BytesIO(value[5:]), fastavro.parse_schema(schema), None)
         assert decoded(schema, value) == plain(expected)
 
-    @settings(max_examples=60)
     @given(schema=SCHEMAS, payload=st.binary(max_size=60))
     def test_any_bytes_are_a_value_or_a_fault(self, schema: Any, payload: bytes) -> None:
         decoder = AvroDecoder(schema_set(schema))
         fault = fault_of(lambda: decoder.decode(frame(1) + payload))
         assert fault is None or (fault.reason in ("schema", "encoding", "nested") and len(fault.detail) < 200)
 
-    @settings(max_examples=60)
     @given(data=st.data(), schema=SCHEMAS)
     def test_what_is_cut_or_longer_does_not_fit(self, data: st.DataObject, schema: Any) -> None:
         value = avro_value(schema, datum(data.draw, schema))
@@ -291,7 +288,6 @@ class TestHarm:
         with pytest.raises(UndecodableError):
             decoder.decode(frame(1) + b"\xff\xff\xff")
 
-    @settings(max_examples=60)
     @given(
         tree=st.recursive(
             st.none() | st.integers(-3, 3) | st.sampled_from(["record", "array", "string", "R", "type", "decimal"]),

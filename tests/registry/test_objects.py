@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.columns.rules import ColumnRules
@@ -69,7 +69,6 @@ ROWS = st.lists(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "y": VALUES}), 
 
 
 class TestSameAsJson:
-    @settings(max_examples=60)
     @given(rows=ROWS, target_type=st.sampled_from(["str", "int", "bool", "float"]))
     def test_avro(self, rows: list[dict[str, Any]], target_type: str) -> None:
         known = Known(n1=AvroDecoder(schema_set(SCHEMA)))
@@ -77,7 +76,6 @@ class TestSameAsJson:
         theirs = records(JsonObjects("y", target_type, 16), [json.dumps(row, sort_keys=True).encode() for row in rows])
         assert list(map(content, ours)) == list(map(content, theirs))
 
-    @settings(max_examples=60)
     @given(rows=st.lists(st.binary(max_size=20) | ROWS.map(lambda rows: json.dumps(rows[:1])[1:-1].encode())))
     def test_json_schema(self, rows: list[bytes]) -> None:
         rows = [row for row in rows if row and not row.isspace()]
@@ -128,7 +126,6 @@ class TestRulesOfColumns:
         InputSettings(types={"b": ColumnSettings(nested="flatten"), "a": ColumnSettings("date", format="unix")}),
     )
 
-    @settings(max_examples=80)
     @given(rows=NESTED, rules=st.sampled_from(RULES))
     def test_as_those_of_json(self, rows: list[dict[str, Any]], rules: InputSettings) -> None:
         known = Known(n1=AvroDecoder(schema_set(self.SCHEMA)))

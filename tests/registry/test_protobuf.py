@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.decode import UndecodableError
@@ -144,7 +144,6 @@ class TestValues:
         with pytest.raises(UnusableSchemaError, match=r"shop\.Oder.* shop\.Order, shop\.Order\.Line, shop\.Other"):
             ProtobufDecoder(FILES, 0, "shop.Oder")
 
-    @settings(max_examples=60)
     @given(
         amount=st.floats(allow_nan=False),
         number=st.integers(0, 2**64 - 1),
@@ -202,7 +201,6 @@ class TestDescriptors:
         with pytest.raises(UnusableSchemaError):
             registry_files(schemas(text))
 
-    @settings(max_examples=60)
     @given(data=st.binary(max_size=80))
     def test_any_descriptor_is_of_use_or_not(self, data: bytes) -> None:
         try:
@@ -259,7 +257,6 @@ class TestDescriptors:
 
 
 class TestHarm:
-    @settings(max_examples=100)
     @given(payload=st.binary(max_size=60))
     def test_any_bytes_are_a_message_or_a_fault(self, payload: bytes) -> None:
         try:
