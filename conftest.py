@@ -1,11 +1,13 @@
-"""What holds for every test and doctest: which modules are tried, and where a test may write."""
+"""What holds for every test and doctest: which modules are tried, where a test may write, and that the log is reset."""
 
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,3 +66,23 @@ def working_directory(_empty: Path) -> Iterator[None]:
         (_empty / name).rename(Path(tempfile.mkdtemp(dir=_empty.parent)) / name)
     if touched:
         pytest.fail(f"wrote outside of its own folder (take tmp_path): {sorted(set(touched))}", pytrace=False)
+
+
+_ROOT_LOG, _KAFKA_LOG = logging.getLogger(), logging.getLogger("kafka")
+_LOG_AT_FIRST = _ROOT_LOG.level, _KAFKA_LOG.level, warnings.formatwarning
+
+
+@pytest.fixture(autouse=True)
+def reset_log() -> Iterator[None]:
+    """Reset the log before and after each test: a daemon in this process sets its handlers, levels and warnings."""
+    _reset_log()
+    yield
+    _reset_log()
+
+
+def _reset_log() -> None:
+    logging.captureWarnings(False)
+    _ROOT_LOG.handlers[:] = [one for one in _ROOT_LOG.handlers if type(one).__module__.startswith("_pytest.")]
+    root, kafka, warnings.formatwarning = _LOG_AT_FIRST
+    _ROOT_LOG.setLevel(root)
+    _KAFKA_LOG.setLevel(kafka)

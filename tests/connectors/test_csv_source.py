@@ -281,5 +281,5 @@ def test_a_poll_hands_out_no_more_than_asked_for(tmp_path: Path, at_once: int) -
 
 
 def test_words_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:
-    data = b"a\n" + b"".join(b"word-%d\n" % i for i in range(100_000))
+    data = b"a\n" + b"".join(b"word-%d\n" % i for i in range(30_000))
     assert held_after(CsvSource(written(tmp_path / "data.csv", data))) < 3_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -236,4 +237,24 @@ def here(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
     write_stream(home.folder / "stream.csv", 1000)
     monkeypatch.chdir(home.folder)
     home.configure()
+    return home
+
+
+@pytest.fixture(scope="session")
+def _trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from streamkernel.daemon.runtime import run
+    from streamkernel.daemon.wiring.plan import prepare
+
+    home = Home(tmp_path_factory.mktemp("trained"))
+    write_stream(home.folder / "stream.csv", 1000)
+    with contextlib.chdir(home.folder):
+        run(prepare(home.configure()), max_records=600)
+    write_stream(home.folder / "other.csv", 400, seed=1)
+    return home.folder
+
+
+@pytest.fixture
+def trained(home: Home, _trained: Path) -> Home:
+    """A home in which a run has learnt 600 records, and with a file of 400 others."""
+    shutil.copytree(_trained, home.folder, dirs_exist_ok=True)
     return home

@@ -172,15 +172,8 @@ def test_a_member_that_is_gone_is_no_trouble_for_who_tells() -> None:
 
 @pytest.mark.parametrize("style", ["text", "json"])
 def test_log_lines_say_which_partition(style: str, capsys: pytest.CaptureFixture[str]) -> None:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    try:
-        start_logging(LogConfig(format=style), Redactor({}), 3)
-        logging.getLogger("a").warning("bad\nnews")
-    finally:
-        root.handlers[:], level = before
-        root.setLevel(level)
-        logging.captureWarnings(False)
+    start_logging(LogConfig(format=style), Redactor({}), 3)
+    logging.getLogger("a").warning("bad\nnews")
     line = capsys.readouterr().err
     if style == "text":
         assert line.endswith(" warning partition 3: bad news\n")

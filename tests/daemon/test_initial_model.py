@@ -34,13 +34,6 @@ def beginning(path: str = "out/state", **sections: Any) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def trained(here: Home) -> Home:
-    run(prepare(here.config), max_records=600)
-    write_stream(here.folder / "other.csv", 400, seed=1)
-    return here
-
-
 @pytest.mark.parametrize("model", [OURS, RIVER], ids=["ours", "River's"])
 def test_it_ends_as_one_run_over_both_streams(here: Home, model: list[Any]) -> None:
     write_stream(here.folder / "other.csv", 300, seed=1)

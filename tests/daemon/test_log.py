@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Iterator
 
@@ -18,16 +17,10 @@ from tests.daemon.conftest import Home
 
 @pytest.fixture
 def logged() -> Iterator[None]:
-    root, text = logging.getLogger(), warnings.formatwarning
-    handlers, level = root.handlers[:], root.level
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        logging.captureWarnings(False)  # which a test before this one may have left on, for another context
         start_logging(LogConfig(), Redactor({"password": "hush"}))
         yield
-    logging.captureWarnings(False)
-    root.handlers[:], warnings.formatwarning = handlers, text
-    root.setLevel(level)
 
 
 @pytest.mark.usefixtures("logged")

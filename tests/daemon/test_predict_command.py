@@ -21,7 +21,7 @@ from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import Home, write_stream
+from tests.daemon.conftest import Home
 from tests.daemon.labels_stream import sections, write_pair
 from tests.daemon.predicting import predicting
 
@@ -31,18 +31,8 @@ Predict = Callable[..., tuple[int, list[dict[str, Any]], str]]
 
 
 @pytest.fixture
-def trained(here: Home) -> Home:
-    run(prepare(here.config), max_records=600)
-    write_stream(here.folder / "other.csv", 300, seed=1)
-    return here
-
-
-@pytest.fixture
-def predict(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> Predict:
+def predict(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Predict:
     """Run the command, and give status, lines and what stands on standard error, log lines last."""
-    monkeypatch.setattr(logging.getLogger(), "handlers", [caplog.handler])  # not that of a log another test started
 
     def call(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
         capfd.readouterr()
@@ -64,7 +54,7 @@ class TestLines:
         assert status == 0
         assert lines == trained.lines("own/predictions.jsonl")
         letters = trained.lines("own/dead.jsonl")
-        assert err.splitlines()[-1].startswith(f"other.csv: {view.account['dead']} of 300 records have no prediction: ")
+        assert err.splitlines()[-1].startswith(f"other.csv: {view.account['dead']} of 400 records have no prediction: ")
         for letter, line in zip(letters, err.splitlines()[:-1], strict=True):
             assert line.startswith(f"other.csv, offset {letter['position']['offset']}: {letter['reason']}: ")
 

@@ -17,16 +17,8 @@ from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import Home, write_stream
+from tests.daemon.conftest import Home
 from tests.daemon.predicting import OWN, predicting
-
-
-@pytest.fixture
-def trained(here: Home) -> Home:
-    """A home in which a run has learnt 600 records, and with a file of others."""
-    run(prepare(here.config), max_records=600)
-    write_stream(here.folder / "other.csv", 400, seed=1)
-    return here
 
 
 def untouched(folder: Path) -> dict[str, tuple[int, ...]]:

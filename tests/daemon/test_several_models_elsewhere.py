@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import signal
 from decimal import Decimal
 from typing import Any
@@ -199,11 +198,8 @@ class TestOtherCommands:
         here: Home,
         capfd: pytest.CaptureFixture[str],
         caplog: pytest.LogCaptureFixture,
-        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         from streamkernel.daemon.cli import main
-
-        monkeypatch.setattr(logging.getLogger(), "handlers", [caplog.handler])  # not those that another test left
 
         run(several(here), max_records=600)
         said = {}

@@ -17,8 +17,6 @@ from tests.daemon.labels_stream import adds_up
 from tests.kills.runs import MODELS, OUTPUTS, REPLAY, SOURCES, Features, Run, outcome
 from tests.kills.simulated import may_die, runs
 
-_EXAMPLES = 3
-
 
 def features(model: str) -> st.SearchStrategy[Features]:
     return st.builds(
@@ -136,13 +134,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run.home.folder / "out/state"
 
 
-# Not in ring 1 yet: it finds what is not traced so far (density ratio, novelty and predict with watched directories).
-@pytest.mark.long
+@pytest.mark.parametrize("examples", [2, pytest.param(40, marks=pytest.mark.long)])
 @pytest.mark.parametrize("model", MODELS)
-def test_no_kill_shows(model: str, trained: Path) -> None:
+def test_no_kill_shows(model: str, examples: int, trained: Path) -> None:
     machine = type("Kills", (Kills,), {"model": model, "trained": trained})
     run_state_machine_as_test(
         machine,
-        settings=settings(max_examples=_EXAMPLES, stateful_step_count=4, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=examples, stateful_step_count=4, suppress_health_check=list(HealthCheck)),
     )
     assert machine.deaths > 1

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from configs.mixin.__main__ import main
+from configs.mixin.alerts import alerts_by_group
 from configs.mixin.render import rendered
 from configs.mixin.settings import AlertBounds, MixinSettings
 from tests.mixin.conftest import MIXIN
@@ -68,10 +69,9 @@ def test_a_bound_that_is_none_is_refused(given: str, tmp_path: Path, capsys: pyt
 
 def test_every_bound_counts() -> None:
     """Another value of any of them changes the alerts."""
-    usual = rendered(MixinSettings())["alerts.yaml"]
+    usual = alerts_by_group(MixinSettings())
     for name in AlertBounds.__dataclass_fields__:
-        changed = MixinSettings(bounds=AlertBounds(**{name: 0.123}))
-        assert rendered(changed)["alerts.yaml"] != usual, name
+        assert alerts_by_group(MixinSettings(bounds=AlertBounds(**{name: 0.123}))) != usual, name
 
 
 def evaluated(jsonnet: str, expression: str) -> dict[str, Any]:
