@@ -86,6 +86,7 @@ def test_a_record_that_only_seems_to_is_learnt(deadly: Home, launcher: Launcher)
     assert deadly.header()["account"]["learnt"] == 700
 
 
+@pytest.mark.usefixtures("processes")  # a child that tries the records one by one
 def test_kills_from_outside_cost_no_record(deadly: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(deadly.folder)
     write(deadly, "none")
