@@ -165,7 +165,8 @@ def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Heal
     try:
         return checkpoints.finish_after(loop.run)
     except Exception:
-        _log.error("%s", checkpoints.safe())
+        if checkpoints.processor.taken:  # else there is nothing to say beside the error, which a slow broker tells late
+            _log.error("%s", checkpoints.safe())
         raise
     finally:
         health.ready = False
