@@ -19,7 +19,7 @@ _ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-_SECONDS = 30.0
+_SECONDS = 120.0
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from connectors.kafka.writing.sink import KafkaSink
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.sinking import at, finish, opened, put, settle, standing, write_on
+from tests.processes import wait_until
 
 MakeTopic = Callable[..., str]
 
@@ -155,7 +156,7 @@ class TestTransactionalIds:
             sink = opened(own, "out", transactional_id="me", options={"transaction_timeout_ms": 1000})
             mark = sink.flush()
             put(sink, [at(0)])
-            time.sleep(2)
+            wait_until(lambda: own.end_offsets("out") == {0: 2}, "the line and the marker of the abort")
             with pytest.raises(
                 SinkError, match=r"a transaction that was open for more than 1 s .*start again, nothing is"
             ):
