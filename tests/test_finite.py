@@ -75,7 +75,7 @@ def test_a_model_whose_state_is_refused_is_not_pickled(monkeypatch):
 
 # Outliers pass --------------------------------------------------------------------------------------------------------
 
-N, LAST = 5_000, 1_000
+N, LAST = 2_000, 600
 SCALE, CENTRE = np.array([1.0, 20.0, 0.01]), np.array([0.0, 100.0, 5.0])
 SMALL = {"n_features": 32, "n_trees": 2, "metric_schedule": (100, 250, 500, 1000)}
 KINDS = {

@@ -41,7 +41,7 @@ from tests.kernels.cases import CASES
 MODELS = [
     KernelClassifier(),
     AdaptiveKernelClassifier(n_features=16, n_trees=1, lags=1),
-    KernelLeastSquaresClassifier(n_features=16),
+    KernelLeastSquaresClassifier(n_features=4, drift_rates=(0.0, 0.01)),
     KernelRegressor(),
     AdaptiveKernelRegressor(n_features=16, n_trees=1, lags=3),
     GaussianProcessRegressor(n_features=8),

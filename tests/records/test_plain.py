@@ -1,6 +1,7 @@
 """Records of known numbers have a way of their own: all that comes of it is what the general way makes of them."""
 
 import copy
+import itertools
 import math
 import pickle
 from collections import Counter, OrderedDict, defaultdict
@@ -264,8 +265,7 @@ def _stream(kind, n, names, seed=0):
     return xs, [LABELS[kind][y > 0] for y in ys] if kind in LABELS else ys
 
 
-@KINDS
-@pytest.mark.parametrize("names", [("a",), ("a", "b", "c")])
+@pytest.mark.parametrize(("kind", "names"), list(zip(MODELS, itertools.cycle([("a",), ("a", "b", "c")]), strict=False)))
 def test_a_stream_of_numbers_beyond_where_the_bandwidth_is_chosen(kind, names):
     xs, ys = _stream(kind, 220, names)
     at_once = MODELS[kind]()
