@@ -1,5 +1,7 @@
 """Models of each kind that have learnt a few records."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,12 @@ DEFAULTS = {
     KernelLeastSquaresClassifier: {"n_features": 4, "seed": 1},
     KernelLeastSquaresRegressor: {"n_features": 4, "seed": 1},
 }
+
+
+@functools.cache
+def state_of(kind, n=150):
+    """The state of a model that has learnt so many records."""
+    return learnt(n, kind).__getstate__()
 
 
 KINDS = pytest.mark.parametrize("kind", DEFAULTS)

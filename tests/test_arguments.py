@@ -250,8 +250,8 @@ def _edges_of(models, edges):
 def test_the_edges_of_the_ranges_of_experts_learn(model, given):
     """Two inputs are one and a third is constant, which leaves the ridge alone to keep P regular."""
     learner = model(**{"n_features": 8, **given})
-    xs = [{"a": i / 50, "b": i % 7, "c": i % 7, "d": 3.0} for i in range(220)]
-    outcome = learner.advance(xs, [i % 2 for i in range(220)])
+    xs = [{"a": i / 50, "b": i % 7, "c": i % 7, "d": 3.0} for i in range(130)]
+    outcome = learner.advance(xs, [i % 2 for i in range(130)])
     assert np.isfinite(outcome.losses).all()
     assert np.isfinite(list(learner.expert_weights.values())).all()
     # No linear experts beside a single frequency: a machine has them while there are at most two inputs a frequency.

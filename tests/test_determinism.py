@@ -89,7 +89,7 @@ def _without_arguments(model):
 
 
 @pytest.mark.parametrize("adaptive", [False, True])
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(random=st.randoms(use_true_random=False))
 def test_the_order_of_the_keys_changes_no_bit(adaptive, random):
     xs, ys = _stream(260)
@@ -104,13 +104,16 @@ def test_the_order_of_the_keys_changes_no_bit(adaptive, random):
     assert other_results.probabilities == results.probabilities
 
 
-@pytest.mark.parametrize("growth", [DSG(), UDSG(), CDSG()], ids=lambda growth: type(growth).__name__)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("growth", "dtype"),
+    [(DSG(), "float32"), (UDSG(), "float64"), (CDSG(), "float32")],
+    ids=["DSG", "UDSG-float64", "CDSG"],
+)
 def test_the_cache_changes_no_bit(growth, dtype):
     xs, ys = _stream()
     expected, results = _learnt(xs, ys, growth=growth, dtype=dtype)
     bare, _ = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=0)
-    for cache_bytes in (0, 1, 700, 5000, 20_000):
+    for cache_bytes in (0, 700, 5000, 20_000):
         model, other_results = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=cache_bytes)
         assert _without_arguments(model) == _without_arguments(expected)
         assert other_results.probabilities == results.probabilities

@@ -1,10 +1,11 @@
 """Who may import whom: data flows one way through the house."""
 
 import ast
-import functools
 from pathlib import Path
 
 import pytest
+
+from tests.sources import read, sources
 
 ROOT = Path(__file__).parent.parent
 
@@ -67,19 +68,13 @@ STACKS = {
 }
 
 
-@functools.cache
-def _trees(package):
-    """By file of a package, its syntax tree."""
-    return {path: ast.parse(path.read_text()) for path in sorted((ROOT / package).rglob("*.py"))}
-
-
-def _imported(tree):
+def _imported(source):
     """The modules of ours that a file imports, as dotted names; a relative import as one that begins with a dot."""
     found = set()
-    for node in ast.walk(tree):
+    for node in source.imports:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             found.add("." * node.level + (node.module or ""))
     return {name for name in found if name.split(".")[0] in {"streamkernel", "connectors", ""}}
 
@@ -105,26 +100,26 @@ def _wrong_in_streamkernel(part, name):
 
 
 def _wrong_layers():
-    for path, tree in _trees("streamkernel").items():
+    for path, source in sources(ROOT / "streamkernel").items():
         part = _part(path, ROOT / "streamkernel")
         if part == "__init__":
             continue
-        for name in _imported(tree):
+        for name in _imported(source):
             if why := _wrong_in_streamkernel(part, name):
                 yield f"{path} imports {name}: {why}"
-    for path, tree in _trees("connectors").items():
-        for name in _imported(tree):
+    for path, source in sources(ROOT / "connectors").items():
+        for name in _imported(source):
             if not name.startswith("connectors"):
                 yield f"{path} imports {name}: connectors know nothing of streamkernel"
 
 
 def _wrong_of_spark():
     """It needs an extra, which nothing else may come to ask for."""
-    for path, tree in _trees("streamkernel").items():
+    for path, source in sources(ROOT / "streamkernel").items():
         inside = (
             _part(path, ROOT / "streamkernel") == "spark" or path == ROOT / "streamkernel/daemon/cli/distributed.py"
         )
-        if not inside and any(name.startswith("streamkernel.spark") for name in _imported(tree)):
+        if not inside and any(name.startswith("streamkernel.spark") for name in _imported(source)):
             yield f"{path} imports Spark's job, which its command alone may"
 
 
@@ -132,18 +127,18 @@ def _wrong_of_the_http_server():
     """A daemon without metrics does without the server's libraries, and without the time their import takes."""
     light = ("", ".answers", ".bind", ".certificate", ".endpoint", ".limits", ".process", ".published", ".wire")
     inside = {f"streamkernel.daemon.serving{name}" for name in light}
-    for path, tree in {**_trees("streamkernel"), **_trees("connectors")}.items():
+    for path, source in {**sources(ROOT / "streamkernel"), **sources(ROOT / "connectors")}.items():
         if "serving" in path.parts:
             continue
-        for node in tree.body:
-            for name in [alias.name for alias in getattr(node, "names", [])] + [getattr(node, "module", None) or ""]:
+        for node in source.at_once:
+            for name in [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]:
                 library = name.split(".")[0] in {"anyio", "httptools", "starlette", "uvicorn"}
                 if library or (name.startswith("streamkernel.daemon.serving") and name not in inside):
                     yield f"{path} imports {name} before a server is asked for"
 
 
 def _wrong_of_numba():
-    for path in _trees("streamkernel"):
+    for path in sources(ROOT / "streamkernel"):
         if "compute" not in path.parts and "numba" in path.read_text().replace("numba.", ""):
             yield f"{path} names numba: compiled code lives in compute"
 
@@ -155,15 +150,12 @@ def _part(path, folder):
 def _arrows(root, folder):
     """By part of a folder, the other parts it imports, each with the file that does: at any depth of its code."""
     prefix = folder.replace("/", ".")
-    files = {path: (_part(path, root / folder), tree) for path, tree in _trees(root / folder).items()}
+    files = {path: (_part(path, root / folder), source) for path, source in sources(root / folder).items()}
     arrows = {part: {} for part, _ in files.values()}
-    for path, (part, tree) in files.items():
-        for node in ast.walk(tree):
-            names = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
+    for path, (part, source) in files.items():
+        for node in source.imports:
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            names = [f"{module}{alias.name}" for alias in node.names]
             for name in names:
                 if name == prefix or name.startswith(f"{prefix}."):
                     other = name.removeprefix(prefix).lstrip(".").partition(".")[0]
@@ -206,7 +198,7 @@ def test_every_import_follows_the_rules():
 def test_the_page_draws_the_imports_of_this_code():
     page = (ROOT / "docs/architecture.md").read_text()
     wrong = [folder for folder in STACKS if f"\n{_picture(folder)}\n" not in page]
-    assert wrong == [], "draw docs/architecture.md anew: python tests/test_import_rules.py"
+    assert wrong == [], "draw docs/architecture.md anew: python -m tests.test_import_rules"
 
 
 def test_an_import_counts_wherever_it_stands(tmp_path):
@@ -227,7 +219,7 @@ def test_an_import_counts_wherever_it_stands(tmp_path):
 
 
 def test_what_breaks_a_rule_is_told():
-    assert _imported(ast.parse("import os\nfrom . import a\ndef f():\n    import connectors.files")) == {
+    assert _imported(read("import os\nfrom . import a\ndef f():\n    import connectors.files")) == {
         ".",
         "connectors.files",
     }

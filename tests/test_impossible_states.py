@@ -15,7 +15,7 @@ from streamkernel import (
     KernelNoveltyDetector,
     KernelRegressor,
 )
-from tests.learnt import KINDS, learnt
+from tests.learnt import DEFAULTS, KINDS, learnt, state_of
 
 
 def _reshaped(record):
@@ -36,11 +36,10 @@ def _reshaped(record):
             yield name, {**record, name: np.concatenate([value, value[..., -1:]], axis=-1)}
 
 
-@KINDS
-@pytest.mark.parametrize("n", [150, 210])
+@pytest.mark.parametrize(("n", "kind"), [*((150, kind) for kind in DEFAULTS), (210, KernelClassifier)])
 def test_a_record_whose_arrays_do_not_fit_is_refused_and_changes_nothing(n, kind):
     """Compiled code does not check bounds: a forged checkpoint must not reach it."""
-    record = learnt(n=n, kind=kind).__getstate__()
+    record = state_of(kind, n)
     other = learnt(n=50, kind=kind)
     before = other.state_digest()
     cases = list(_reshaped(record))
@@ -55,7 +54,7 @@ def test_a_record_whose_arrays_do_not_fit_is_refused_and_changes_nothing(n, kind
             continue
         with pytest.raises(ValueError, match=r"^this state does not fit: its field"):
             other.__setstate__(forged)
-        assert other.state_digest() == before
+    assert other.state_digest() == before
 
 
 @pytest.mark.parametrize(
@@ -89,7 +88,7 @@ def test_a_record_with_an_impossible_value_is_refused_and_changes_nothing(name, 
 
 
 def _assert_impossible(kind, name, value):
-    record = learnt(kind=kind).__getstate__()
+    record = state_of(kind)
     other = learnt(n=50, kind=kind)
     before = other.state_digest()
     with pytest.raises(ValueError, match=r"^this state does not fit: its field"):
@@ -122,7 +121,7 @@ def test_an_adaptive_record_with_an_impossible_value_is_refused_and_changes_noth
 @pytest.mark.parametrize("value", [-1.0, 2.0, 0.5, 1e18])
 def test_a_buffered_label_that_no_class_has_is_refused(value):
     """It would index an array at the next metric, weeks after the checkpoint was read."""
-    targets = learnt(kind=AdaptiveKernelClassifier).__getstate__()["recent_targets"]
+    targets = state_of(AdaptiveKernelClassifier)["recent_targets"]
     _assert_impossible(AdaptiveKernelClassifier, "recent_targets", np.append(targets[:-1], value))
 
 
@@ -134,7 +133,7 @@ def test_an_adaptive_record_that_would_predict_nonsense_is_refused(kind, value):
     But an input of the trees' window may not have been observed, and a threshold may part those that were from those
     that were not.
     """
-    record = learnt(kind=kind).__getstate__()
+    record = state_of(kind)
     names = [name for name, field in record.items() if isinstance(field, np.ndarray) and field.dtype.kind == "f"]
     accepted = []
     for name in names:
@@ -159,19 +158,19 @@ def test_an_adaptive_record_that_would_predict_nonsense_is_refused(kind, value):
 )
 def test_finite_numbers_that_no_stream_leads_to_are_refused(kind, name, value):
     """They would make a deviation or a probability NaN."""
-    _assert_impossible(kind, name, np.full_like(learnt(kind=kind).__getstate__()[name], value))
+    _assert_impossible(kind, name, np.full_like(state_of(kind)[name], value))
 
 
 @KINDS
 def test_a_record_that_lacks_a_field_is_refused_and_changes_nothing(kind):
-    record = learnt(kind=kind).__getstate__()
+    record = state_of(kind)
     other = learnt(n=50, kind=kind)
     before = other.state_digest()
     for name in record:
         rest = {key: value for key, value in record.items() if key != name}
         with pytest.raises(ValueError, match=r"state"):
             other.__setstate__(rest)
-        assert other.state_digest() == before
+    assert other.state_digest() == before
 
 
 @pytest.mark.parametrize("column", [-1.0, 0.5, 2.0, 1e300])

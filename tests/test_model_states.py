@@ -21,7 +21,7 @@ from streamkernel.fields import OtherVersionError
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import digest, from_bytes, to_bytes
-from tests.learnt import DEFAULTS, KINDS, learnt
+from tests.learnt import DEFAULTS, KINDS, learnt, state_of
 
 
 @KINDS
@@ -120,7 +120,7 @@ def test_a_record_of_other_arguments_of_least_squares_is_refused_by_name(kind, n
 def _assert_other_arguments_are_refused(kind, name, value):
     other = learnt(n=0, kind=kind, **{name: value})
     before = other.state_digest()
-    for record in (learnt(kind=kind).__getstate__(), from_bytes(to_bytes(learnt(kind=kind).__getstate__()))):
+    for record in (state_of(kind), from_bytes(to_bytes(state_of(kind)))):
         with pytest.raises(ValueError, match=f"this state is of a model with {name}="):
             other.__setstate__(record)
     assert other.state_digest() == before

@@ -102,7 +102,7 @@ def test_sdca_comes_to_ridge_regression(data):
     expected = K @ np.linalg.solve(K + nu * N * np.eye(N), T)
     features = NystromMap(X, N, S, seed=1)
     for model in (KernelSDCA(N, S, nu, square_step), FeatureSDCA(N, features, nu, square_step)):
-        for _ in range(300):
+        for _ in range(120):
             for rows in np.split(ROWS, 3):
                 model.learn(X[rows], T[rows], rows)
         np.testing.assert_allclose(model.scores(X), expected, atol=2e-2)
@@ -114,7 +114,7 @@ def test_sdca_comes_to_the_support_vector_machine(data):
     features = FourierMap(D, 8, S, seed=1)
     model = FeatureSDCA(N, features, nu)
     kernel = KernelSDCA(N, S, nu)
-    for _ in range(300):
+    for _ in range(150):
         model.learn(X, T, ROWS)
         kernel.learn(X, T, ROWS)
     phi = features(X).astype(np.float64)

@@ -1,6 +1,5 @@
 """Each promise of the README and of operations.md has tests: docs/promises.md names them."""
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -29,8 +28,7 @@ def rows() -> list[tuple[str, list[str], list[int]]]:
 
 @cache
 def names_of(path: str) -> set[str]:
-    tree = ast.parse((ROOT / path).read_text())
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+    return set(re.findall(r"^ *def (test_\w+)\(", (ROOT / path).read_text(), re.MULTILINE))
 
 
 def anchor(heading: str) -> str:

@@ -1,21 +1,21 @@
 """The names of the packages: which are public, and that each class has one of its own."""
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.sources import sources
+
 ROOT = Path(__file__).parent.parent
 
 
 def test_a_class_name_occurs_once():
     places = {}
-    for path in [*(ROOT / "streamkernel").rglob("*.py"), *(ROOT / "connectors").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    for path, source in {**sources(ROOT / "streamkernel"), **sources(ROOT / "connectors")}.items():
+        for name in source.classes:
+            places.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 

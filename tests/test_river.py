@@ -48,8 +48,8 @@ def test_with_delayed_labels(classifier):
 def test_progressive_validation_is_advance(classifier):
     one, other = classifier(seed=1), classifier(seed=1)
     metric = metrics.LogLoss()
-    expected = _score(datasets.Phishing(), one, metrics.LogLoss())
-    xs, ys = zip(*datasets.Phishing(), strict=True)
+    expected = _score(datasets.Phishing().take(500), one, metrics.LogLoss())
+    xs, ys = zip(*datasets.Phishing().take(500), strict=True)
     for y, p in zip(ys, other.advance(xs, ys).probabilities, strict=True):
         if p:
             metric.update(y, p)
@@ -91,10 +91,10 @@ def test_learn_many_in_a_pipeline(classifier):
 
 def test_one_against_the_rest():
     model = multiclass.OneVsRestClassifier(KernelClassifier(loss=losses.Log(), seed=1))
-    assert _score(datasets.ImageSegments().take(600), model, metrics.Accuracy()) > 0.6
+    assert _score(datasets.ImageSegments().take(400), model, metrics.Accuracy()) > 0.6
     assert len(model.classifiers) == 7
     one_one = multiclass.OneVsOneClassifier(KernelClassifier(loss=losses.SquaredHinge(), seed=1))
-    assert _score(datasets.ImageSegments().take(200), one_one, metrics.Accuracy()) > 0.3
+    assert _score(datasets.ImageSegments().take(150), one_one, metrics.Accuracy()) > 0.3
 
 
 @BOTH_CLASSIFIERS
@@ -117,7 +117,7 @@ def test_retrained_on_drift(base_model):
     ],
 )
 def test_bagged(classifier, regressor):
-    phishing = list(datasets.Phishing().take(400))
+    phishing = list(datasets.Phishing().take(250))
     for classifiers in (
         ensemble.BaggingClassifier(classifier.clone({"seed": 1}), n_models=3, seed=1),
         ensemble.ADWINBaggingClassifier(classifier, n_models=3, seed=1),

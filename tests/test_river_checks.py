@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import itertools
 import random
 from unittest import mock
 
@@ -40,16 +41,16 @@ from tests.kernels.cases import CASES
 #: One variant of each estimator, for the suite that every change runs.
 MODELS = [
     KernelClassifier(),
-    AdaptiveKernelClassifier(n_features=16, lags=1),
-    KernelLeastSquaresClassifier(n_features=16),
+    AdaptiveKernelClassifier(n_features=16, n_trees=1, lags=1),
+    KernelLeastSquaresClassifier(n_features=4, drift_rates=(0.0, 0.01)),
     KernelRegressor(),
-    AdaptiveKernelRegressor(n_features=16, lags=3),
+    AdaptiveKernelRegressor(n_features=16, n_trees=1, lags=3),
     GaussianProcessRegressor(n_features=8),
     KernelLeastSquaresRegressor(n_features=16),
     KernelNoveltyDetector(),
     KernelDensityRatio(p=True, q=False),
-    WindowRefit(KernelClassifier(max_features=64), window=50, every=30),
-    WindowRefit(KernelRegressor(max_features=64), window=100, every=40),
+    WindowRefit(KernelClassifier(max_features=64), window=50, every=90),
+    WindowRefit(KernelRegressor(max_features=64), window=100, every=90),
 ]
 
 
@@ -142,9 +143,16 @@ class CreditCard:
         return records
 
 
-def _checks_of(model):
-    """River's checks, by name; a density ratio's with those of records, which River has for the kinds that it knows."""
-    with mock.patch.object(datasets, "CreditCard", CreditCard):
+def _checks_of(model, longest=10):
+    """River's checks, by name; a density ratio's with those of records, which River has for the kinds that it knows.
+
+    The streams of the check of memory are `longest` times those of the others.
+    """
+    of_river = checks._yield_datasets
+    with (
+        mock.patch.object(datasets, "CreditCard", CreditCard),
+        mock.patch.object(checks, "_yield_datasets", lambda model, scale=1: of_river(model, min(scale, longest))),
+    ):
         found = list(checks.yield_checks(model))
     if isinstance(model, KernelDensityRatio):
         on_records = [check for check in checks.yield_checks(KernelRegressor()) if isinstance(check, functools.partial)]
@@ -161,11 +169,20 @@ def _parameters(short, long):
     return [pytest.param(model, marks=marks, id=f"{i}-{model}") for i, (model, marks) in enumerate(marked)]
 
 
-@pytest.mark.parametrize("model", _parameters(MODELS, [*VARIANTS, *_with_each_kernel()]))
+@pytest.mark.parametrize("model", _parameters(MODELS, []))
 def test_checks(model, subtests):
-    found = _checks_of(model)
-    assert len(found) > 20
-    for number, (name, check) in enumerate(found):
+    """Each over one of River's streams for such models, in turn."""
+    by_name = [list(found) for _, found in itertools.groupby(_checks_of(model, longest=3), key=lambda found: found[0])]
+    assert len(by_name) > 20
+    for number, found in enumerate(by_name):
+        name, check = found[number % len(found)]
+        with subtests.test(check=name):
+            check(model.clone())
+
+
+@pytest.mark.parametrize("model", _parameters([], [*MODELS, *VARIANTS, *_with_each_kernel()]))
+def test_checks_over_every_stream(model, subtests):
+    for number, (name, check) in enumerate(_checks_of(model)):
         with subtests.test(check=f"{number} {name}"):
             check(model.clone())
 

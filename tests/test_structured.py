@@ -54,17 +54,18 @@ MODELS = [
     KernelRegressor(kernel=_kernel(), seed=1, batch_size=8, growth=UDSG(), standardize=False),
     KernelRegressor(kernel=_kernel(3.0), seed=1, batch_size=4, growth=CDSG(cap=3.0), cache_bytes=20_000),
 ]
-ALL_MODELS = pytest.mark.parametrize("model", MODELS, ids=[f"{type(m).__name__}-{m.kernel.bandwidth}" for m in MODELS])
 
 
 # One learning path ----------------------------------------------------------------------------------------------------
 
 
-@ALL_MODELS
-@pytest.mark.parametrize("cut", CUTS, ids=str)
+@pytest.mark.parametrize(
+    ("model", "cut"), [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 1)], ids=lambda number: f"{number}"
+)
 def test_any_cut_of_a_stream_that_outgrows_its_first_group(model, cut):
+    model = MODELS[model]
     case = _case(model)
-    assert_any_cut(case, cut)
+    assert_any_cut(case, CUTS[cut])
     whole = case.fresh()
     whole.advance(case.xs, case.ys)
     stacks = Stacks(model.block_size, cache_bytes=0, seed=1)
@@ -78,7 +79,6 @@ def test_any_cut_whatever_the_size_of_a_block(block_size):
     given = {"growth": DSG(), "kernel": _kernel(3.0), "seed": 1, "batch_size": 2, "max_features": 6000}
     case = _case(KernelRegressor(block_size=block_size, **given))
     assert_any_cut(case, CUTS[1])
-    assert_any_cut(case, CUTS[0])
 
 
 def test_unseen_inputs_of_a_record_without_a_label_stand_where_they_would_have_stood_alone():
@@ -108,7 +108,7 @@ def test_the_cache_changes_no_bit():
         losses = model.advance(xs, ys).losses.tobytes()
         return model, (digest({**model.__getstate__(), "arguments": None}), losses)
 
-    sizes = (0, 1, 10_000, 50_000, 2**26)
+    sizes = (0, 10_000, 50_000, 2**26)
     models, results = zip(*map(learnt, sizes), strict=True)
     assert len(set(results)) == 1
     for model, cache_bytes in zip(models, sizes, strict=True):

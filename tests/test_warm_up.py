@@ -47,35 +47,35 @@ def test_after_the_command_warmed_up_nothing_is_left_to_compile(capsys):
     rng = random.Random(2)
     xs = [
         {"a": rng.random(), 7: i % 5, f"late{i // 90}": True, "text": "pqr"[i % 3], "gap": None if i % 9 else 1.0}
-        for i in range(450)
+        for i in range(260)
     ]
     for model, ys in (
-        (AdaptiveKernelClassifier(n_features=16), [f"class {i % 3}" for i in range(450)]),
+        (AdaptiveKernelClassifier(n_features=16), [f"class {i % 3}" for i in range(260)]),
         (AdaptiveKernelRegressor(n_trees=0), [x["a"] for x in xs]),
-        (KernelClassifier(growth=DSG(), batch_size=8), [i % 3 == 0 for i in range(450)]),
-        (KernelClassifier(precondition=False, average=True), [i % 4 for i in range(450)]),
-        (KernelClassifier(block_size=4, batch_size=32, blocks_per_step=3), [i % 4 for i in range(450)]),
+        (KernelClassifier(growth=DSG(), batch_size=8), [i % 3 == 0 for i in range(260)]),
+        (KernelClassifier(precondition=False, average=True), [i % 4 for i in range(260)]),
+        (KernelClassifier(block_size=4, batch_size=32, blocks_per_step=3), [i % 4 for i in range(260)]),
         (KernelRegressor(growth=UDSG(), dtype="float64"), [x["a"] for x in xs]),
         (KernelRegressor(kernel=Gaussian(2.0, structured=True)), [x["a"] for x in xs]),
         (KernelRegressor(kernel=Laplacian() + Polynomial(3) * ChiSquared()), [x["a"] for x in xs]),
-        (KernelClassifier(kernel=SkewedIntersection() + ExponentialSemigroup()), [i % 3 for i in range(450)]),
+        (KernelClassifier(kernel=SkewedIntersection() + ExponentialSemigroup()), [i % 3 for i in range(260)]),
         *(
             (WindowRefit(KernelRegressor(max_features=64), 200, 240, solver), [x["a"] for x in xs])
             for solver in (DSPDC(), Exact(), S3GD(anchors=20), SVRG())
         ),
-        (KernelDensityRatio(p=True, q=False), [i % 3 == 0 for i in range(450)]),
-        (KernelDensityRatio(p=True, q=False, dtype="float64", average=True), [i % 3 == 0 for i in range(450)]),
+        (KernelDensityRatio(p=True, q=False), [i % 3 == 0 for i in range(260)]),
+        (KernelDensityRatio(p=True, q=False, dtype="float64", average=True), [i % 3 == 0 for i in range(260)]),
     ):
         for x, y in zip(xs[:120], ys[:120], strict=True):
             model.predict_one(x)
             model.learn_one(x, y)
-        model.advance(xs[120:], ys[120:], [0.5] * 330)
+        model.advance(xs[120:], ys[120:], [0.5] * 140)
         model.clone(include_attributes=True).predict_one(xs[0])
     for detector in (KernelNoveltyDetector(batch_size=8), KernelNoveltyDetector(growth=UDSG(), dtype="float64")):
         for x in xs[:120]:
             detector.score_one(x)
             detector.learn_one(x)
-        detector.advance(xs[120:], None, [0.5] * 330)
+        detector.advance(xs[120:], None, [0.5] * 140)
         detector.clone(include_attributes=True).score_one(xs[0])
     assert _compiled() - before == set()
 

@@ -10,7 +10,7 @@ from streamkernel.estimators.base import machine_of
 from tests import naive
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
-N = 700
+N = 450
 
 
 def _normal(n=N, d=4, seed=0):
@@ -93,7 +93,7 @@ def test_the_scale_of_the_inputs_does_not_matter(kind, make):
 
 
 @BOTH
-@pytest.mark.parametrize("factor", [1e4, 1e8, 1e10, 1e12, 1e150])
+@pytest.mark.parametrize("factor", [1e4, 1e8, 1e12, 1e150])
 def test_unscaled_inputs(kind, factor):
     """Of one size or of two: P keeps a diagonal above 0, as far as float64 can tell, and what is said its size."""
     X = _normal()
@@ -164,7 +164,7 @@ def test_alternating_drift(kind):
 
 @BOTH
 def test_500_inputs_of_which_5_matter(kind):
-    X = _normal(800, 500)
+    X = _normal(400, 500)
     _assert_survives(kind(n_features=64, seed=1), _dicts(X), _targets(kind, X[:, :5].sum(axis=1)))
 
 

@@ -182,7 +182,7 @@ def test_saved_and_never_saved_go_on_alike(kind, data):
 
 @BOTH
 @given(data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_any_cut_of_a_stream_gives_the_same_bits(kind, data):
     relearning_work, relearning.WORK = relearning.WORK, data.draw(st.sampled_from([5_000, 20_000]))
     n = 130

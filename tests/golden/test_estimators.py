@@ -38,11 +38,10 @@ def test_a_state_predicts_what_it_predicted_and_learns_on(name):
     assert all(map(_close, golden.predictions(model, name), said))
     assert model.n_records == n
     grown = golden.fresh(name)
-    for x, y in golden.records(name, 0, n):
-        golden.learn(grown, x, y)
-    for x, y in golden.records(name, n, 400):
-        golden.learn(model, x, y)
-        golden.learn(grown, x, y)
+    xs, ys = zip(*golden.records(name, 0, 400), strict=True)
+    grown.advance(xs[:n], ys[:n])
+    for each in (model, grown):
+        each.advance(xs[n:], ys[n:])
     assert all(map(_close, golden.predictions(model, name), golden.predictions(grown, name)))
     twin = golden.fresh(name)
     twin.__setstate__(from_bytes(to_bytes(model.__getstate__())))

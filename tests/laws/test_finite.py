@@ -99,7 +99,7 @@ odd_records = st.tuples(
 parts = st.lists(
     st.tuples(st.integers(0, 40), st.lists(st.tuples(odd_records, any_finite, weights), max_size=4)),
     min_size=1,
-    max_size=6,
+    max_size=4,
 )
 
 
@@ -145,8 +145,8 @@ def _assert_said_well(model, x):
 def test_finite_streams_stay_finite(kind, data):
     model, records = data.draw(MODELS[kind]), list(_stream(data.draw(parts)))
     of_sides = kind == "ratio" or hasattr(model, "predict_proba_one")
-    for start in range(0, len(records), 25):
-        xs, ys, ws = zip(*records[start : start + 25], strict=True)
+    for start in range(0, len(records), 40):
+        xs, ys, ws = zip(*records[start : start + 40], strict=True)
         given_xs = repr(xs)
         outcome = model.advance(xs, [y > 0 for y in ys] if of_sides else ys, ws)
         assert repr(xs) == given_xs

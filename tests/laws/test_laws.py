@@ -31,7 +31,7 @@ EVERY = pytest.mark.parametrize("family", FAMILIES)
 
 
 @EVERY
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(data=st.data(), cut=cuts())
 def test_any_cut_gives_the_same_state_and_predictions(family, data, cut):
     """Whatever the calls, one of everything too, and however the model is copied between them."""
@@ -51,7 +51,7 @@ def test_any_cut_at_length(family, data, cut):
 
 
 @EVERY
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(data=st.data(), cut=cuts())
 def test_copies_continue_bit_for_bit_and_share_nothing(family, data, cut):
     """From anywhere: in the middle of a mini-batch, of the warm-up, before the first record."""
@@ -111,7 +111,7 @@ def _ask_of_many(model, X):
 
 
 @EVERY
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_no_question_changes_the_state(family, data):
     case = data.draw(cases(family, longest=120))
@@ -136,13 +136,13 @@ def test_no_question_changes_the_state(family, data):
 
 
 @EVERY
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_predictions_of_many_are_those_of_one(family, data):
     case = data.draw(cases(family, longest=120))
     model = case.fresh()
     model.advance(case.xs, case.ys, case.ws)
-    rows = [x for x in case.xs[-30:] if x] or [{"x0": 1.0}]
+    rows = [x for x in case.xs[-20:] if x] or [{"x0": 1.0}]
     frame = frame_of(pd.DataFrame, rows)
     frame.index = [f"row{i}" for i in range(len(rows))]
     if family == "novelty":

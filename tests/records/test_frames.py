@@ -70,13 +70,13 @@ def _both_ways(X, rows, seed, share, max_inputs, standardize, n_known, n_rows):
 
 
 @EACH_BOX
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(table=tables(), how=st.fixed_dictionaries(HOW))
 def test_a_frame_is_encoded_as_its_rows(make, table, how):
     _both_ways(make(table), table.rows, **how)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(table=tables(kinds=("mixed", "text", "float64", "bool")), how=st.fixed_dictionaries(HOW))
 def test_columns_of_objects_are_encoded_as_their_rows(table, how):
     _both_ways(in_pandas(table), table.rows, **how)
@@ -86,7 +86,7 @@ def test_columns_of_objects_are_encoded_as_their_rows(table, how):
 @pytest.mark.parametrize(
     "dtype", [np.float64, np.float32, np.float16, np.int64, np.uint64, np.uint8, np.bool_, np.str_]
 )
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32), how=st.fixed_dictionaries(HOW))
 def test_an_array_is_encoded_as_its_rows(dtype, seed, how):
     rng = np.random.default_rng(seed)

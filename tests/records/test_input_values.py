@@ -114,7 +114,7 @@ def _assert_refused(name, value, why):
     for call in calls:
         with pytest.raises(ValueError, match=f"^input {name!r} {why}"):
             call()
-        assert (model.state_digest(), model.predict_one({"x0": 1.0}), model.input_names) == before
+    assert (model.state_digest(), model.predict_one({"x0": 1.0}), model.input_names) == before
 
 
 def test_what_is_no_input_is_refused_by_name_and_changes_nothing(subtests):

@@ -35,14 +35,14 @@ REFUSED = [
 
 @pytest.mark.parametrize("name", models_of_each_kind(0, 1, None))
 def test_what_is_no_input_is_refused_and_changes_nothing(name, subtests):
+    model = models_of_each_kind(1, 1000, None)[name]
+    for i in range(30):
+        model.learn_one({"x": float(i), "b": 1.0}, i % 2)
+    before = model.state_digest()
+    n = 300  # more than a slice
     for columns, message in REFUSED:
         for box in [pd.DataFrame, pl.DataFrame, pa.table]:
             with subtests.test(columns=columns, message=message, box=box):
-                model = models_of_each_kind(1, 1000, None)[name]
-                for i in range(30):
-                    model.learn_one({"x": float(i), "b": 1.0}, i % 2)
-                before = model.state_digest()
-                n = 300  # more than a slice
                 long = {column: [None] * n + values for column, values in columns.items()}
                 for X, ys in ((columns, [1, 0]), (long, [1] * (n + 2))):
                     with pytest.raises(ValueError, match=f"^{message}"):

@@ -1,5 +1,6 @@
 """Two labels under a margin loss: which are taken, which side each has, and what is predicted before."""
 
+import itertools
 import math
 
 import numpy as np
@@ -13,32 +14,30 @@ from tests.records.one_input import TWO_SIDED, classifier, inputs
 
 
 def test_two_labels_of_any_kind(subtests):
-    for loss in TWO_SIDED:
-        for negative, positive in [
-            (False, True),
-            (0, 1),
-            ("a", "b"),
-            ("b", "a"),
-            (np.bool_(False), np.bool_(True)),
-            (1.5, 2.5),
-            (-1, 1),
-            (True, "x"),
-            (("a", 1), ("b", 2)),
-        ]:
-            with subtests.test(loss=loss, negative=negative, positive=positive):
-                model = classifier(loss)
-                xs = inputs(400)
-                outcome = model.advance(xs, [positive if x["a"] > 0 else negative for x in xs])
-                right = [
-                    p == (positive if x["a"] > 0 else negative) for x, p in zip(xs, outcome.predictions, strict=True)
-                ]
-                assert np.mean(right[100:]) > 0.9
-                assert set(model.classes) == {negative, positive}
-                assert not any(isinstance(label, np.generic) for label in model.classes)
-                assert model._multiclass is False
-                assert all(math.isclose(sum(p.values()), 1) for p in outcome.probabilities[2:])
-                for p in outcome.probabilities[200:]:
-                    assert set(p) == {negative, positive}
+    sides = [
+        (False, True),
+        (0, 1),
+        ("a", "b"),
+        ("b", "a"),
+        (np.bool_(False), np.bool_(True)),
+        (1.5, 2.5),
+        (-1, 1),
+        (True, "x"),
+        (("a", 1), ("b", 2)),
+    ]
+    for (negative, positive), loss in zip(sides, itertools.cycle(TWO_SIDED), strict=False):
+        with subtests.test(loss=loss, negative=negative, positive=positive):
+            model = classifier(loss)
+            xs = inputs(400)
+            ys = [positive if x["a"] > 0 else negative for x in xs]
+            outcome = model.advance(xs, ys)
+            assert np.mean([p == y for p, y in zip(outcome.predictions[100:], ys[100:], strict=True)]) > 0.9
+            assert set(model.classes) == {negative, positive}
+            assert not any(isinstance(label, np.generic) for label in model.classes)
+            assert model._multiclass is False
+            assert all(math.isclose(sum(p.values()), 1) for p in outcome.probabilities[2:])
+            for p in outcome.probabilities[200:]:
+                assert set(p) == {negative, positive}
 
 
 @pytest.mark.parametrize(
