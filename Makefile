@@ -13,6 +13,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest $(if $(SEED),-p rand
 
 # The Spark of the tests: the newest whose Kafka source, tests/spark/pom.xml, is on every mirror of Maven's.
 SPARK := 4.2.0
+PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
 # Where an environment forbids bytecode, each worker would rewrite the assertions of all tests, and each of the processes
 # that tests start compile all modules.
@@ -52,9 +53,10 @@ test-long: .venv/ready
 	$(PYTEST) -n $$((1 + $(CORES))) --dist worksteal -m long $(PATHS)
 	$(PYTEST) -n $(CORES) --dist worksteal -m 'hypothesis and not integration and not long' --hypothesis-profile=nightly $(PATHS)
 
-# Spark and what it needs, apart from all else: the default install and suite have none of it.
+# Spark and what it needs, apart from all else: the default install and suite have none of it. It finds all others there.
 .venv/spark/ready: .venv/ready requirements-spark.lock
 	$(PYTHON) -m venv .venv/spark
+	$(BIN)/python -c $(PACKAGES) >$$(.venv/spark/bin/python -c $(PACKAGES))/parent.pth
 	.venv/spark/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-spark.lock
 	.venv/spark/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -16,7 +16,7 @@ def processor() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
+    return next(names, "") or platform.processor() or platform.machine()
 
 
 def versions() -> str:
