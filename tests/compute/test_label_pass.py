@@ -39,14 +39,14 @@ def arguments(matrices, others, memory, forest):
     log_temperatures, losses, block, *transitions = others
     mixture = Mixture(losses, passes.prior_of(losses), block, 1.0)
     experts = *passes.named(matrices, FORGETTING), forest, memory
-    return passes.plain(*experts, mixture, passes.stacks(matrices), (log_temperatures, *transitions))
+    return *experts, mixture, passes.stacks(matrices), (log_temperatures, *transitions)
 
 
 def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
-    kernels.pass_labels(*stream[:5], *arguments(matrices, others, memory, forest), stream.past, out)
+    kernels.pass_labels(*stream[:5], *passes.plain(*arguments(matrices, others, memory, forest)), stream.past, out)
     return (*matrices, *others, *memory, *forest), out
 
 

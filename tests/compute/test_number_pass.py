@@ -45,14 +45,14 @@ def arguments(matrices, others, memory, forest):
     statistics = kernels.TargetStatistics(moments, linear_moments, levels, *errors, tuple(asinh), median)
     mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
     experts = *passes.named(matrices, LINEAR_DRIFTS), forest, memory
-    return passes.plain(*experts, mixture, passes.stacks(matrices), statistics)
+    return *experts, mixture, passes.stacks(matrices), statistics
 
 
 def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest), stream.past, out)
+    kernels.pass_numbers(*stream[:5], *passes.plain(*arguments(matrices, others, memory, forest)), stream.past, out)
     return (*matrices, *others, *memory, *forest), out
 
 
