@@ -97,6 +97,7 @@ def test_margin(drawn, step):
         assert held == pytest.approx(right - left, rel=1e-9, abs=1e-12 * (left + right))
 
 
+@settings(max_examples=30)
 @given(blocks())
 def test_check_blocks(drawn):
     beta, gbar, gamma, variance, limit = drawn
@@ -111,8 +112,8 @@ def test_check_blocks(drawn):
             assert step == pytest.approx(twin[2], rel=1e-6)
 
 
-@settings(max_examples=40)
-@given(blocks(most=4, most_outputs=4))
+@settings(max_examples=30)
+@given(blocks(most=3, most_outputs=3))
 def test_check_classes(drawn):
     beta, gbar, gamma, variance, limit = drawn
     steps = np.full(beta.shape, np.nan)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel.compute import experts as kernels
@@ -82,6 +82,7 @@ def test_any_cut_of_what_comes_again_gives_the_same_bits(cuts):
     assert _bits(heads) == _bits(whole)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))
 def test_standardise_targets(records):
     targets, weights = np.array(records).reshape(-1, 2).T
