@@ -194,12 +194,11 @@ def test_the_threshold_of_novelties(growth):
 
 
 @BOTH
-@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize(("kind", "blocks"), [("softmax", 3), ("huber", 1)])
 @pytest.mark.parametrize("growth", GROWTHS, ids=repr)
-def test_every_growth(growth, blocks, precondition):
-    for kind in ("softmax", "huber"):
-        model, _ = assert_twin(kind, precondition=precondition, growth=growth, blocks_per_step=blocks)
-        assert model.n_grown + model.n_reused == blocks * len(SIZES)
+def test_every_growth(growth, kind, blocks, precondition):
+    model, _ = assert_twin(kind, precondition=precondition, growth=growth, blocks_per_step=blocks)
+    assert model.n_grown + model.n_reused == blocks * len(SIZES)
 
 
 @BOTH
