@@ -117,6 +117,7 @@ def test_predict_experts(D, L, K, E):
     assert np.isnan(scores[-1]).all()  # other experts' rows are theirs
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.floats(0, 1e5), st.floats(0.05, 3)), min_size=1, max_size=8), st.floats(0.1, 4))
 def test_hedge_weights(experts, eta):
     losses, prior = (np.array(part) for part in zip(*experts, strict=True))
@@ -125,6 +126,7 @@ def test_hedge_weights(experts, eta):
     assert np.allclose(weights, naive.hedge_weights(losses, prior, eta), atol=1e-9)
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 12), st.floats(0, 4), st.integers(0, 1000))
 def test_step_temperature(K, log_temperature, seed):
     rng = np.random.default_rng(seed)

@@ -118,6 +118,7 @@ def test_of_records_as_near_the_newest_are_found():
             assert len(set(distances)) == 1
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 70), st.integers(0, 70), st.integers(0, 30), st.integers(1, 6), st.integers(0, 1000))
 def test_insert_nearest(first, n, n_before, n_values, seed):
     """Into none, some or all that were found of newer records before."""
