@@ -96,7 +96,7 @@ def _advanced(stream, extras, scaling, feature_map, arguments, learn, width):
     labelled = stream.truths.dtype == np.int64
     learnt = stream.truths >= 0 if labelled else ~np.isnan(stream.truths)
     records = Arrivals(stream.values, extras, learnt, *stream[3:5], stream.past, scaling, feature_map)
-    given = arguments(matrices, others, memory, forest)
+    given = passes.plain(*arguments(matrices, others, memory, forest))
     advance_records(learn, records, given, out, -1 if labelled else np.nan)
     return (*matrices, *others, *memory, *forest), out
 

@@ -22,6 +22,7 @@ def test_copy_tile(n, m, sign, seed):
     assert np.isnan(tile[len(expected) :]).all()
 
 
+@settings(max_examples=40)
 @given(st.sampled_from([4, 8]), st.integers(2, 9), st.data())
 def test_rows_of_a_tile(n, m, data):
     rng = np.random.default_rng(data.draw(seeds))
@@ -68,6 +69,7 @@ def test_a_system_is_solved(m, ridge, K, seed):
     np.testing.assert_allclose(x @ A, b, rtol=1e-6, atol=1e-7)
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 40), st.integers(1, 4), seeds)
 def test_add_products(n, D, K, seed):
     rng = np.random.default_rng(seed)

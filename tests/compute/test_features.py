@@ -51,6 +51,7 @@ def test_cosine_and_sine_of_absurdly_many_turns(dtype):
     _assert_accurate(np.concatenate([turns, -turns]))
 
 
+@settings(max_examples=40)
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
 def test_cosine_and_sine_anywhere(turns):
     for dtype in DTYPES:
@@ -163,6 +164,7 @@ def test_a_rows_bits_do_not_depend_on_its_company(n, d, more, F, m, K, dtype, mi
         assert features_alone.tobytes() == features[r].tobytes()
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 40), st.integers(1, 12))
 def test_column_means(n, K):
     g = np.random.default_rng(n * K).normal(size=(n, K))

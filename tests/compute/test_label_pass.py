@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel.compute import label_pass as kernels
@@ -10,9 +10,20 @@ from streamkernel.compute.experts import Mixture
 from streamkernel.compute.memory import LABEL_EXPERTS, UNIFORM
 from tests import naive
 from tests.compute import passes
-from tests.compute.passes import MEMORY, SHAPES, TREES, Stream
+from tests.compute.passes import MEMORY, TREES, Stream
 
 FORGETTING = np.array([1.0, 0.99])
+#: (D, L, K, trees, memory, past): one, two and more classes than have a transition each, with every set of experts.
+CASES = [
+    (1, None, 1, 0, 0, 0),
+    (1, 1, 12, TREES, 0, 0),
+    (5, 3, 2, 0, MEMORY, 0),
+    (9, 9, 2, TREES, MEMORY, 1),
+    (12, None, 12, TREES, MEMORY, 0),
+    (5, 3, 12, 0, 0, 1),
+    (5, None, 2, TREES, 0, 0),
+    (5, 3, 1, TREES, MEMORY, 1),
+]
 BOTH = pytest.mark.parametrize(
     ("n_trees", "memory", "n_past"), [(0, 0, 0), (TREES, 0, 0), (0, MEMORY, 0), (TREES, MEMORY, 0), (TREES, MEMORY, 1)]
 )
@@ -39,20 +50,18 @@ def arguments(matrices, others, memory, forest):
     log_temperatures, losses, block, *transitions = others
     mixture = Mixture(losses, passes.prior_of(losses), block, 1.0)
     experts = *passes.named(matrices, FORGETTING), forest, memory
-    return passes.plain(*experts, mixture, passes.stacks(matrices), (log_temperatures, *transitions))
+    return *experts, mixture, passes.stacks(matrices), (log_temperatures, *transitions)
 
 
 def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
-    kernels.pass_labels(*stream[:5], *arguments(matrices, others, memory, forest), stream.past, out)
+    kernels.pass_labels(*stream[:5], *passes.plain(*arguments(matrices, others, memory, forest)), stream.past, out)
     return (*matrices, *others, *memory, *forest), out
 
 
-@BOTH
-@pytest.mark.parametrize("K", [1, 2, 12])
-@pytest.mark.parametrize(("D", "L"), SHAPES)
+@pytest.mark.parametrize(("D", "L", "K", "n_trees", "memory", "n_past"), CASES)
 def test_pass_labels(D, L, K, n_trees, memory, n_past):
     stream = _stream(D, L, K, n_trees, memory, n_past)
     matrices, others, _, _ = passes.copied(stream.state)
@@ -77,8 +86,7 @@ def test_what_is_only_predicted_changes_nothing(n_trees, memory, n_past):
 
 
 @BOTH
-@pytest.mark.parametrize("L", [3, None])
-@pytest.mark.parametrize("cuts", [(1,), (7, 8, 30, 31, 100), tuple(range(1, passes.N))])
+@pytest.mark.parametrize(("L", "cuts"), passes.CUTS)
 def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory, n_past):
     passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, 3, n_trees, memory, n_past), cuts)
 
@@ -102,6 +110,7 @@ def test_no_tree_and_no_neighbour_is_ever_sure(K, expert, least):
     assert out[0].max() < 1
 
 
+@settings(max_examples=30)
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 1000))
 def test_mix(n, K, seed):
     rng = np.random.default_rng(seed)
@@ -111,6 +120,7 @@ def test_mix(n, K, seed):
     np.testing.assert_allclose(out, naive.mix(weights, p, n), rtol=1e-12)
 
 
+@settings(max_examples=30)
 @given(st.integers(1, 8), st.floats(0.001, 0.2), st.floats(0, 3), st.integers(0, 1000))
 def test_shift(K, least, size, seed):
     rng = np.random.default_rng(seed)

@@ -12,9 +12,20 @@ from streamkernel.compute.moments import SIZE
 from streamkernel.compute.residuals import RESIDUALS
 from tests import naive
 from tests.compute import passes
-from tests.compute.passes import MEMORY, SHAPES, TREES, Stream
+from tests.compute.passes import MEMORY, TREES, Stream
 
 LINEAR_DRIFTS = np.array([0.0, 1e-3])
+#: (D, L, trees, memory, past, absolute): either loss and either E with no trees nor memory, one of them, and both.
+CASES = [
+    (1, None, 0, 0, 0, False),
+    (1, 1, TREES, 0, 0, True),
+    (5, 3, 0, MEMORY, 0, True),
+    (9, 9, TREES, MEMORY, 1, False),
+    (12, None, TREES, MEMORY, 0, True),
+    (12, None, 0, MEMORY, 1, False),
+    (5, 3, 0, 0, 1, True),
+    (5, None, TREES, 0, 0, False),
+]
 BOTH = pytest.mark.parametrize(
     ("n_trees", "memory", "n_past"), [(0, 0, 0), (TREES, 0, 0), (0, MEMORY, 0), (TREES, MEMORY, 0), (TREES, MEMORY, 1)]
 )
@@ -45,14 +56,14 @@ def arguments(matrices, others, memory, forest):
     statistics = kernels.TargetStatistics(moments, linear_moments, levels, *errors, tuple(asinh), median)
     mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
     experts = *passes.named(matrices, LINEAR_DRIFTS), forest, memory
-    return passes.plain(*experts, mixture, passes.stacks(matrices), statistics)
+    return *experts, mixture, passes.stacks(matrices), statistics
 
 
 def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest), stream.past, out)
+    kernels.pass_numbers(*stream[:5], *passes.plain(*arguments(matrices, others, memory, forest)), stream.past, out)
     return (*matrices, *others, *memory, *forest), out
 
 
@@ -66,9 +77,7 @@ def test_capped_error(error, absolute):
     assert expected <= (2 if absolute else 4)
 
 
-@BOTH
-@pytest.mark.parametrize(("D", "L"), SHAPES)
-@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize(("D", "L", "n_trees", "memory", "n_past", "absolute"), CASES)
 def test_pass_numbers(D, L, n_trees, memory, n_past, absolute):
     stream = _stream(D, L, n_trees, memory, n_past, absolute=absolute)
     matrices, others, _, _ = passes.copied(stream.state)
@@ -92,8 +101,7 @@ def test_what_is_only_predicted_changes_nothing(n_trees, memory, n_past):
 
 
 @BOTH
-@pytest.mark.parametrize("L", [3, None])
-@pytest.mark.parametrize("cuts", [(1,), (7, 8, 30, 31, 100), tuple(range(1, passes.N))])
+@pytest.mark.parametrize(("L", "cuts"), passes.CUTS)
 def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory, n_past):
     passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, n_trees, memory, n_past), cuts)
 

@@ -163,6 +163,7 @@ def test_a_step_of_columns(seed):
         assert xbar.tolist() == expected
 
 
+@settings(max_examples=40)
 @given(kinds, seeds)
 def test_gaps(kind, seed):
     case = Case(kind, seed)

@@ -44,6 +44,7 @@ def test_rows_are_drawn_alike_often():
     assert np.all(np.abs(counts - 1000) < 5 * np.sqrt(1000))
 
 
+@settings(max_examples=40)
 @given(losses, sizes, sizes, seeds)
 def test_full_gradient(loss, n, p, seed):
     *data, w = _problem(n, p, seed)
@@ -54,6 +55,7 @@ def test_full_gradient(loss, n, p, seed):
         assert np.allclose(found, expected)
 
 
+@settings(max_examples=40)
 @given(losses, st.integers(1, 4), seeds)
 def test_gradient_is_that_of_the_mean_loss(loss, p, seed):
     *data, w = _problem(5, p, seed)

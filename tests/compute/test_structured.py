@@ -118,6 +118,7 @@ def test_words_and_signs(seed, group, tile, n):
     assert signs.tolist() == naive._draw_signs(int(word), n)
 
 
+@settings(max_examples=30)
 @given(words, st.sampled_from(SIZES), st.floats(1e-3, 1e3), st.integers(1, 30))
 def test_norms_bit_for_bit(word, n, scale, m):
     norms = np.empty(m, np.float32)
@@ -139,6 +140,7 @@ def test_norms_are_those_of_gaussian_vectors(n):
     assert np.quantile(norms, levels) == pytest.approx(chi.ppf(levels), abs=0.1 * chi.std())
 
 
+@settings(max_examples=30)
 @given(words, st.sampled_from([(16,), (16, 16, 32), (32, 32)]), st.integers(0, 2), st.floats(1e-3, 1e3))
 def test_draw_norms(seed, sizes, at, scale):
     groups, width = _groups(*sizes), 2 * LANES * max(sizes)
@@ -208,8 +210,7 @@ def test_the_rows_of_a_stack_are_orthogonal_and_as_long_as_their_norms(n):
 
 
 @pytest.mark.parametrize(("d", "sizes"), SHAPES)
-@pytest.mark.parametrize("m", [1, 300, PART, PART + 700])
-@pytest.mark.parametrize("K", [1, 3])
+@pytest.mark.parametrize(("m", "K"), [(1, 3), (300, 1), (PART, 3), (PART + 700, 1)])
 def test_structured_scores(d, sizes, m, K):
     rng = np.random.default_rng(d + m)
     X, groups, alpha, start = (

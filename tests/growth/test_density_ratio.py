@@ -31,9 +31,7 @@ def dicts(X):
 @pytest.mark.parametrize(
     ("case", "given"),
     [
-        ({"d": 1}, {}),
         ({"share": 0.2}, {}),
-        ({"share": 0.8, "scale": 0.7}, {}),
         ({"d": 1}, {"precondition": False, "growth": DSG()}),
         ({"share": 0.2}, {"precondition": False, "growth": UDSG()}),
         ({"share": 0.8, "scale": 0.7}, {"precondition": False, "growth": CDSG(cap=3.0)}),

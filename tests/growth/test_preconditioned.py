@@ -196,12 +196,13 @@ def test_a_step_of_one_solves_the_mini_batch_but_for_its_ridge():
     assert model.n_steps == 1
 
 
-@pytest.mark.parametrize("blocks_per_step", [1, 2])
-@pytest.mark.parametrize(("B", "F"), [(1, 1), (1, 32), (2, 4), (4, 64), (8, 8)])
+@pytest.mark.parametrize(
+    ("B", "F", "blocks_per_step"), [(1, 1, 1), (1, 1, 2), (1, 32, 2), (2, 4, 1), (4, 64, 2), (8, 8, 1)]
+)
 def test_a_regression_of_small_mini_batches_stays_bounded(B, F, blocks_per_step):
     rng = np.random.default_rng(3)
-    X = rng.normal(size=(1500, 4))
-    y = X[:, 0] * X[:, 1] + rng.normal(size=1500)
+    X = rng.normal(size=(800, 4))
+    y = X[:, 0] * X[:, 1] + rng.normal(size=800)
     model = KernelRegressor(
         Gaussian(1.5),
         block_size=F,
@@ -212,8 +213,8 @@ def test_a_regression_of_small_mini_batches_stays_bounded(B, F, blocks_per_step)
         seed=1,
     )
     predicted = model.advance([dict(enumerate(x)) for x in X.tolist()], y.tolist()).predictions
-    errors = np.array(predicted)[750:] - y[750:]
-    assert np.mean(errors**2) < 1.5 * np.var(y[750:])
+    errors = np.array(predicted)[400:] - y[400:]
+    assert np.mean(errors**2) < 1.5 * np.var(y[400:])
 
 
 def test_a_hinge_that_nothing_pulls_ends_the_step():

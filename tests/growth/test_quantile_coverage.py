@@ -28,7 +28,7 @@ def assert_covers(alpha, X, y, bounds):
         assert below[half].mean() == pytest.approx(alpha, abs=PROMISED + chance)
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.5, 0.9, 0.95])
+@pytest.mark.parametrize("alpha", [0.05, 0.5, 0.9])
 def test_the_coverage_of_predictions_on_the_way_is_the_quantile(alpha):
     model = KernelRegressor(loss=Quantile(alpha), max_features=1024, seed=1)
     X, y = widening(30_000, seed=1)
@@ -37,8 +37,7 @@ def test_the_coverage_of_predictions_on_the_way_is_the_quantile(alpha):
     assert_covers(alpha, X, y, model.advance([dict(enumerate(row)) for row in X.tolist()], y.tolist()).predictions)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.5, 0.9, 0.95])
+@pytest.mark.parametrize(("alpha", "seed"), [(0.1, 1), (0.5, 2), (0.95, 1)])
 def test_the_coverage_of_an_averaged_model_that_is_left_as_it_stands_is_the_quantile(alpha, seed):
     model = KernelRegressor(loss=Quantile(alpha), max_features=1024, average=True, seed=seed)
     model.learn_many(*widening(30_000, seed=seed))

@@ -44,16 +44,22 @@ KINDS = {
 
 
 @pytest.mark.parametrize("begun", [0, 300])
-@pytest.mark.parametrize("calls", [0, 1, 2, 3])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "calls"),
+    [
+        (kind, calls)
+        for kind, arguments in KINDS.items()
+        for calls in range(machine_of(KernelRegressor(loss=Steepens(), **arguments)).updates.blocks_per_step)
+    ],
+)
 def test_a_step_at_which_a_gradient_is_too_large_leaves_nothing(kind, calls, begun, monkeypatch):
     """Whichever block of the step it is at."""
     model = KernelRegressor(loss=Steepens(), seed=1, batch_size=32, **KINDS[kind])
     monkeypatch.setattr(Steepens, "calls_left", 10**9)
     if begun:
         model.batch_step(X[:begun], Y[:begun])
-    before, n = model.state_digest(), machine_of(model).updates.blocks_per_step
-    monkeypatch.setattr(Steepens, "calls_left", min(calls, n - 1))
+    before = model.state_digest()
+    monkeypatch.setattr(Steepens, "calls_left", calls)
     with pytest.raises(NotFiniteError, match=r"^the loss Steepens gave .*-1e\+100"):
         model.batch_step(X, Y)
     assert model.state_digest() == before
@@ -61,7 +67,7 @@ def test_a_step_at_which_a_gradient_is_too_large_leaves_nothing(kind, calls, beg
     monkeypatch.setattr(Steepens, "calls_left", 10**9)
     model.learn_many(X[:31], Y[:31])
     state = model.__getstate__()
-    monkeypatch.setattr(Steepens, "calls_left", min(calls, n - 1))
+    monkeypatch.setattr(Steepens, "calls_left", calls)
     with pytest.raises(NotFiniteError, match=r"^the loss Steepens gave"):
         model.learn_one(dict(enumerate(X[31].tolist())), float(Y[31]))
     after = model.__getstate__()
@@ -95,10 +101,10 @@ def test_steps_that_are_too_long_leave_a_state_that_can_be_kept(case, method):
     arguments, size = LONG[case]
     model = KernelRegressor(seed=1, **arguments)
     told = []
-    for _ in range(3):
+    for _ in range(2):
         before = model.state_digest()
         try:
-            getattr(model, method)(X * size, Y)
+            getattr(model, method)(X[:220] * size, Y[:220])
         except NotFiniteError as error:
             told.append(str(error))
         if told and method == "batch_step":

@@ -13,7 +13,7 @@ from tests.kernels.cases import CASES
 
 F = 64
 SIZES = [64, 256, 1024, 4096]
-SEEDS = 10
+SEEDS = 6
 
 
 def _estimates(kernel, X, seed, dtype="float64"):

@@ -40,11 +40,11 @@ def _stream(n, seed=1):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_machine_learns_with_each_kernel_and_its_state_has_one_form(name):
-    xs, ys = _stream(400)
+    xs, ys = _stream(240)
     model = KernelClassifier(kernel=CASES[name].kernel, standardize=False, batch_size=8, seed=2)
     made = model.advance(xs, ys)
     assert np.isfinite(made.losses).all()
-    right = [p == y for p, y in zip(made.predictions[200:], ys[200:], strict=True)]
+    right = [p == y for p, y in zip(made.predictions[120:], ys[120:], strict=True)]
     assert np.mean(right) > 0.7
     shares = model.feature_importances_
     assert max(shares, key=shares.get) == "a" or (name.startswith("ArcCosine") and shares["a"] > 2 * shares["b"])
@@ -53,11 +53,11 @@ def test_a_machine_learns_with_each_kernel_and_its_state_has_one_form(name):
         model.predict_proba_one(xs[0])[True] - model.predict_proba_one({})[True], abs=1e-6
     )
     one_by_one = model.clone()
-    for x, y in zip(xs[:120], ys[:120], strict=True):
+    for x, y in zip(xs[:60], ys[:60], strict=True):
         one_by_one.predict_one(x)
         one_by_one.learn_one(x, y)
     assert one_by_one.state_digest() != model.state_digest()
-    one_by_one.learn_many(pd.DataFrame(xs[120:]), ys[120:])
+    one_by_one.learn_many(pd.DataFrame(xs[60:]), ys[60:])
     assert one_by_one.state_digest() == model.state_digest()
     restored = pickle.loads(pickle.dumps(model))
     assert restored.state_digest() == model.state_digest()
@@ -292,9 +292,9 @@ def test_features_that_are_not_finite_are_told_of(kernel):
 @pytest.mark.parametrize("precondition", [False, True], ids=["plain", "preconditioned"])
 @pytest.mark.parametrize("name", CASES)
 def test_inputs_that_come_later_in_a_call_change_no_bit(name, precondition):
-    # The last bits of numpy's sums change with the number of their terms, zeros or not.
+    # The last bits of numpy's sums change with the number of their terms, zeros or not: past 4, 8, 16 and 32.
     rng = np.random.default_rng(3)
-    for d in range(1, 33):
+    for d in (1, 2, 5, 7, 15, 30):
         xs = [{f"x{j}": value for j, value in enumerate(row)} for row in rng.uniform(0.1, 1, (4, d)).tolist()]
         xs[3] |= {f"late{j}": 0.5 for j in range(3)}
         ys = [0.5, -1.0, 2.0, 0.0]

@@ -32,7 +32,7 @@ def squared_distances(rows, scales, x):
     """Inputs are summed in order, each sum rounded to the type of the rows; what no record had was 0 then."""
     total = np.zeros(np.shape(rows)[1], np.asarray(rows).dtype)
     for row, scale, value in itertools.zip_longest(rows, scales, x, fillvalue=total.dtype.type(1)):
-        total += ((value - (row if np.ndim(row) else 0)) * scale) ** 2
+        total += np.square((value - (row if np.ndim(row) else 0)) * scale)  # a power of one number rounds otherwise
     return total
 
 

@@ -14,19 +14,17 @@ class Moments:
 
     def __init__(self, guard=INPUTS):
         self.far, self.counts_as, self.narrower = guard
-        self.counted, self.block = [], []
+        self.count([])
+        self.block = []
         self.run = self.seen = 0
+
+    def count(self, values):
+        """Let all that counts be these values."""
+        self.counted = values
+        self.mean, self.deviation = np.mean(values) if values else 0.0, deviation(values)
 
     def __len__(self):
         return len(self.counted)
-
-    @property
-    def mean(self):
-        return np.mean(self.counted) if self.counted else 0.0
-
-    @property
-    def deviation(self):
-        return deviation(self.counted)
 
     @property
     def bounded(self):
@@ -45,7 +43,8 @@ def deviation(values):
 
 
 def is_far(values, value, far):
-    return abs(value - np.mean(values)) > far * np.std(values) and np.std(values) > 1e-12 * abs(np.mean(values))
+    mean, deviation = np.mean(values), np.std(values)
+    return abs(value - mean) > far * deviation and deviation > 1e-12 * abs(mean)
 
 
 def drawn_to(values, value, counts_as):
@@ -67,7 +66,8 @@ def updated(moments, value):
 def keep(moments, value):
     """Whether the block took the place of all; the moments learn the value."""
     bounded = moments.bounded
-    moments.counted, far = updated(moments, value)
+    values, far = updated(moments, value)
+    moments.count(values)
     moments.run, moments.seen = moments.run + 1 if far else max(moments.run - 0.25, 0), moments.seen + 1
     if far and not bounded:
         forget_block(moments)
@@ -90,7 +90,7 @@ def take_into_block(moments, value):
 def end_block(moments):
     replaced = len(moments.block) >= 8 and 0 < moments.narrower * np.std(moments.block) < moments.deviation
     if replaced:
-        moments.counted = moments.block
+        moments.count(moments.block)
     forget_block(moments)
     return replaced
 

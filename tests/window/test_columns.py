@@ -27,7 +27,7 @@ def columns(*names):
 @frames
 def test_columns_are_found_by_their_names(frame):
     solver = Exact(l2=0.01).fit(frame(columns(*NAMES)), ROWS[:, 0])
-    learner = MetricLearner(seed=1).fit(frame(columns(*NAMES)), ROWS[:, 0] > 0)
+    learner = MetricLearner(max_passes=3, seed=1).fit(frame(columns(*NAMES)), ROWS[:, 0] > 0)
     assert learner.inputs_ == ("a", "b", "c")
     for ask in (solver.predict, learner.transform):
         expected = ask(ROWS)

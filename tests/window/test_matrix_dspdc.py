@@ -161,8 +161,8 @@ def test_triangles_keep_matrices_and_their_inner_products(d, seed):
 
 
 def test_a_scale_that_is_too_small_is_doubled_until_the_gap_falls():
-    D, y = _data(11, n=40)
-    for scale in (1e-200, 1e-3, 1e-1):
+    D, y = _data(11, n=20)
+    for scale in (1e-200, 1e-1):
         solver = MatrixDSPDC(dual=4, primal=2, scale=scale, max_passes=1000, seed=1).fit(D, y)
         assert solver.history_.gap.min() <= 1e-6
     assert MatrixDSPDC(dual=4, primal=2, scale="thumb", max_passes=400, seed=1).fit(D, y).history_.gap[-1] <= 1e-6

@@ -88,7 +88,7 @@ def _sgd_plateau(loss, X, y, step, best):
 
 
 def test_the_ball_shrinks_with_the_step_and_is_smaller_than_that_of_sgd():
-    X, y = clusters(2000)
+    X, y = clusters(1000)
     best = optimum("log", X, y, 1e-2, 0.0)
     balls = [_plateau("log", X, y, step, best) for step in (2.0, 0.5, 0.125)]
     assert balls[0] > 2 * balls[1] > 4 * balls[2] > 0
