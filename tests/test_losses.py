@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from river.optim import losses as river_losses
 from scipy import optimize
@@ -96,14 +96,12 @@ def test_value_and_derivative_are_those_of_the_table(name):
 
 
 @pytest.mark.parametrize("loss", BINARY, ids=_name)
-@settings(max_examples=40)
 @given(y=st.sampled_from([0, 1]), u=scores)
 def test_binary_slope(loss, y, u):
     _assert_slope(loss, y, u)
 
 
 @pytest.mark.parametrize("loss", REGRESSION, ids=_name)
-@settings(max_examples=40)
 @given(y=scores, u=scores)
 def test_regression_slope(loss, y, u):
     _assert_slope(loss, y, u)
@@ -239,7 +237,6 @@ def test_far_scores_of_the_log_and_softmax():
 
 
 @pytest.mark.parametrize("loss", [*BINARY, *REGRESSION], ids=_name)
-@settings(max_examples=40)
 @given(y=st.sampled_from([0.0, 1.0]), u=scores, v=scores)
 def test_constants_hold(loss, y, u, v):
     slopes = _slope(loss, y, u), _slope(loss, y, v)

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -26,7 +26,6 @@ arrays = st.sampled_from(["<f8", "<f4", "<i8", "<u8", "|b1", ">f8", ">u4"]).flat
 records = st.dictionaries(st.text(), st.one_of(arrays, plain), max_size=6)
 
 
-@settings(max_examples=50)
 @given(records)
 def test_bytes_bring_back_the_record(record):
     back = from_bytes(to_bytes(record))
@@ -45,7 +44,6 @@ def test_bytes_bring_back_the_record(record):
     assert to_bytes(back) == to_bytes(record)
 
 
-@settings(max_examples=50)
 @given(records, st.data())
 def test_bytes_that_are_cut_or_continued_are_refused(record, data):
     written = to_bytes(record)
@@ -55,7 +53,6 @@ def test_bytes_that_are_cut_or_continued_are_refused(record, data):
             from_bytes(broken)
 
 
-@settings(max_examples=100)
 @given(records, st.data())
 def test_bytes_with_a_bad_byte_are_a_record_or_refused(record, data):
     written = bytearray(to_bytes(record))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import TreeEnsembles
@@ -14,7 +14,6 @@ from streamkernel.state import from_bytes, to_bytes
 from tests.adaptive.forests import WINDOW, D, K, T, bits_of, forest_of, learn, stream_of, taught
 
 
-@settings(max_examples=30)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(1, 6), st.integers(1, 12))
 def test_a_record_taken_and_brought_back_anywhere_changes_no_bit(lengths, n_trees, n_outputs):
     stream = stream_of(sum(lengths) + 60, k=n_outputs)

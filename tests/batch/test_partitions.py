@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from river.optim.losses import Hinge, Huber
 
@@ -45,7 +45,6 @@ def assert_any_parts(model, xs, ys, ws, sizes, begin=0, seed=0):
 
 
 @pytest.mark.filterwarnings("ignore:.* past max")
-@settings(max_examples=40)
 @given(cases("growing"), st.lists(st.integers(0, 130), min_size=1, max_size=3), st.integers(0, 150), st.integers(0, 99))
 def test_streams_of_any_kind(case, sizes, begin, seed):
     """Late inputs, strings, gaps, classes that join, weights, rows without a label; a warm-up that is not over."""

@@ -1,7 +1,7 @@
 """Anchors against their twins."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import anchors as kernels
@@ -17,7 +17,6 @@ def _rows(seed, *shape):
     return rng.normal(size=shape) * (rng.random(shape) < 0.7)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=20), st.data())
 def test_smallest(values, data):
     k = data.draw(st.integers(1, len(values)))
@@ -26,7 +25,6 @@ def test_smallest(values, data):
     assert places.tolist() == naive.smallest(values, k).tolist()
 
 
-@settings(max_examples=40)
 @given(sizes, sizes, sizes, seeds, st.data())
 def test_nearest(n, m, p, seed, data):
     X, points = _rows(seed, n, p), _rows(seed + 1, m, p)
@@ -43,7 +41,6 @@ def test_nearest(n, m, p, seed, data):
     assert all(len(set(row)) == k for row in places.tolist())
 
 
-@settings(max_examples=40)
 @given(sizes, sizes, sizes, seeds)
 def test_centres(n, m, p, seed):
     X, centres = _rows(seed, n, p), _rows(seed + 1, m, p)
@@ -53,7 +50,6 @@ def test_centres(n, m, p, seed):
     assert np.allclose(centres, expected)
 
 
-@settings(max_examples=40)
 @given(sizes, sizes, sizes, seeds)
 def test_claim_rows(m, more, p, seed):
     X, points = _rows(seed, m + more, p), _rows(seed + 1, m, p)
@@ -63,7 +59,6 @@ def test_claim_rows(m, more, p, seed):
     assert len(set(places.tolist())) == m
 
 
-@settings(max_examples=40)
 @given(sizes, sizes, st.sampled_from([1e-9, 1e-3, 1.0, 100.0, 1e6]), seeds)
 def test_anchor_weights(n, k, scale, seed):
     distances = np.sort(np.random.default_rng(seed).random((n, k)), axis=1)
@@ -75,7 +70,6 @@ def test_anchor_weights(n, k, scale, seed):
     assert np.allclose(weights[0], 1 / k)
 
 
-@settings(max_examples=40)
 @given(sizes, sizes, sizes, sizes, seeds)
 def test_add_to_anchors(n, m, p, k, seed):
     rng = np.random.default_rng(seed)

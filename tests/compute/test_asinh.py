@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import asinh as kernels
@@ -27,7 +27,6 @@ def _learn(targets, asinh=None):
     return asinh
 
 
-@settings(max_examples=40)
 @given(st.lists(NUMBERS, max_size=40), NUMBERS, st.floats(-4, 4), st.floats(0, 1e3))
 def test_targets_are_taken_as_the_twin_takes_them(targets, y, score, margin):
     asinh, twin = _fresh(), naive.Asinh()
@@ -47,7 +46,6 @@ def test_targets_are_taken_as_the_twin_takes_them(targets, y, score, margin):
     assert [part.tolist() for part in asinh] == [list(part) for part in twin.numbers]
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(NUMBERS, st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))
 def test_targets_taken_together_are_as_one_by_one(records):
     targets, weights = np.array(records).reshape(-1, 2).T

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from streamkernel.compute import check as kernels
@@ -36,7 +36,6 @@ def _is_clear(beta2, b, gbar2, gamma, variance):
     return abs(peak) > 1e-9 * (beta2 + gamma**2 * gbar2)
 
 
-@settings(max_examples=40)
 @given(positive, numbers, positive, gammas, variances)
 def test_roots(beta2, cosine, gbar2, gamma, variance):
     b = np.clip(cosine, -1, 1) * math.sqrt(beta2 * gbar2)
@@ -47,7 +46,6 @@ def test_roots(beta2, cosine, gbar2, gamma, variance):
     assert (lower, upper) == pytest.approx(naive.roots(beta2, b, gbar2, gamma, variance), rel=1e-9, abs=1e-6 * size)
 
 
-@settings(max_examples=40)
 @given(positive, numbers, positive, gammas, variances, st.floats(0.001, 0.2))
 def test_9_holds_between_the_roots_and_nowhere_else(beta2, cosine, gbar2, gamma, variance, share):
     b = np.clip(cosine, -1, 1) * math.sqrt(beta2 * gbar2)
@@ -78,7 +76,6 @@ ends = st.sampled_from([-1.0, 0.0, 0.5, 0.9, 1.0, 1.1, 2.0, 3.0])
 intervals = st.one_of(st.just((math.inf, -math.inf)), st.tuples(ends, ends).map(sorted))
 
 
-@settings(max_examples=40)
 @given(intervals, st.sampled_from([0.5, 1.0, 2.0]), st.one_of(ends, st.just(math.inf)))
 def test_admissible_step(interval, gamma, limit):
     lower, upper = interval
@@ -89,7 +86,6 @@ def test_admissible_step(interval, gamma, limit):
         assert gamma < step <= limit
 
 
-@settings(max_examples=40)
 @given(blocks(), st.floats(1e-3, 10))
 def test_margin(drawn, step):
     beta, gbar, gamma, variance, _ = drawn
@@ -101,7 +97,6 @@ def test_margin(drawn, step):
         assert held == pytest.approx(right - left, rel=1e-9, abs=1e-12 * (left + right))
 
 
-@settings(max_examples=30)
 @given(blocks())
 def test_check_blocks(drawn):
     beta, gbar, gamma, variance, limit = drawn
@@ -116,7 +111,6 @@ def test_check_blocks(drawn):
             assert step == pytest.approx(twin[2], rel=1e-6)
 
 
-@settings(max_examples=30)
 @given(blocks(most=2, most_outputs=3))
 def test_check_classes(drawn):
     beta, gbar, gamma, variance, limit = drawn

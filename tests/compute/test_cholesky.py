@@ -22,7 +22,6 @@ def test_copy_tile(n, m, sign, seed):
     assert np.isnan(tile[len(expected) :]).all()
 
 
-@settings(max_examples=40)
 @given(st.sampled_from([4, 8]), st.integers(2, 9), st.data())
 def test_rows_of_a_tile(n, m, data):
     rng = np.random.default_rng(data.draw(seeds))
@@ -38,7 +37,6 @@ def test_rows_of_a_tile(n, m, data):
     np.testing.assert_allclose(rows, both, rtol=1e-10, atol=1e-12)
 
 
-@settings(max_examples=40)
 @given(sizes, sizes, st.sampled_from([1.0, -1.0]), st.data())
 def test_add_gram(n, m, sign, data):
     rng = np.random.default_rng(data.draw(seeds))
@@ -69,7 +67,6 @@ def test_a_system_is_solved(m, ridge, K, seed):
     np.testing.assert_allclose(x @ A, b, rtol=1e-6, atol=1e-7)
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 40), st.integers(1, 4), seeds)
 def test_add_products(n, D, K, seed):
     rng = np.random.default_rng(seed)

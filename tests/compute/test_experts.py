@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import experts as kernels
@@ -82,7 +82,6 @@ def test_any_cut_of_what_comes_again_gives_the_same_bits(cuts):
     assert _bits(heads) == _bits(whole)
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))
 def test_standardise_targets(records):
     targets, weights = np.array(records).reshape(-1, 2).T
@@ -117,7 +116,6 @@ def test_predict_experts(D, L, K, E):
     assert np.isnan(scores[-1]).all()  # other experts' rows are theirs
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.floats(0, 1e5), st.floats(0.05, 3)), min_size=1, max_size=8), st.floats(0.1, 4))
 def test_hedge_weights(experts, eta):
     losses, prior = (np.array(part) for part in zip(*experts, strict=True))
@@ -126,7 +124,6 @@ def test_hedge_weights(experts, eta):
     assert np.allclose(weights, naive.hedge_weights(losses, prior, eta), atol=1e-9)
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 12), st.floats(0, 4), st.integers(0, 1000))
 def test_step_temperature(K, log_temperature, seed):
     rng = np.random.default_rng(seed)

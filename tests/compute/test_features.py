@@ -5,7 +5,7 @@ import math
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import features as kernels
@@ -51,7 +51,6 @@ def test_cosine_and_sine_of_absurdly_many_turns(dtype):
     _assert_accurate(np.concatenate([turns, -turns]))
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
 def test_cosine_and_sine_anywhere(turns):
     for dtype in DTYPES:
@@ -123,7 +122,6 @@ def test_adaptive_columns(n, d, F, n_linear):
     assert (np.abs(out[0, 2 * F + 1 :]) == kernels.LINEAR_LIMIT).all()
 
 
-@settings(max_examples=80)
 @given(
     n=st.integers(1, 9),
     d=st.integers(1, 12),
@@ -164,7 +162,6 @@ def test_a_rows_bits_do_not_depend_on_its_company(n, d, more, F, m, K, dtype, mi
         assert features_alone.tobytes() == features[r].tobytes()
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 40), st.integers(1, 12))
 def test_column_means(n, K):
     g = np.random.default_rng(n * K).normal(size=(n, K))

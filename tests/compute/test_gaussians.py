@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import gaussians as kernels
@@ -42,7 +42,6 @@ def test_normal_and_counted(low, high):
     assert kernels.counted(np.uint32(low), np.uint32(high)) == naive.counted(low, high)
 
 
-@settings(max_examples=40)
 @given(st.lists(words, min_size=1, max_size=40), st.lists(words, min_size=1, max_size=4), st.floats(1e-3, 1e3))
 def test_draws_are_those_of_whole_numbers_bit_for_bit(features, inputs, scale):
     for dtype in (np.float32, np.float64):

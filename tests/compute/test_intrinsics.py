@@ -6,7 +6,7 @@ from fractions import Fraction
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llvmlite.binding import get_host_cpu_features
 
@@ -57,7 +57,6 @@ def _assert_the_same_at_every_place(loop, *arrays):
         assert _of_all(loop, *(x[-n:] for x in arrays)).tobytes() == alone[-n:].tobytes()
 
 
-@settings(max_examples=30)
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=LONGEST))
 def test_popcount(words):
     assert _of_all(_popcounts, np.array(words, np.uint32)).tolist() == [word.bit_count() for word in words]
@@ -90,7 +89,6 @@ def test_rint_at_and_beside_every_half(dtype):
 
 
 @BOTH
-@settings(max_examples=30)
 @given(data=st.data())
 def test_rint_anywhere(dtype, data):
     numbers = st.floats(width=8 * dtype().itemsize, allow_nan=False, allow_infinity=False)
@@ -105,7 +103,6 @@ def test_rint_of_what_is_no_number(dtype):
 
 
 @BOTH
-@settings(max_examples=30)
 @given(data=st.data())
 def test_copysign(dtype, data):
     """All bits but the first of the one, the first of the other: also of zeros, infinities and NaN."""
@@ -145,7 +142,6 @@ def _assert_multiplied(a, b, c):
 
 
 @BOTH
-@settings(max_examples=30)
 @given(data=st.data())
 def test_multiply_add(dtype, data):
     """Of one kind throughout: never one number rounded once and its neighbour twice."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import label_pass as kernels
@@ -110,7 +110,6 @@ def test_no_tree_and_no_neighbour_is_ever_sure(K, expert, least):
     assert out[0].max() < 1
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 1000))
 def test_mix(n, K, seed):
     rng = np.random.default_rng(seed)
@@ -120,7 +119,6 @@ def test_mix(n, K, seed):
     np.testing.assert_allclose(out, naive.mix(weights, p, n), rtol=1e-12)
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 8), st.floats(0.001, 0.2), st.floats(0, 3), st.integers(0, 1000))
 def test_shift(K, least, size, seed):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -28,14 +28,12 @@ def _drawn(law, words, keys, scale=1.0, dtype=np.float64):
     return out
 
 
-@settings(max_examples=40)
 @given(st.sampled_from([*LAWS, "JENSEN_SHANNON"]), WORDS, WORDS, st.floats(0.1, 10))
 def test_draws_are_those_of_the_plain_twin(law, words, keys, scale):
     expected = naive.draws(getattr(laws, law), words, keys, scale)
     assert _drawn(law, words, keys, scale) == pytest.approx(np.array(expected), rel=1e-11, abs=1e-14)
 
 
-@settings(max_examples=40)
 @given(WORDS, st.integers(0, 2**64 - 1), st.floats(0.05, 50))
 def test_gammas(words, key, shape):
     out = np.empty(len(words))
@@ -43,7 +41,6 @@ def test_gammas(words, key, shape):
     assert out == pytest.approx(naive.gammas(words, key, shape), rel=1e-9)
 
 
-@settings(max_examples=40)
 @given(WORDS, WORDS)
 def test_signs_and_uniforms(words, keys):
     out = np.empty((len(keys), len(words)))
@@ -95,7 +92,6 @@ def test_the_bits_are_pinned():
 PINNED = "664922e50afacc98881ac8c9e91e53d9ed1ceb3c4ea3885607ee331950bed280"
 
 
-@settings(max_examples=40)
 @given(st.floats(1e-300, 1e300), st.floats(-700, 700), st.floats(-1, 1))
 def test_functions_are_exact_to_rounding(x, y, w):
     assert laws.log(x) == pytest.approx(naive.log(x), rel=4e-16, abs=2e-16)

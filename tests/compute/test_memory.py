@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.memory import Memory
@@ -65,7 +65,6 @@ def _assert_found(pair, x):
         assert memory.targets[places].tolist() == [target for (_, target, _, _), _ in neighbours]
 
 
-@settings(max_examples=40)
 @given(
     st.integers(0, 4),
     st.integers(1, 40),
@@ -118,7 +117,6 @@ def test_of_records_as_near_the_newest_are_found():
             assert len(set(distances)) == 1
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 70), st.integers(0, 70), st.integers(0, 30), st.integers(1, 6), st.integers(0, 1000))
 def test_insert_nearest(first, n, n_before, n_values, seed):
     """Into none, some or all that were found of newer records before."""
@@ -261,7 +259,6 @@ def test_neighbours_of_label(n, n_classes):
         assert said.min() >= (UNIFORM if n else 1) / n_classes
 
 
-@settings(max_examples=40)
 @given(st.integers(0, MANY), st.integers(0, 2), st.sampled_from([2, 3, 9]), st.integers(0, 1000))
 def test_parts_of_what_they_say(n, s, n_classes, seed):
     """Of none, of few and of all that were found."""

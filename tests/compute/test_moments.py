@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import moments as kernels
@@ -32,7 +32,6 @@ def _fresh(d):
     return np.zeros((d, kernels.SIZE))
 
 
-@settings(max_examples=30)
 @given(_tables())
 def test_scale_rows(table):
     raw, learn, is_number = table
@@ -44,7 +43,6 @@ def test_scale_rows(table):
     assert np.allclose(moments, exact_moments, rtol=1e-6, atol=1e-3)
 
 
-@settings(max_examples=30)
 @given(_tables(), st.integers(0, 25))
 def test_any_cut_gives_the_same_bits(table, cut):
     raw, learn, is_number = table
@@ -63,7 +61,6 @@ def test_values_whose_squares_overflow_leave_finite_moments():
     assert np.isfinite(moments).all()
 
 
-@settings(max_examples=30)
 @given(_tables())
 def test_clip_rows(table):
     raw = table[0]
@@ -79,7 +76,6 @@ def test_one_far_value_is_clipped():
     assert out[-1, 0] == LIMIT
 
 
-@settings(max_examples=30)
 @given(_tables(), st.booleans())
 def test_scale(table, standardize):
     raw, learn, is_number = table
@@ -97,7 +93,6 @@ def test_scale(table, standardize):
 numbers = st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-3, 3).map(float), st.just(math.nan)), max_size=30)
 
 
-@settings(max_examples=30)
 @given(numbers, numbers)
 def test_standardise(earlier, y):
     """In two calls, of which the second goes on from the moments of the first."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -51,7 +51,6 @@ def assert_close(found, expected):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
 
 
-@settings(max_examples=40)
 @given(kinds, seeds, st.booleans())
 def test_dense_and_sparse_rows(kind, seed, subsets):
     case = Case(kind, seed, subsets)
@@ -64,7 +63,6 @@ def test_dense_and_sparse_rows(kind, seed, subsets):
         assert_close((dual, primal), expected)
 
 
-@settings(max_examples=40)
 @given(kinds, seeds, st.booleans())
 def test_columns(kind, seed, subsets):
     case = Case(kind, seed, subsets)
@@ -76,7 +74,6 @@ def test_columns(kind, seed, subsets):
     assert_close((dual, primal), expected)
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from(list(LOSSES)),
     seeds,
@@ -163,7 +160,6 @@ def test_a_step_of_columns(seed):
         assert xbar.tolist() == expected
 
 
-@settings(max_examples=40)
 @given(kinds, seeds)
 def test_gaps(kind, seed):
     case = Case(kind, seed)

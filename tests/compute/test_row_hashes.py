@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -13,7 +13,6 @@ from tests import naive
 KEYS = st.lists(st.integers(0, 2**64 - 1), min_size=0, max_size=5)
 
 
-@settings(max_examples=40)
 @given(KEYS, st.data())
 def test_row_hashes(keys, data):
     shape = data.draw(st.integers(0, 4)), len(keys)

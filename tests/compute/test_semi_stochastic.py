@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import semi_stochastic as kernels
@@ -44,7 +44,6 @@ def test_rows_are_drawn_alike_often():
     assert np.all(np.abs(counts - 1000) < 5 * np.sqrt(1000))
 
 
-@settings(max_examples=40)
 @given(losses, sizes, sizes, seeds)
 def test_full_gradient(loss, n, p, seed):
     *data, w = _problem(n, p, seed)
@@ -55,7 +54,6 @@ def test_full_gradient(loss, n, p, seed):
         assert np.allclose(found, expected)
 
 
-@settings(max_examples=40)
 @given(losses, st.integers(1, 4), seeds)
 def test_gradient_is_that_of_the_mean_loss(loss, p, seed):
     *data, w = _problem(5, p, seed)
@@ -68,7 +66,6 @@ def test_gradient_is_that_of_the_mean_loss(loss, p, seed):
     assert np.allclose(gradient, slopes, atol=1e-5)
 
 
-@settings(max_examples=50)
 @given(losses, sizes, sizes, st.integers(0, 5), st.integers(1, 4), seeds)
 def test_variance_reduced_steps(loss, n, p, steps, batch, seed):
     *data, w = _problem(n, p, seed)
@@ -82,7 +79,6 @@ def test_variance_reduced_steps(loss, n, p, steps, batch, seed):
     assert state[0] == end
 
 
-@settings(max_examples=50)
 @given(losses, sizes, sizes, sizes, st.integers(0, 3), st.integers(1, 3), seeds)
 def test_semi_stochastic_rounds(loss, n, p, m, rounds, inner, seed):
     *data, w = _problem(n, p, seed)

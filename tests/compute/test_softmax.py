@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import softmax as kernels
 from tests import naive
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=12), st.floats(0.5, 60))
 def test_softmax_into(scores, temperature):
     p = np.full(len(scores), np.nan)

@@ -5,7 +5,7 @@ import math
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.linalg import hadamard
@@ -118,7 +118,6 @@ def test_words_and_signs(seed, group, tile, n):
     assert signs.tolist() == naive._draw_signs(int(word), n)
 
 
-@settings(max_examples=30)
 @given(words, st.sampled_from(SIZES), st.floats(1e-3, 1e3), st.integers(1, 30))
 def test_norms_bit_for_bit(word, n, scale, m):
     norms = np.empty(m, np.float32)
@@ -140,7 +139,6 @@ def test_norms_are_those_of_gaussian_vectors(n):
     assert np.quantile(norms, levels) == pytest.approx(chi.ppf(levels), abs=0.1 * chi.std())
 
 
-@settings(max_examples=30)
 @given(words, st.sampled_from([(16,), (16, 16, 32), (32, 32)]), st.integers(0, 2), st.floats(1e-3, 1e3))
 def test_draw_norms(seed, sizes, at, scale):
     groups, width = _groups(*sizes), 2 * LANES * max(sizes)
@@ -235,7 +233,6 @@ def test_structured_features(d, sizes, first, F):
     assert np.allclose(out, naive.structured_features(X, groups, 5, 0.2, first, F), atol=2e-4, rtol=0)
 
 
-@settings(max_examples=30)
 @given(
     first_size=st.sampled_from([SMALLEST, 2 * SMALLEST]),
     n=st.integers(1, 40),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import transition as kernels
@@ -24,7 +24,6 @@ def _said(transitions, before, n_classes):
     return p
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 4), st.integers(0, 3), st.integers(0, 300), st.integers(0, 1000))
 def test_predict_transition_and_learn_transition(size, more, n, seed):
     """Of classes that the matrix has and of others, of which a record may not know the one before."""

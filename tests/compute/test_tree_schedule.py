@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import NODES, TreeEnsembles
@@ -56,7 +56,6 @@ def _at_once(forest, n):
     return 2 * tree_growth.AT_ONCE + search + n * (2 + K) + 16 * (n // naive.sampling_step(n) + 3) + 20 * (1 + K + d)
 
 
-@settings(max_examples=40)
 @given(SHAPES)
 def test_no_record_does_much_more_than_its_part(shape):
     """And a growth is done by the record before the last, or that one's part is no larger than the others'."""

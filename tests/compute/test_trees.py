@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import TreeEnsembles
@@ -53,7 +53,6 @@ def test_sort(rng, n):
     assert values.tolist() == expected.tolist()
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(VALUE, VALUE), min_size=1, max_size=60), st.integers(1, 5))
 def test_bins(values, pieces):
     X = np.array(values)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import optimize
 
@@ -19,7 +19,6 @@ steps = st.floats(1e-6, 1e6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30)
 @given(z=scores, y=labels, a=st.floats(0, 1), step=steps)
 @example(z=3.0, y=-1.0, a=0.0, step=0.03125)  # Newton's steps go to and fro between the flat ends
 def test_as_their_twins(kind, z, y, a, step):
@@ -32,7 +31,6 @@ def test_as_their_twins(kind, z, y, a, step):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30)
 @given(z=scores, y=labels)
 def test_derivative_is_that_of_the_value(kind, z, y):
     h = 1e-6
@@ -41,7 +39,6 @@ def test_derivative_is_that_of_the_value(kind, z, y):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30)
 @given(z=scores, y=labels)
 def test_conjugate_meets_fenchel_young_at_the_derivative(kind, z, y):
     beta = losses.loss_derivative(kind, z, y)
@@ -50,7 +47,6 @@ def test_conjugate_meets_fenchel_young_at_the_derivative(kind, z, y):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30)
 @given(y=labels, a=st.floats(0, 1))
 def test_conjugate_is_the_supremum(kind, y, a):
     """By brute force: the best of a grid, refined round it; past a share of 1 - 1e-6 the supremum is far away."""
@@ -65,7 +61,6 @@ def test_conjugate_is_the_supremum(kind, y, a):
     assert losses.loss_conjugate(kind, -y * a, y) == pytest.approx(-found.fun, abs=1e-9)
 
 
-@settings(max_examples=30)
 @given(s=st.floats(-30, 30), l2=st.floats(0.1, 10), l1=st.floats(0, 10))
 def test_elastic_nets_conjugate_is_the_supremum(s, l2, l1):
     found = optimize.minimize_scalar(
@@ -75,7 +70,6 @@ def test_elastic_nets_conjugate_is_the_supremum(s, l2, l1):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30)
 @given(z=scores, y=labels, a=st.floats(0, 1), step=st.floats(1e-3, 1e3))
 def test_dual_update_is_the_maximiser(kind, z, y, a, step):
     def decrease(share):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from parts_folder import Clock, abandoned, contents, flat, put, rows, sink
 
@@ -196,7 +196,6 @@ class TestFullDisk:
             assert rows(path) == [[1, 2]]
 
 
-@settings(max_examples=30)
 @given(
     st.lists(st.sampled_from(["write", "flush", "time", "kill", "close"]), max_size=25),
     st.sampled_from([None, 10.0]),

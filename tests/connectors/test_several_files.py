@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
@@ -45,7 +45,6 @@ def test_a_pattern_is_read_in_natural_order_by_the_header_of_each_file(tmp_path:
     assert [place[1] for place in places] == [4, 9, 15, 17, 4, 10, 11, 4]
 
 
-@settings(max_examples=40)
 @given(cuts=st.lists(st.integers(1, 4), max_size=8))
 def test_each_record_comes_once_wherever_a_run_ends(tmp_path_factory: pytest.TempPathFactory, cuts: list[int]) -> None:
     folder = tmp_path_factory.mktemp("cuts")

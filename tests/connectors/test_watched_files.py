@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import CsvSource, Position, Record, SourceError
@@ -90,7 +90,6 @@ def test_a_pattern_is_watched_as_well(folder: Path) -> None:
         assert source.describe() == f"csv files {folder}/*.csv, watched"
 
 
-@settings(max_examples=30)
 @given(
     arrivals=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=8),
     stops=st.lists(st.integers(1, 5), max_size=6),
@@ -264,7 +263,6 @@ def test_more_old_files_than_can_be_told_apart_are_one_warning(
     source.close()
 
 
-@settings(max_examples=40)
 @given(arrivals=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=12))
 def test_each_file_is_read_once_or_told_once(
     tmp_path_factory: pytest.TempPathFactory, arrivals: list[tuple[int, int]]

@@ -54,7 +54,6 @@ def test_cdsg_asks_for_the_features_limit_best_first_and_no_more():
 finite = st.floats(-3, 3, allow_nan=False)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     n_outputs=st.integers(1, MOST_OUTPUTS),
     n_blocks=st.integers(1, 12),
@@ -113,7 +112,7 @@ class _Watched(CDSG):
 
 
 @pytest.mark.parametrize("loss", [losses.Log(), Huber(epsilon=1), None], ids=["log", "huber", "squared"])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32), batch_size=st.sampled_from([4, 16, 32]), block_size=st.sampled_from([4, 32]))
 def test_9_holds_at_every_reuse_of_a_stream_with_one_output(loss, seed, batch_size, block_size):
     xs, labels = _records(2, 900, seed)
@@ -129,7 +128,7 @@ def test_9_holds_at_every_reuse_of_a_stream_with_one_output(loss, seed, batch_si
 
 
 @pytest.mark.parametrize("K", [2, 3, 10])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32), batch_size=st.sampled_from([8, 32]))
 def test_9_holds_at_every_reuse_of_a_stream_under_softmax(K, seed, batch_size):
     xs, labels = _records(K, 900, seed)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from river.optim.losses import Hinge, Squared
 from river.optim.schedulers import Constant
@@ -21,7 +21,6 @@ from tests.growth import naive
 GROWTHS = [DSG(), UDSG(), CDSG()]
 
 
-@settings(max_examples=60)
 @given(
     st.integers(1, 40),
     st.integers(1, 40),

@@ -78,7 +78,7 @@ def _of_words(kernel, X, words, keys=None):
     return out
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.sampled_from(list(CASES)), st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]), st.data())
 def test_a_feature_follows_from_its_word_its_keys_and_its_row(name, seed, dtype, data):
     kernel, X = CASES[name]
@@ -103,7 +103,7 @@ def test_a_feature_follows_from_its_word_its_keys_and_its_row(name, seed, dtype,
     assert np.array_equal(_of_words(kernel, wider, words, wider_keys), phi)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.sampled_from(list(CASES)), st.floats(-1e15, 1e15), st.sampled_from([np.float32, np.float64]))
 def test_features_and_matrix_of_any_allowed_number_are_finite(name, value, dtype):
     kernel, X = CASES[name]

@@ -57,7 +57,7 @@ def _estimates(kernel, X, seed):
         yield phi @ phi.T
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.permutations(range(7)), st.integers(0, 2**32), st.sampled_from([np.float32, np.float64]))
 def test_frequencies_follow_from_names_and_of_unknown_inputs_are_zero(order, seed, dtype):
     kernel = Mahalanobis(NAMES, _metric(3), Gaussian(1.5))

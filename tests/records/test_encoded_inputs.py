@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute.moments import COUNT, M2, MEAN
@@ -23,7 +23,6 @@ records = st.dictionaries(
 )
 
 
-@settings(max_examples=30)
 @given(
     st.lists(st.tuples(records, st.one_of(st.none(), st.floats(-5, 5))), min_size=1, max_size=25),
     st.sampled_from([None, False]),
@@ -90,7 +89,6 @@ def test_a_boolean_is_a_number_that_is_scaled():
     assert inputs.scaler.scale(rows, np.ones(2, np.bool_), np.dtype("float64")).tolist() == [[0], [1]]
 
 
-@settings(max_examples=30)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.booleans())
 def test_scaled_values_are_bounded_and_finite(value, standardize):
     model = learnt(n=60, standardize=standardize)
@@ -113,7 +111,6 @@ def test_without_standardize_values_are_used_as_they_are():
     assert not inputs.scaler.moments.any()
 
 
-@settings(max_examples=40)
 @given(
     st.lists(
         st.dictionaries(

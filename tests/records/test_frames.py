@@ -70,13 +70,11 @@ def _both_ways(X, rows, seed, share, max_inputs, standardize, n_known, n_rows):
 
 
 @EACH_BOX
-@settings(max_examples=40)
 @given(table=tables(), how=st.fixed_dictionaries(HOW))
 def test_a_frame_is_encoded_as_its_rows(make, table, how):
     _both_ways(make(table), table.rows, **how)
 
 
-@settings(max_examples=60)
 @given(table=tables(kinds=("mixed", "text", "float64", "bool")), how=st.fixed_dictionaries(HOW))
 def test_columns_of_objects_are_encoded_as_their_rows(table, how):
     _both_ways(in_pandas(table), table.rows, **how)

@@ -85,7 +85,6 @@ def _bits(values):
 # The reader -----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_read_one_takes_finite_numbers_under_exactly_these_names(data):
     names = data.draw(some_names)
@@ -104,7 +103,6 @@ def test_read_one_takes_finite_numbers_under_exactly_these_names(data):
         assert not _is_plain(x, names) or math.isinf(sum(abs(float(value)) for value in x.values()))
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_read_is_read_one_for_many_and_takes_nan(data):
     names = data.draw(some_names)
@@ -178,7 +176,6 @@ def _shown(xs):
     return repr([(type(x), list(x.items())) for x in xs])
 
 
-@settings(max_examples=80)
 @given(st.data())
 def test_encode_gives_the_same_rows_either_way(data):
     names, most, standardize = data.draw(some_names), data.draw(st.sampled_from([100, 3])), data.draw(st.booleans())

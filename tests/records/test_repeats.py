@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, KernelRegressor
@@ -45,7 +45,6 @@ def test_an_input_whose_values_repeat_gets_them_all(cardinality, records):
 
 
 @given(st.lists(st.integers(0, 400), max_size=600), st.integers(1, 600))
-@settings(max_examples=30, deadline=None)
 def test_there_are_never_more_indicators_than_repetitions_allow(values, cut):
     inputs = Inputs(10_000, True)
     encode(inputs, [f"v{i}" for i in values[:cut]])

@@ -134,7 +134,6 @@ def test_every_projected_matrix_is_positive_semi_definite(monkeypatch):
     assert np.linalg.eigvalsh(solver.coef_).min() > -1e-13
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 8), st.integers(0, 2**32), st.floats(1e-8, 1e8))
 def test_the_projection_is_the_nearest_positive_semi_definite_matrix(d, seed, size):
     S = np.random.default_rng(seed).normal(size=(d, d)) * size
@@ -148,7 +147,7 @@ def test_the_projection_is_the_nearest_positive_semi_definite_matrix(d, seed, si
     assert pytest.approx(P, abs=1e-12 * size) == L.T @ L
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 6), st.integers(0, 2**32))
 def test_triangles_keep_matrices_and_their_inner_products(d, seed):
     S = np.random.default_rng(seed).normal(size=(4, d, d))

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from river import neighbors
 
@@ -250,7 +250,6 @@ def test_the_gaussian_kernel_is_better_by_it_where_inputs_are_noise(learnt):
     assert kernel.matrix(X, X, 2.0) == pytest.approx(np.exp(-(distances**2) / 8), abs=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(2, 12))
 def test_nearest_rows_are_the_nearest(seed, k, n):
     rng = np.random.default_rng(seed)
