@@ -66,7 +66,8 @@ class LastRecords:
             return
         rooms = len(self._y)
         places = (self._next + np.arange(len(y))) % rooms
-        width = min(values.shape[1], self._X.shape[1])
+        # What stands behind them is of inputs that these records alone have, and a later input gets the next column.
+        width = min(n_inputs, self._X.shape[1])
         self._X[places, :width] = values[:, :width]
         self._X[places, width:] = np.nan
         self._y[places] = y
