@@ -22,7 +22,7 @@ from tests.daemon.notifications import ServiceManager
 from tests.daemon.service import LATE
 
 WATCHDOG_USEC = "400000"
-_SILENCE = 1.2  # several times the watchdog's interval
+_SILENCE = 0.9  # several times the watchdog's interval
 
 
 @pytest.fixture(params=[False, True], ids=["path", "abstract"])
