@@ -86,11 +86,13 @@ class Bench:
             yield verdicts
 
     def retry(self, mutants: list[Mutant], killers: dict[int, str]) -> dict[int, Verdict]:
-        """Try the test that killed each mutant before."""
+        """Try the test that killed each mutant before, or those like it where its name is another by now."""
         verdicts = {each.id: Verdict(each.id, "not reached") for each in mutants}
         for compiled in (True, False):
             name = "again" if compiled else "again-uncompiled"
-            tests = {each.id: [killers[each.id]] for each in _places(mutants, compiled)}
+            self._add(verdicts, name)
+            left = [each.id for each in _places(mutants, compiled) if not verdicts[each.id].is_killed]
+            tests = {each: [killers[each]] for each in left}
             self._hunt(name, tests, {}, compiled=compiled)
             self._add(verdicts, name)
         return verdicts

@@ -179,7 +179,15 @@ class Server:
 
     def _hunts(self) -> Iterator[Generator[tuple[int, list[str]], Ran, None]]:
         for number, tests in self._orders.mutants.items():
-            yield self._hunt(number, [each for each in tests if each in self._items])
+            yield self._hunt(number, [found for each in tests for found in self._like(each)])
+
+    def _like(self, test: str) -> list[str]:
+        """Return a test; where there is none of this name, those of its function, else those of its file."""
+        function, file = test.partition("[")[0], test.partition("::")[0]
+        for mine in (test, function, f"{function}[", f"{file}::"):
+            if found := [name for name in self._items if name == mine or (mine[-1] in "[:" and name.startswith(mine))]:
+                return found
+        return []
 
     def _hunt(self, number: int, tests: list[str]) -> Generator[tuple[int, list[str]], Ran, None]:
         """Look for a test that fails under a mutant by itself, and passes by itself without it."""
