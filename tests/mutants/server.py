@@ -87,19 +87,34 @@ class _Fork:
     rest: bytes = b""
 
 
+def _like(test: str, names: list[str]) -> list[str]:
+    """Return a test; where there is none of this name by now, those of its function, else those of its file."""
+    function, file = test.partition("[")[0], test.partition("::")[0]
+    for begin in (test, f"{function}[", f"{file}::"):
+        if found := [name for name in names if name in (test, function) or name.startswith(begin)]:
+            return found
+    return []
+
+
 class Server:
     """Runs the work of the orders in a few forks at once."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
         self._items: dict[str, pytest.Item] = {}
+        self._hunted: dict[int, list[str]] = {}
         self._failed = self._skipped = False
         self._sound: dict[str, bool] = {}
         self._count = 0
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        wanted = {test for tests in self._orders.mutants.values() for test in tests}
+        names = [item.nodeid for item in items]
+        self._hunted = {
+            number: [found for test in tests for found in _like(test, names)]
+            for number, tests in self._orders.mutants.items()
+        }
+        wanted = {test for tests in self._hunted.values() for test in tests}
         known, heavy = set(self._orders.passed), self._orders.heavy
         items[:] = [
             item
@@ -178,16 +193,8 @@ class Server:
             tests = [each for each in tests if each not in done] if done != {""} else []
 
     def _hunts(self) -> Iterator[Generator[tuple[int, list[str]], Ran, None]]:
-        for number, tests in self._orders.mutants.items():
-            yield self._hunt(number, [found for each in tests for found in self._like(each)])
-
-    def _like(self, test: str) -> list[str]:
-        """Return a test; where there is none of this name, those of its function, else those of its file."""
-        function, file = test.partition("[")[0], test.partition("::")[0]
-        for mine in (test, function, f"{function}[", f"{file}::"):
-            if found := [name for name in self._items if name == mine or (mine[-1] in "[:" and name.startswith(mine))]:
-                return found
-        return []
+        for number, tests in self._hunted.items():
+            yield self._hunt(number, [each for each in tests if each in self._items])
 
     def _hunt(self, number: int, tests: list[str]) -> Generator[tuple[int, list[str]], Ran, None]:
         """Look for a test that fails under a mutant by itself, and passes by itself without it."""
