@@ -10,7 +10,7 @@ from benchmarks.solvers.metric_tasks import digits
 
 @pytest.mark.parametrize("kind", ["matrix risk", "metrics"])
 def test_all_solvers_come_to_one_optimum(kind):
-    problem = random_matrices(8, 4, 3) if kind == "matrix risk" else digits(None, 3, 12, 3).problem()
+    problem = random_matrices(6, 3, 3) if kind == "matrix risk" else digits(None, 3, 12, 3).problem()
     ends = {}
     for solver in solvers(4, 2):
         looks = solver.run(problem, np.inf, 1e-6, passes=200)

@@ -59,9 +59,7 @@ MODELS = [
 # One learning path ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("model", "cut"), [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 1)], ids=lambda number: f"{number}"
-)
+@pytest.mark.parametrize(("model", "cut"), [(0, 0), (1, 2), (2, 3), (3, 1)], ids=lambda number: f"{number}")
 def test_any_cut_of_a_stream_that_outgrows_its_first_group(model, cut):
     model = MODELS[model]
     case = _case(model)
@@ -73,7 +71,7 @@ def test_any_cut_of_a_stream_that_outgrows_its_first_group(model, cut):
     assert len(stacks.groups(len(whole.input_names)).sizes) > 1
 
 
-@pytest.mark.parametrize("block_size", [1, 7, 32, 50, 100, 600])
+@pytest.mark.parametrize("block_size", [1, 7, 32, 600])
 def test_any_cut_whatever_the_size_of_a_block(block_size):
     """More frequencies than are computed at once, in blocks of which most are no power of two."""
     given = {"growth": DSG(), "kernel": _kernel(3.0), "seed": 1, "batch_size": 2, "max_features": 6000}

@@ -10,7 +10,7 @@ from streamkernel.estimators.base import machine_of
 from tests import naive
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
-N = 450
+N = 300
 
 
 def _normal(n=N, d=4, seed=0):
@@ -70,7 +70,7 @@ INPUTS = {
     "one": lambda X: _dicts(X[:, :1]),
     "none": lambda X: [{} for _ in X],
     "all missing": lambda X: [{"a": None, "b": math.nan, "c": None} for _ in X],
-    "missing for long": lambda X: [x if 300 <= i < 400 else {"x0": None} for i, x in enumerate(_dicts(X))],
+    "missing for long": lambda X: [x if 200 <= i < 260 else {"x0": None} for i, x in enumerate(_dicts(X))],
     "heavy tails": lambda X: _dicts(np.sinh(9 * X)),
     "a word a record": lambda X: [{"word": f"w{i % 90}", "x": float(v)} for i, v in enumerate(X[:, 0])],
 }
@@ -122,8 +122,8 @@ def test_one_class_for_ever():
 
 
 TARGETS = {
-    "jump": lambda y: np.where(np.arange(len(y)) < 400, y, y + 1e6),
-    "jump and back": lambda y: y + 1e6 * ((np.arange(len(y)) > 300) & (np.arange(len(y)) < 400)),
+    "jump": lambda y: np.where(np.arange(len(y)) < 200, y, y + 1e6),
+    "jump and back": lambda y: y + 1e6 * ((np.arange(len(y)) > 150) & (np.arange(len(y)) < 220)),
     "single spikes": lambda y: y + 1e6 * (np.arange(len(y)) % 100 == 99),
     "a spike at last": lambda y: np.where(np.arange(len(y)) == len(y) - 1, 1e150, y),
     "constant": lambda y: np.full_like(y, 7.0),

@@ -46,7 +46,7 @@ def _fed(model, records):
 )
 def test_neither_the_model_nor_its_checkpoint_takes_more(kind, arguments, most):
     model = kind(seed=1, max_bytes=most, **arguments)
-    records = list(_records(2_275, late=True))
+    records = list(_records(1_300, late=True))
     for start in range(0, len(records), 325):
         _fed(model, records[start : start + 325])
         assert model.memory_bytes <= most
@@ -66,9 +66,9 @@ def test_neither_the_model_nor_its_checkpoint_takes_more(kind, arguments, most):
 def test_inputs_that_come_one_by_one_fit(kind, arguments, most):
     """Also columns of their own, of inputs that come when the model has begun with fewer."""
     model = kind(seed=1, max_bytes=most, **arguments)
-    rows = np.random.default_rng(1).random((180, 60)).tolist()
+    rows = np.random.default_rng(1).random((120, 60)).tolist()
     for d, row in enumerate(rows, start=3):
-        model.learn_one({f"x{j}": value for j, value in enumerate(row[: d // 3])}, d % 2)
+        model.learn_one({f"x{j}": value for j, value in enumerate(row[: d // 2])}, d % 2)
         assert model.memory_bytes <= most
         assert len(pickle.dumps(model)) <= most
 
@@ -126,14 +126,13 @@ def test_the_least_bound_is_kept_and_two_cores_need_two():
 
 @CASES
 @pytest.mark.parametrize("place", range(2, 8))
-@pytest.mark.parametrize("size", [-1, 2**40])
-def test_a_state_of_other_sizes_is_refused(kind, arguments, place, size):
+def test_a_state_of_other_sizes_is_refused(kind, arguments, place):
     model = _fed(kind(seed=1, max_bytes=2**19, **arguments), _records(200))
     before = model.state_digest()
     state = model.__getstate__()
-    parts = state["parts"].copy()
-    parts[place] = size
-    for wrong in (parts, parts.tolist(), parts[:-1], parts.astype(float), None):
+    small, large = state["parts"].copy(), state["parts"].copy()
+    small[place], large[place] = -1, 2**40
+    for wrong in (small, large, small.tolist(), small[:-1], small.astype(float), None):
         with pytest.raises(ValueError, match="field 'parts'"):
             model.__setstate__({**state, "parts": wrong})
     assert model.state_digest() == before

@@ -182,7 +182,7 @@ def _taught(forest, records):
 
 @pytest.mark.parametrize(
     ("n", "d", "K", "n_trees", "window"),
-    [(150, 3, 2, 3, 64), (170, 2, 1, 1, 100), (180, 5, 3, 2, 100), (140, 40, 10, 2, 80), (80, 0, 2, 2, 40)],
+    [(110, 3, 2, 3, 40), (110, 2, 1, 1, 60), (120, 5, 3, 2, 60), (100, 40, 10, 2, 50), (80, 0, 2, 2, 40)],
 )
 def test_an_ensemble_over_a_stream(rng, n, d, K, n_trees, window):
     """Two ensembles whose trees are all grown anew, against the twin of each: also while a growth is under way."""

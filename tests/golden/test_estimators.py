@@ -38,7 +38,7 @@ def test_a_state_predicts_what_it_predicted_and_learns_on(name):
     assert all(map(_close, golden.predictions(model, name), said))
     assert model.n_records == n
     grown = golden.fresh(name)
-    xs, ys = zip(*golden.records(name, 0, 400), strict=True)
+    xs, ys = zip(*golden.records(name, 0, n + 60), strict=True)
     grown.advance(xs[:n], ys[:n])
     for each in (model, grown):
         each.advance(xs[n:], ys[n:])

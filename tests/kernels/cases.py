@@ -70,3 +70,7 @@ CASES = {
     "mixture": Case(SpectralMixture(3 * Gaussian(2.0) + Laplacian(6.0) * Cauchy(3.0)), _numbers(28)),
     "all of them": Case((Gaussian(2.0) + ArcCosine(0)) * (0.5 * SkewedChiSquared()) + Polynomial(2), 0.5 * _counts(27)),
 }
+
+#: One of each way of making features: others draw other numbers, and the rest is the same code.
+ONE_OF_EACH = ["Cauchy", "Matern 1.5", "DotProduct", "Polynomial 3", "Hellinger", "ChiSquared", "SkewedChiSquared"]
+ONE_OF_EACH += ["ExponentialSemigroup", "ArcCosine 1", "Fourier product", "mixture", "all of them"]

@@ -140,7 +140,7 @@ def _assert_said_well(model, x):
 
 @pytest.mark.filterwarnings("ignore:inputs past max_inputs")
 @pytest.mark.parametrize("kind", MODELS)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_finite_streams_stay_finite(kind, data):
     model, records = data.draw(MODELS[kind]), list(_stream(data.draw(parts)))

@@ -31,7 +31,7 @@ EVERY = pytest.mark.parametrize("family", FAMILIES)
 
 
 @EVERY
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(data=st.data(), cut=cuts())
 def test_any_cut_gives_the_same_state_and_predictions(family, data, cut):
     """Whatever the calls, one of everything too, and however the model is copied between them."""
@@ -55,7 +55,7 @@ def test_any_cut_at_length(family, data, cut):
 @given(data=st.data(), cut=cuts())
 def test_copies_continue_bit_for_bit_and_share_nothing(family, data, cut):
     """From anywhere: in the middle of a mini-batch, of the warm-up, before the first record."""
-    case = data.draw(cases(family))
+    case = data.draw(cases(family, longest=100))
     at = data.draw(st.integers(0, len(case.xs)))
     begun = replace(case, xs=case.xs[:at], ys=case.ys[:at], ws=case.ws[:at])
     model, _ = in_cuts(case.fresh(), begun, cut)
@@ -111,7 +111,7 @@ def _ask_of_many(model, X):
 
 
 @EVERY
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_no_question_changes_the_state(family, data):
     case = data.draw(cases(family, longest=120))
@@ -136,7 +136,7 @@ def test_no_question_changes_the_state(family, data):
 
 
 @EVERY
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_predictions_of_many_are_those_of_one(family, data):
     case = data.draw(cases(family, longest=120))
@@ -167,7 +167,7 @@ def test_predictions_of_many_are_those_of_one(family, data):
 
 
 @EVERY
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_a_weight_is_1_unless_given_and_from_0_up(family, data):
     case = data.draw(cases(family, longest=60))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore
 
 
 @pytest.mark.parametrize("name", models_of_each_kind(0, 1, None))
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data(), table=tables(most=70), make=st.sampled_from([*BOXES.values(), in_array_of_objects]))
 def test_learn_many_and_predict_many_are_the_loop(name, data, table, make):
     arguments = (st.integers(0, 99), st.sampled_from([2, 5, 1000]), st.sampled_from([None, False]))
@@ -81,8 +81,7 @@ def test_a_long_frame_is_the_loop(name, box):
     table = Table(columns, {name: "text" if name.startswith("text") else "float64" for name in columns})
     ys = [float(v) for v in rng.normal(size=n)] if "numbers" in name else ["ab"[i] for i in rng.integers(0, 2, n)]
     one = models_of_each_kind(3, 300, None)[name]
-    for x, y in zip(table.rows, ys, strict=True):
-        one.learn_one(x, y)
+    one.advance(table.rows, ys)
     assert one.n_ignored_inputs > 0
     many = models_of_each_kind(3, 300, None)[name]
     frame = BOXES[box](table)
@@ -98,8 +97,7 @@ def test_columns_by_any_name_in_any_order():
     frame = pd.DataFrame({name: pd.Series([x[name] for x in rows], dtype=object) for name in rows[0]})
     frame[(1, "x")] = frame[(1, "x")].astype(int)
     many.learn_many(frame[frame.columns[::-1]], [1.0, 2.0] * 20)
-    for x, y in zip(rows, [1.0, 2.0] * 20, strict=True):
-        one.learn_one(x, y)
+    one.advance(rows, [1.0, 2.0] * 20)
     assert many.state_digest() == one.state_digest()
 
 
@@ -111,8 +109,7 @@ def test_nan_is_nan_whatever_its_bits(name):
     for missing in (None, math.nan, *odd):
         rows = [{"a": 1.0, "b": missing if i % 3 else 2.0} for i in range(20)]
         one, many = (models_of_each_kind(1, 10, None)[name] for _ in range(2))
-        for x in rows:
-            one.learn_one(x, 1)
+        one.advance(rows, [1] * 20)
         many.learn_many(pd.DataFrame(rows), [1] * 20)
         digests |= {one.state_digest(), many.state_digest()}
     assert len(digests) == 1

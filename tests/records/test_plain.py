@@ -220,7 +220,7 @@ def _targets(kind):
 
 @pytest.mark.filterwarnings("ignore:inputs past max_inputs")
 @KINDS
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_one_by_one_is_all_at_once(kind, data):
     """Whatever is asked between, whatever is refused, and however often the model goes through a file."""

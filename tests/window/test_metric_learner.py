@@ -227,10 +227,10 @@ def learnt():
 
 
 def test_rivers_nearest_neighbours_are_better_by_it_where_inputs_are_noise(learnt):
-    records = list(_stream(200))
+    records = list(_stream(140))
 
     def knn(**arguments):
-        engine = neighbors.LazySearch(window_size=100, **arguments)
+        engine = neighbors.LazySearch(window_size=80, **arguments)
         return neighbors.KNNClassifier(n_neighbors=5, engine=engine)
 
     plain, knowing = _accuracy(knn(), records), _accuracy(knn(dist_func=learnt.distance), records)
