@@ -39,7 +39,7 @@ class TestLateLabels:
 
     @pytest.fixture
     def here(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-        write_pair(home.folder, "jsonl", 1200)
+        write_pair(home.folder, "jsonl", 400)
         monkeypatch.chdir(home.folder)
         return home
 
@@ -187,7 +187,7 @@ class TestOtherCommands:
         figures = json.loads((here.folder / "figures.json").read_text())
         assert list(figures) == ["config: champion", "config: challenger"]
         for one in figures.values():
-            assert one["curve"]["records"][-1] == 1000
+            assert one["curve"]["records"][-1] == 400
             assert len(one["curve"]["progressive_loss"]) == len(one["curve"]["records"])
             assert one["metrics"]["accuracy"] > 0.7
         assert "config: challenger" in capsys.readouterr().out
@@ -201,7 +201,7 @@ class TestOtherCommands:
     ) -> None:
         from streamkernel.daemon.cli import main
 
-        run(several(here), max_records=600)
+        run(several(here), max_records=240)
         said = {}
         for options in ([], ["--model", "champion"], ["--model", "challenger"]):
             assert main(["predict", "out/state", "stream.csv", *options]) == 0
@@ -216,7 +216,7 @@ class TestOtherCommands:
         assert "--include: each line has model already" in capfd.readouterr().err
 
     def test_mode_predict_takes_the_published_one_or_another(self, here: Home) -> None:
-        run(several(here, models=TWO), max_records=600)
+        run(several(here, models=TWO), max_records=240)
         wanted: dict[str, list[Any]] = {}
         for publish in (None, "challenger"):
             here.configure(**predicting(source={**BOOLEAN}, models=TWO, publish=publish, dead_letters=None))
@@ -233,7 +233,7 @@ class TestOtherCommands:
         assert "model" not in alone[0]
 
     def test_inspect_shows_each(self, here: Home) -> None:
-        run(several(here), max_records=400)
+        run(several(here), max_records=200)
         promote(several(here), "challenger")
         about = describe(here.folder / "out/state")
         assert about["published"] == "challenger"
@@ -247,7 +247,7 @@ class TestOtherCommands:
         from streamkernel.daemon.wiring.parts import make_store
 
         plan = several(here)
-        run(plan, max_records=400)
+        run(plan, max_records=200)
         store = make_store(plan)
         assert store is not None
         store.lock()
@@ -280,4 +280,4 @@ class TestOtherCommands:
         run(several(here))
         header = here.header()
         assert header["models"]["challenger"]["disabled"] == why
-        assert header["account"]["consumed"] == 1000
+        assert header["account"]["consumed"] == 400
