@@ -23,16 +23,7 @@ BOTH = {"champion": OURS, "challenger": RIVER}
 
 
 def several(home: Home, **sections: Any) -> Any:
-    sections = {"source": BOOLEAN, "models": BOTH, **sections}
-    home.configure(**sections)
-    text = home.config.read_text()
-    if "model" not in sections:  # what `Home` writes of its own
-        import yaml
-
-        settings = yaml.safe_load(text)
-        del settings["model"]
-        home.config.write_text(yaml.safe_dump(settings, sort_keys=False))
-    return prepare(home.config)
+    return prepare(home.configure(**{"source": BOOLEAN, "models": BOTH, "model": None, **sections}))
 
 
 def digests(header: dict[str, Any]) -> dict[str, str]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from river import base
@@ -162,10 +161,7 @@ def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learn
     (home.folder / "stream.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y"}
     models = {"champion": ["river.dummy.PriorClassifier"], "deadly": ["deadly.Deadly"]}
-    home.configure(source=source, models=models, imports=["deadly"])
-    written = yaml.safe_load(home.config.read_text())
-    del written["model"]
-    home.config.write_text(yaml.safe_dump(written))
+    home.configure(source=source, model=None, models=models, imports=["deadly"])
     for _ in range(4):
         assert launcher.call(home, "run", "config.yaml").returncode == -signal.SIGABRT
     ended = launcher.call(home, "run", "config.yaml")
@@ -219,11 +215,7 @@ class TestOtherCommands:
         run(several(here, models=TWO), max_records=240)
         wanted: dict[str, list[Any]] = {}
         for publish in (None, "challenger"):
-            here.configure(**predicting(source={**BOOLEAN}, models=TWO, publish=publish, dead_letters=None))
-            written = yaml.safe_load(here.config.read_text())
-            del written["model"]
-            here.config.write_text(yaml.safe_dump(written))
-            run(prepare(here.config))
+            run(several(here, **predicting(source=BOOLEAN, models=TWO, publish=publish, dead_letters=None)))
             wanted[str(publish)] = here.lines("own/predictions.jsonl")
         assert {line["model"] for line in wanted["None"]} == {"champion"}
         assert {line["model"] for line in wanted["challenger"]} == {"challenger"}
