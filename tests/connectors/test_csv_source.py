@@ -205,11 +205,11 @@ def test_line_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("multiline", [False, True])
 def test_resuming_reads_the_header_again(tmp_path: Path, suffix: str, multiline: bool) -> None:
-    data = b"a,b,y\n" + b"".join(b'%d,"w",%d\n' % (i, i % 2) for i in range(2000))
+    data = b"a,b,y\n" + b"".join(b'%d,"w",%d\n' % (i, i % 2) for i in range(700))
     source = CsvSource(written(tmp_path / f"data.csv{suffix}", data), target="y", multiline=multiline)
     records = drain(source)
-    assert len(records) == 2000
-    for index in (0, 1, 1234, 1999):
+    assert len(records) == 700
+    for index in (0, 1, 434, 699):
         assert drain(source, {0: records[index].next}, at_once=300) == records[index + 1 :]
 
 

@@ -152,7 +152,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
 def test_a_truncated_file_delivers_what_there_is_and_says_where_it_ends(
     tmp_path: Path, suffix: str, cut: float
 ) -> None:
-    body = b"".join(b'{"a": %d}\n' % (number * 7919 % 100_003) for number in range(60_000))
+    body = b"".join(b'{"a": %d, "b": "%0100d"}\n' % (number * 7919 % 100_003, number) for number in range(6000))
     packed = gzip.compress(body) if suffix == ".gz" else zstandard.ZstdCompressor().compress(body)
     path = tmp_path / f"data.jsonl{suffix}"
     path.write_bytes(packed[: int(len(packed) * cut)])

@@ -44,6 +44,7 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.config = folder / "config.yaml"
+        self.every_records = 500
 
     def configure(self, **sections: Any) -> Path:
         """Write a configuration that keeps everything below the folder and serves no metrics."""
@@ -52,7 +53,7 @@ class Home:
             "model": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}],
             "predictions": {"kind": "jsonl", "path": "out/predictions.jsonl"},
             "dead_letters": {"kind": "jsonl", "path": "out/dead.jsonl"},
-            "checkpoint": {"directory": "out/state", "every_records": 500},
+            "checkpoint": {"directory": "out/state", "every_records": self.every_records},
             "metrics": None,
         }
         settings.update(sections)
@@ -234,8 +235,9 @@ def write_stream(path: Path, records: int, seed: int = 0, bad: bool = True) -> N
 @pytest.fixture
 def here(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A home with a short stream, in the working directory."""
-    write_stream(home.folder / "stream.csv", 1000)
+    write_stream(home.folder / "stream.csv", 400)
     monkeypatch.chdir(home.folder)
+    home.every_records = 200
     home.configure()
     return home
 

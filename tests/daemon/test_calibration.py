@@ -145,7 +145,7 @@ def run_exactly(home: Home, monkeypatch: pytest.MonkeyPatch, **settings: Any) ->
 
 @pytest.mark.usefixtures("processes")
 def test_a_run_serves_the_error_of_its_lines(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_stream(home.folder / "stream.csv", 700)
+    write_stream(home.folder / "stream.csv", 400)
     exporter, view = run_exactly(home, monkeypatch, metrics={"port": 0, "window": 300})
     lines = lines_of(home)[-300:]
     expected = expected_calibration_error(

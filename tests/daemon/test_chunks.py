@@ -62,7 +62,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
 ) -> None:
     monkeypatch.chdir(home.folder)
     path = home.folder / f"stream.{kind}"
-    (write_stream if kind == "csv" else write_json_stream)(path, 500)
+    (write_stream if kind == "csv" else write_json_stream)(path, 400)
     home.configure(source={"kind": kind, "path": str(path), "target": "y"}, model=[MODELS[model]])
     results, metrics = [], []
     for most in (1, 7, 512):
@@ -79,7 +79,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
 @pytest.mark.parametrize("model", [KernelClassifier(seed=1), AdaptiveKernelClassifier(n_features=32, seed=1)])
 def test_whole_chunks_leave_the_state_that_rivers_loop_leaves(model: Classifier) -> None:
     draw = random.Random(2)
-    xs = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(700)]
+    xs = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(300)]
     ys = [None if draw.random() < 0.05 else x["a"] * x["b"] > 0 for x in xs]
     chunks, loop = learner_for(model.clone()), RiverLearner(model.clone())
     ours = chunks.advance(xs, ys).result

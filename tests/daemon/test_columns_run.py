@@ -17,7 +17,7 @@ from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, SOURCE, configured
 from tests.kills.simulated import killed, runs
 
-RECORDS = 2000
+RECORDS = 700
 MODEL = [{"river.compose.Discard": {"args": ["id", "when"]}}, *RIVER]
 INCLUDE = ["id", {"column": "when", "type": "timestamp"}]
 PARQUET = {"kind": "parquet", "path": "out/predictions", "include": INCLUDE, "classes": [True]}
@@ -46,7 +46,7 @@ def outputs(home: Home) -> dict[str, bytes]:
 
 def arranged(home: Home, output: dict[str, Any]) -> Home:
     write_ids(home.folder / "stream.csv")
-    configured(home, model=MODEL, predictions=output, checkpoint={"directory": "out/state", "every_records": 300})
+    configured(home, model=MODEL, predictions=output, checkpoint={"directory": "out/state", "every_records": 100})
     return home
 
 
@@ -58,7 +58,7 @@ def inside(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 def test_parts_that_are_filled_for_long_survive_kills(homes: Any) -> None:
     home = arranged(homes("killed"), {**PARQUET, "roll_seconds": 3600})
-    for point in ("consumed:700", "flushed:3", "checkpoint-after-rename:2"):
+    for point in ("consumed:250", "flushed:3", "checkpoint-after-rename:2"):
         killed(home, point)
         assert [*(home.folder / "out/predictions").iterdir()] == []
     assert runs(home) == 0
@@ -103,7 +103,7 @@ def test_with_late_labels_the_key_passes_too(inside: Home) -> None:
 @TABLES
 def test_other_columns_are_refused_and_each_way_on_leads_on(inside: Home, output: dict[str, Any]) -> None:
     home = arranged(inside, output)
-    run(prepare(home.config), max_records=500)
+    run(prepare(home.config), max_records=300)
     before = outputs(home)
     for more in ({"include": [*INCLUDE, "a"]}, {"classes": [True, False]}):
         arranged(home, {**output, **more})

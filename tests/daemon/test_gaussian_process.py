@@ -50,11 +50,11 @@ def test_its_lines_have_its_deviation_and_a_run_goes_on(
     home: Home, monkeypatch: pytest.MonkeyPatch, variance: str
 ) -> None:
     monkeypatch.chdir(home.folder)
-    records = _records(300)
+    records = _records(150)
     rows = [f"{x['a']!r},{x['b']!r},{y!r}" for x, y in records]
     (home.folder / "stream.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
     config = home.configure(source=SOURCE, model=_model(variance))
-    run(prepare(config), max_records=230)
+    run(prepare(config), max_records=115)
     plan = prepare(config)
     run(plan)
     twin = build_model(_model(variance))

@@ -162,7 +162,7 @@ def test_the_options_of_children_are_not_shown(capsys: pytest.CaptureFixture[str
 
 
 def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    for partition, count in ((0, 300), (10, 500), (2, 400)):
+    for partition, count in ((0, 120), (10, 200), (2, 160)):
         state = f"group/partition-{partition}"
         settings = {"checkpoint": {"directory": state}, "predictions": None, "dead_letters": None}
         run(prepare(here.configure(**settings)), max_records=count)
@@ -174,13 +174,13 @@ def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[
     assert cli.main(["inspect", "group", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["partitions"]
     assert {partition: about["account"]["consumed"] for partition, about in found.items()} == {
-        "0": 300,
-        "2": 400,
-        "10": 500,
+        "0": 120,
+        "2": 160,
+        "10": 200,
     }
     assert cli.main(["inspect", "group"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[1:3].strip().isdigit()]
-    assert [(row[0], row[2]) for row in rows] == [("0", "300"), ("2", "400"), ("10", "500")]
+    assert [(row[0], row[2]) for row in rows] == [("0", "120"), ("2", "160"), ("10", "200")]
     assert found["2"]["model"]["state_digest"].startswith(rows[1][-1])
 
 

@@ -16,7 +16,7 @@ from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.conftest import Home
 from tests.kills.simulated import killed, runs
 
-RECORDS, NEW, MOST = 300, 20, 1000
+RECORDS, NEW, MOST = 300, 20, 300
 
 
 def write(home: Home, **sections: object) -> Home:

@@ -17,14 +17,14 @@ from tests.kills.simulated import killed, runs
 @pytest.mark.parametrize("model", ["KernelClassifier", "AdaptiveKernelClassifier"])
 def test_a_seed_that_was_drawn_survives(homes: Callable[[str], Home], tmp_path: Path, model: str) -> None:
     home = homes("one")
-    write_stream(home.folder / "stream.csv", 2000)
-    home.configure(model=[f"streamkernel.{model}"])
+    write_stream(home.folder / "stream.csv", 600)
+    home.configure(model=[f"streamkernel.{model}"], checkpoint={"directory": "out/state", "every_records": 200})
     killed(home, "consumed:1")
     assert home.header()["account"]["consumed"] == 0
     twin = Home(tmp_path / "twin")
     shutil.copytree(home.folder, twin.folder)
     assert runs(home) == 0
-    for count in (10, 700, 444):
+    for count in (10, 250, 144):
         killed(twin, f"consumed:{count}")
     assert runs(twin) == 0
     assert twin.result() == home.result()

@@ -13,7 +13,7 @@ from tests.daemon.conftest import Home, write_stream
 from tests.daemon.predicting import OWN, predicting
 from tests.kills.simulated import killed, runs
 
-RECORDS = 1200
+RECORDS = 700
 
 
 def learning(home: Home, keep: int) -> None:
@@ -57,7 +57,7 @@ def test_without_a_directory_a_killed_run_begins_anew(home: Home, capsys: pytest
     learning(home, keep=3)
     assert runs(home) == 0
     home.configure(**predicting())
-    killed(home, "consumed:800")
+    killed(home, "consumed:450")
     assert runs(home) == 0
     capsys.readouterr()
     assert runs(home, "predict", "out/state", "other.csv") == 0

@@ -27,7 +27,7 @@ def predicting() -> dict[str, Any]:
 class TestWhatItGoesOnFrom:
     @pytest.fixture
     def here(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-        write_pair(home.folder, "jsonl", 1000)
+        write_pair(home.folder, "jsonl", 500)
         monkeypatch.chdir(home.folder)
         home.configure(**sections())
         return home
@@ -48,7 +48,7 @@ class TestWhatItGoesOnFrom:
         ],
     )
     def test_other_labels_are_refused(self, here: Home, labels: dict[str, Any] | None, difference: str) -> None:
-        run(prepare(here.config), max_records=600)
+        run(prepare(here.config), max_records=300)
         made = sections(**(labels or {}))
         if labels is None:
             made["labels"] = None
@@ -57,49 +57,49 @@ class TestWhatItGoesOnFrom:
         assert difference in str(caught.value)
 
     def test_other_limits_are_taken(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
+        run(prepare(here.config), max_records=300)
         assert here.header()["labels"]["pending"] > 20
         run(prepare(here.configure(**sections(max_pending=20, timeout_seconds=5))), max_records=100)
         assert here.header()["labels"]["pending"] <= 20
         adds_up(here.header())
 
     def test_labels_may_come_to_a_model_that_had_none(self, here: Home) -> None:
-        run(prepare(here.configure(**{**sections(), "labels": None})), max_records=500)
+        run(prepare(here.configure(**{**sections(), "labels": None})), max_records=250)
         before = here.header()["account"]
         run(prepare(here.configure(**sections())))
         header = here.header()
         assert header["account"]["consumed"] == before["consumed"] + header["labels"]["account"]["kept"] + (
             header["account"]["learnt"] - before["learnt"] - header["labels"]["account"]["matched"]
         ) + sum(header["account"][name] - before[name] for name in ("unlabelled", "skipped", "dead"))
-        assert header["labels"]["account"]["matched"] > 200
+        assert header["labels"]["account"]["matched"] > 100
 
     def test_a_model_that_serves_is_judged_by_the_labels_and_learns_nothing(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
+        run(prepare(here.config), max_records=300)
         before = here.header()
         view = run(prepare(here.configure(**{**sections(), **predicting()})))
         after = here.header("out/own")
         assert after["model"] == before["model"]
         assert after["account"]["learnt"] == 0
-        assert after["labels"]["account"]["matched"] > 400
+        assert after["labels"]["account"]["matched"] > 200
         assert view.overall["accuracy"] > 0.6
         assert here.header() == before
 
     def test_a_model_that_serves_may_do_without(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
+        run(prepare(here.config), max_records=300)
         run(prepare(here.configure(**{**sections(), "labels": None, **predicting()})))
         account = here.header("out/own")["account"]
         assert account["consumed"] == len((here.folder / "records.jsonl").read_text().splitlines())
-        assert account["predicted"] > 900
+        assert account["predicted"] > 450
 
     def test_records_that_wait_are_given_up_without_labels(self, here: Home, caplog: pytest.LogCaptureFixture) -> None:
-        run(prepare(here.config), max_records=600)
-        run(prepare(here.configure(**{**sections(), **predicting()})), max_records=300)
+        run(prepare(here.config), max_records=300)
+        run(prepare(here.configure(**{**sections(), **predicting()})), max_records=150)
         run(prepare(here.configure(**{**sections(), "labels": None, **predicting()})))
         assert "labels is set in the checkpoint and not in the configuration" in caplog.text
         assert "records that wait for labels are given up" in caplog.text
 
     def test_labels_of_a_file_that_was_replaced_are_refused(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
+        run(prepare(here.config), max_records=300)
         (here.folder / "labels.jsonl").write_text('{"id": 1, "y": "yes"}\n' * 500)
         with pytest.raises(Exception, match=r"labels\.jsonl: "):
             run(prepare(here.config))

@@ -79,7 +79,7 @@ def test_a_dead_letter_says_whose_it_is_and_where_it_stands(undisturbed: Home) -
 
 def test_it_learns_what_a_loop_by_hand_learns(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home.folder)
-    write_pair(home.folder, "jsonl", 1000, bad=False)
+    write_pair(home.folder, "jsonl", 400, bad=False)
     config = home.configure(**sections(max_pending=5000), model=MODELS["growing"])
     run(prepare(config))
     records, labels = ((home.folder / name).read_text().split("\n") for name in ("records.jsonl", "labels.jsonl"))
@@ -103,7 +103,7 @@ def test_it_learns_what_a_loop_by_hand_learns(home: Home, monkeypatch: pytest.Mo
     assert not early
     assert not pending
     assert home.header()["model"]["state_digest"] == model.state_digest()
-    assert home.header()["account"]["learnt"] == 1000
+    assert home.header()["account"]["learnt"] == 400
 
 
 @pytest.mark.parametrize(("kind", "model"), [("csv", "growing"), ("jsonl", "River's")])
@@ -111,7 +111,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
     home: Home, monkeypatch: pytest.MonkeyPatch, kind: str, model: str
 ) -> None:
     monkeypatch.chdir(home.folder)
-    write_pair(home.folder, kind, 400)
+    write_pair(home.folder, kind, 200)
     home.configure(**sections(kind, target_type="bool", max_pending=40), model=MODELS[model])
     results, marks = [], []
     for most in (1, 7, 512):
@@ -128,7 +128,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
 def test_the_account_is_exact_where_time_decides_and_kills_interfere(copied: Home) -> None:
     copied.configure(**sections(timeout_seconds=0.02))
     draw = random.Random(5)
-    for _ in range(8):
+    for _ in range(4):
         count = draw.randint(301, 900)
         killed(copied, f"consumed:{count}")
         adds_up(copied.header())

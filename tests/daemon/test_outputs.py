@@ -25,7 +25,7 @@ from tests.kills.simulated import killed, runs
 def home(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A home with a short stream and a model that starts at once, in the working directory."""
     monkeypatch.chdir(home.folder)
-    text = "".join(f"{number % 7},{number % 3},{'yes' if number % 2 else 'no'}\n" for number in range(600))
+    text = "".join(f"{number % 7},{number % 3},{'yes' if number % 2 else 'no'}\n" for number in range(400))
     (home.folder / "stream.csv").write_text("a,b,y\n" + text)
     configured(home)
     return home
@@ -84,7 +84,7 @@ class TestNoCheckpointKnowsTheFile:
         configured(home, checkpoint=None, predictions=predictions(existing="replace"))
         for _ in range(2):
             run(prepare(home.config))
-            assert len(offsets(home)) == 600
+            assert len(offsets(home)) == 400
 
     def test_a_variable_or_a_working_directory_that_changed(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         def go_on(out: str, records: int | None = None) -> None:
@@ -108,7 +108,7 @@ class TestNoCheckpointKnowsTheFile:
             go_on("second")
         assert not other.exists()
         go_on("first")
-        assert len(offsets(home, "first/p.jsonl")) == 600
+        assert len(offsets(home, "first/p.jsonl")) == 400
 
     @pytest.mark.parametrize("suffix", ["", ".gz"])
     @pytest.mark.parametrize("done", ["removed", "renamed", "replaced", "cut", "written to"])
@@ -133,9 +133,9 @@ class TestNoCheckpointKnowsTheFile:
             away.rename(path)
         if done in ("renamed", "replaced", "written to"):
             run(prepare(home.config))
-            assert home.header()["account"]["consumed"] == 600
+            assert home.header()["account"]["consumed"] == 400
             text = gzip.decompress(path.read_bytes()) if suffix else path.read_bytes()
-            assert text.count(b"\n") == 600
+            assert text.count(b"\n") == 400
         else:
             said = "there is no such file" if done == "removed" else "its bytes before byte"
             with pytest.raises(SinkError, match=rf"other\.jsonl{suffix}: {said}"):
@@ -174,14 +174,14 @@ class TestKills:
         configured(home, predictions={"kind": "csv", "path": "out/other.csv"})
         killed(home, "consumed:20")
         run(prepare(home.config))
-        assert len((home.folder / "out/other.csv").read_text().splitlines()) == 1 + 450
+        assert len((home.folder / "out/other.csv").read_text().splitlines()) == 1 + 250
 
     def test_a_copy_of_everything_goes_on(self, home: Home, tmp_path_factory: Any) -> None:
         killed(home, "consumed:350")
         copy = Home(tmp_path_factory.mktemp("machine") / "home")
         shutil.copytree(home.folder, copy.folder)
         assert runs(copy) == 0
-        assert len(copy.lines("out/predictions.jsonl")) == 600
+        assert len(copy.lines("out/predictions.jsonl")) == 400
 
 
 class TestFresh:
@@ -189,25 +189,25 @@ class TestFresh:
 
     def test_the_files_of_the_last_run_are_set_aside(self, home: Home) -> None:
         counts = []
-        for records in (600, 100, 0, 200):
+        for records in (400, 100, 0, 200):
             run(prepare(home.config), fresh=True, max_records=records)
             counts.append(len(offsets(home)))
             if len(counts) > 1:
                 assert len(offsets(home, "out/predictions.jsonl.old")) == counts[-2]
-        assert counts == [600, 100, 0, 200]
+        assert counts == [400, 100, 0, 200]
 
     def test_a_kill_after_any_step_of_it_is_no_dead_end(self, home: Home) -> None:
         for point in ("consumed:1", "consumed:250", "checkpoint-writing:1", "checkpoint-after-rename:1", "flushed:1"):
             killed(home, point, "run", "config.yaml", "--fresh")
         run(prepare(home.config), fresh=True)
-        assert len(offsets(home)) == 600
+        assert len(offsets(home)) == 400
 
     def test_a_damaged_checkpoint_is_no_dead_end(self, home: Home) -> None:
         run(prepare(home.config))
         for path in (home.folder / "out/state").glob("*.skc"):
             path.write_bytes(path.read_bytes()[:-1])
         run(prepare(home.config), fresh=True, max_records=100)
-        assert (len(offsets(home)), len(offsets(home, "out/predictions.jsonl.old"))) == (100, 600)
+        assert (len(offsets(home)), len(offsets(home, "out/predictions.jsonl.old"))) == (100, 400)
 
     def test_files_of_somebody_else_stay(self, home: Home) -> None:
         run(prepare(home.config))
@@ -216,7 +216,7 @@ class TestFresh:
         with pytest.raises(SinkError, match=r"set aside as predictions\.jsonl\.old, which is another file"):
             run(prepare(home.config), fresh=True)
         assert mine.read_text() == "mine\n"
-        assert len(offsets(home)) == home.header()["account"]["predicted"] == 600
+        assert len(offsets(home)) == home.header()["account"]["predicted"] == 400
         mine.unlink()
         run(prepare(home.config), fresh=True, max_records=100)
         assert len(offsets(home)) == 100

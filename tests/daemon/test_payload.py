@@ -34,7 +34,7 @@ from streamkernel.daemon.checkpoints.differences import differences
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model, structure
 from streamkernel.daemon.checkpoints.unpickler import permits
 
-RECORDS = list(datasets.Phishing().take(400))
+RECORDS = list(datasets.Phishing().take(200))
 
 
 def ours(**arguments: Any) -> KernelClassifier:
@@ -60,10 +60,10 @@ MODELS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_restored_model_goes_on_as_the_original(kind: str) -> None:
     model = MODELS[kind]()
-    for x, y in RECORDS[:300]:
+    for x, y in RECORDS[:150]:
         model.learn_one(x, y)
     restored = load_model(dump_model(model), MODELS[kind]())
-    for x, y in RECORDS[300:]:
+    for x, y in RECORDS[150:]:
         assert restored.predict_one(x) == model.predict_one(x)
         if kind != "among voters":
             assert restored.predict_proba_one(x) == model.predict_proba_one(x)
@@ -262,14 +262,14 @@ def test_a_tree_that_is_one_long_branch_is_written() -> None:
         return compose.Select("time") | tree.HoeffdingTreeRegressor(grace_period=10**6)
 
     model = make()
-    for second in range(3000):
+    for second in range(1500):
         model.learn_one({"time": second}, float(second % 7))
     node, depth = model["HoeffdingTreeRegressor"]._root.splitters["time"]._root, 0
     while node is not None:
         node, depth = node._right, depth + 1
-    assert depth == 3000
+    assert depth == 1500
     restored = load_model(dump_model(model), make())
-    for second in range(3000, 3100):
+    for second in range(1500, 1600):
         assert restored.predict_one({"time": second}) == model.predict_one({"time": second})
         restored.learn_one({"time": second}, 1.0)
         model.learn_one({"time": second}, 1.0)

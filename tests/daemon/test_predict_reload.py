@@ -54,7 +54,7 @@ class Reloading:
 @pytest.fixture
 def learnt(here: Home) -> list[int]:
     """How many records the model has learnt at each checkpoint of a run."""
-    run(prepare(here.configure(checkpoint={"directory": "out/all", "every_records": 250, "keep": 9})))
+    run(prepare(here.configure(checkpoint={"directory": "out/all", "every_records": 100, "keep": 9})))
     return [read(path).header["account"]["learnt"] for path in sorted((here.folder / "out/all").glob("*.skc"))]
 
 

@@ -77,13 +77,17 @@ def test_each_refit_is_logged_of_each_model(here: Home, caplog: pytest.LogCaptur
     sections = {
         "source": {"kind": "csv", "path": "stream.csv", "target": "y"},
         # A chunk ends there, and the log tells once a chunk.
-        "checkpoint": {"directory": "out/state", "every_records": 100},
+        "checkpoint": {"directory": "out/state", "every_records": 50},
     }
-    run(several(here, models={"one": refitted(), "other": refitted(every=400)}, **sections))
+    run(
+        several(
+            here, models={"one": refitted(window=300, every=100), "other": refitted(window=300, every=250)}, **sections
+        )
+    )
     said = re.findall(
         r"the model (\w+) was refitted on its last (\d+) records in [\d.]+ s, and has a mean loss of 0\.", caplog.text
     )
-    assert said == [("one", "300"), ("other", "400"), ("one", "500"), ("other", "500"), ("one", "500")]
+    assert said == [("one", "200"), ("other", "250"), ("one", "300")]
 
 
 def test_the_daemon_is_well_while_a_refit_is_at_work(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:

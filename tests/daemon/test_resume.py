@@ -42,36 +42,33 @@ class TestWhatItGoesOnFrom:
             ),
         ],
     )
-    def test_another_model_or_source_is_refused(self, here: Home, sections: dict[str, Any], difference: str) -> None:
-        run(prepare(here.config), max_records=600)
-        before = here.result()
+    def test_another_model_or_source_is_refused(self, trained: Home, sections: dict[str, Any], difference: str) -> None:
+        before = trained.result()
         with pytest.raises(CheckpointError) as caught:
-            run(prepare(here.configure(**sections)))
+            run(prepare(trained.configure(**sections)))
         assert difference in str(caught.value)
         assert "\n" not in str(caught.value)
-        assert here.result() == before
+        assert trained.result() == before
 
     def test_an_older_state_is_that_of_the_checkpoints_that_stay(self, here: Home) -> None:
         run(prepare(here.config))
         whole = here.result()
         *_, newest = sorted((here.folder / "out/state").glob("*.skc"))
         newest.unlink()
-        assert here.header()["account"]["consumed"] < 1000
+        assert here.header()["account"]["consumed"] < 400
         run(prepare(here.config))
         assert here.result() == whole
 
-    def test_a_default_that_is_written_out_is_no_difference(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
+    def test_a_default_that_is_written_out_is_no_difference(self, trained: Home) -> None:
         source = {"kind": "csv", "path": "stream.csv", "target": "y", "delimiter": ",", "encoding": "utf-8"}
         model = [{"streamkernel.KernelClassifier": {"max_features": 256, "seed": 1, "block_size": 64}}]
-        run(prepare(here.configure(source=source, model=model)))
-        assert here.header()["account"]["consumed"] == 1000
+        run(prepare(trained.configure(source=source, model=model)))
+        assert trained.header()["account"]["consumed"] == 1000
 
     @pytest.mark.usefixtures("processes")
-    def test_other_ports_outputs_and_intervals_are_taken(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
-        predicted = here.header()["account"]["predicted"]
-        config = here.configure(
+    def test_other_ports_outputs_and_intervals_are_taken(self, trained: Home) -> None:
+        predicted = trained.header()["account"]["predicted"]
+        config = trained.configure(
             predictions={"kind": "csv", "path": "out/other.csv"},
             dead_letters={"kind": "none"},
             checkpoint={"directory": "out/state", "every_records": 77, "every_seconds": 5, "keep": 1},
@@ -79,29 +76,27 @@ class TestWhatItGoesOnFrom:
             log={"level": "debug", "format": "json"},
         )
         run(prepare(config))
-        header = here.header()
+        header = trained.header()
         assert header["account"]["consumed"] == 1000
-        assert len(here.lines("out/predictions.jsonl")) == predicted  # the old file is left as it was
-        rows = (here.folder / "out/other.csv").read_text().splitlines()
+        assert len(trained.lines("out/predictions.jsonl")) == predicted  # the old file is left as it was
+        rows = (trained.folder / "out/other.csv").read_text().splitlines()
         assert rows[0] == "position,prediction,target,probabilities"
         assert len(rows) == 1 + header["account"]["predicted"] - predicted
 
-    def test_a_file_that_moved_is_taken_and_one_that_was_replaced_is_refused(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
-        (here.folder / "stream.csv").rename(here.folder / "moved.csv")
+    def test_a_file_that_moved_is_taken_and_one_that_was_replaced_is_refused(self, trained: Home) -> None:
+        (trained.folder / "stream.csv").rename(trained.folder / "moved.csv")
         source = {"kind": "csv", "path": "moved.csv", "target": "y"}
-        run(prepare(here.configure(source=source)), max_records=100)
-        assert here.header()["account"]["consumed"] == 700
-        write_stream(here.folder / "moved.csv", 1000, seed=1)
+        run(prepare(trained.configure(source=source)), max_records=100)
+        assert trained.header()["account"]["consumed"] == 700
+        write_stream(trained.folder / "moved.csv", 400, seed=1)
         with pytest.raises(Exception, match=r"moved\.csv: "):
-            run(prepare(here.config))
-        assert here.header()["account"]["consumed"] == 700
+            run(prepare(trained.config))
+        assert trained.header()["account"]["consumed"] == 700
 
-    def test_an_output_shorter_than_recorded_is_refused(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
-        (here.folder / "out/predictions.jsonl").write_text("")
+    def test_an_output_shorter_than_recorded_is_refused(self, trained: Home) -> None:
+        (trained.folder / "out/predictions.jsonl").write_text("")
         with pytest.raises(Exception, match="holds 0 bytes, fewer than"):
-            run(prepare(here.config))
+            run(prepare(trained.config))
 
     def with_versions(self, here: Home, **versions: str) -> None:
         checkpoint = read(sorted((here.folder / "out/state").glob("*.skc"))[-1])
@@ -111,22 +106,22 @@ class TestWhatItGoesOnFrom:
         store.write(header, checkpoint.payload)
         store.close()
 
-    def test_another_minor_version_is_loaded_with_a_warning(self, here: Home, caplog: pytest.LogCaptureFixture) -> None:
-        run(prepare(here.config), max_records=600)
-        self.with_versions(here, river="0.1.7", streamkernel="0.999.0")
-        run(prepare(here.config), max_records=100)
+    def test_another_minor_version_is_loaded_with_a_warning(
+        self, trained: Home, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        self.with_versions(trained, river="0.1.7", streamkernel="0.999.0")
+        run(prepare(trained.config), max_records=100)
         assert "written with river 0.1.7" in caplog.text
         assert "written with streamkernel 0.999.0" in caplog.text
-        assert here.header()["account"]["consumed"] == 700
+        assert trained.header()["account"]["consumed"] == 700
 
     @pytest.mark.parametrize("library", ["river", "streamkernel"])
-    def test_another_major_version_is_refused(self, here: Home, library: str) -> None:
-        run(prepare(here.config), max_records=600)
-        self.with_versions(here, **{library: "77.1.0"})
+    def test_another_major_version_is_refused(self, trained: Home, library: str) -> None:
+        self.with_versions(trained, **{library: "77.1.0"})
         with pytest.raises(
             CheckpointError, match=rf"written with {library} 77\.1\.0.*install {library} 77\.1\.0, or start"
         ):
-            run(prepare(here.config))
+            run(prepare(trained.config))
 
     def test_what_the_environment_gave_is_not_kept(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("STREAM_FILE", "stream.csv")

@@ -87,11 +87,11 @@ def test_a_signal_ends_the_chunk_of_a_slow_model(home: Home, launcher: Launcher)
 
 
 def test_checkpoints_fall_on_multiples_and_number_0_comes_first(here: Home) -> None:
-    config = here.configure(checkpoint={"directory": "out/state", "every_records": 300, "keep": 100})
-    run(prepare(config), max_records=100)
+    config = here.configure(checkpoint={"directory": "out/state", "every_records": 100, "keep": 100})
+    run(prepare(config), max_records=50)
     run(prepare(config))
     found = [read(path) for path in sorted((here.folder / "out/state").glob("*.skc"))]
-    assert [checkpoint.header["account"]["consumed"] for checkpoint in found] == [0, 100, 300, 600, 900, 1000]
+    assert [checkpoint.header["account"]["consumed"] for checkpoint in found] == [0, 50, 100, 200, 300, 400]
     assert [checkpoint.number for checkpoint in found] == list(range(6))
 
 
@@ -116,7 +116,7 @@ def test_fresh_begins_anew(here: Home) -> None:
     before = here.result()
     run(prepare(here.config), fresh=True)
     assert here.result() == before
-    assert here.header()["account"]["consumed"] == 1000
+    assert here.header()["account"]["consumed"] == 400
 
 
 def test_what_is_given_up_is_said(here: Home, caplog: pytest.LogCaptureFixture) -> None:
@@ -161,10 +161,10 @@ def test_records_before_the_place_where_a_source_fails_are_kept(here: Home, laun
     assert ended.returncode == 1
     assert "truncated or still being written" in ended.stderr
     consumed = here.header()["account"]["consumed"]
-    assert 0 < consumed < 1000
+    assert 0 < consumed < 400
     (here.folder / "stream.csv.gz").write_bytes(whole)
     assert launcher.call(here, "run", "config.yaml").returncode == 0
-    assert here.header()["account"]["consumed"] == 1000
+    assert here.header()["account"]["consumed"] == 400
 
 
 def test_a_model_no_checkpoint_can_hold_is_refused_at_the_start(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,10 +204,10 @@ def test_other_kinds_of_source(here: Home) -> None:
     friedman = {"kind": "river", "dataset": "synth.Friedman", "args": {"seed": 1}}
     predictions = {"kind": "jsonl", "path": "out/friedman.jsonl"}
     here.configure(source=friedman, model=regressor, checkpoint={"directory": "out/friedman"}, predictions=predictions)
-    view = run(prepare(here.config), max_records=700)
+    view = run(prepare(here.config), max_records=350)
     assert set(view.overall) == {"mae", "rmse", "r2"}
-    run(prepare(here.config), max_records=300)
-    assert here.header("out/friedman")["account"]["learnt"] == 1000
+    run(prepare(here.config), max_records=150)
+    assert here.header("out/friedman")["account"]["learnt"] == 500
 
 
 def test_inspect_shows_the_newest_of_a_directory_and_leaves_it_alone(here: Home) -> None:

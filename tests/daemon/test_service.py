@@ -79,7 +79,7 @@ class TestPredict:
             code, answer = client.ask("/predict", X)
             assert (code, answer["error"]["reason"], client.headers["retry-after"]) == (503, "no_model", "5")
             assert client.ask("/readyz")[0] == 503
-            for most in (500, 1000):
+            for most in (200, 400):
                 run(prepare(here.config), max_records=most)
                 newest = max(int(path.stem[-12:]) for path in (here.folder / "out/state").glob("*.skc"))
                 deadline = time.monotonic() + 60

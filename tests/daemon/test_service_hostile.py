@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel.daemon.runtime import run as run_daemon
 from streamkernel.daemon.service import run as service_run
 from streamkernel.daemon.serving.limits import HttpLimits
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.raw_http import connect, exchange, read, status, statuses
 from tests.daemon.service import LATE, serving
@@ -26,20 +24,13 @@ X = {"a": 0.25, "b": -1.0, "colour": "red"}
 HEAD = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-@pytest.fixture
-def learnt(here: Home) -> Home:
-    """A home whose run has learnt."""
-    run_daemon(prepare(here.configure()))
-    return here
-
-
 def whole(body: bytes) -> bytes:
     return HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-def test_slow_requests_end_and_hold_nobody_up(learnt: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_requests_end_and_hold_nobody_up(trained: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_run, "HttpLimits", partial(HttpLimits, receive_seconds=0.3, linger_seconds=0.2))
-    with serving(learnt, serve={"port": 0}) as (client, started):
+    with serving(trained, serve={"port": 0}) as (client, started):
         slow = [connect(started.port) for _ in range(20)]
         for one, begun in zip(slow, [HEAD, HEAD + b"Content-Length: 1000\r\n\r\n{"] * 10, strict=True):
             one.sendall(begun)
@@ -49,8 +40,8 @@ def test_slow_requests_end_and_hold_nobody_up(learnt: Home, monkeypatch: pytest.
             one.close()
 
 
-def test_connections_beyond_the_limit_are_refused(learnt: Home) -> None:
-    with serving(learnt, serve={"port": 0, "max_connections": 4}) as (client, started):
+def test_connections_beyond_the_limit_are_refused(trained: Home) -> None:
+    with serving(trained, serve={"port": 0, "max_connections": 4}) as (client, started):
         assert client.ask("/predict", X)[0] == 200  # and this connection stays
         others = [connect(started.port) for _ in range(4)]
         assert statuses(read(others[-1])) == [503]
@@ -60,25 +51,25 @@ def test_connections_beyond_the_limit_are_refused(learnt: Home) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
-def test_only_post(learnt: Home, method: str) -> None:
-    with serving(learnt, serve={"port": 0}) as (_, started):
+def test_only_post(trained: Home, method: str) -> None:
+    with serving(trained, serve={"port": 0}) as (_, started):
         head = f"{method} /predict HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         answer = exchange(started.port, head.encode())
         assert status(answer) == 405
         assert b"allow: post" in answer.lower()
 
 
-def test_requests_of_one_connection_are_answered_in_order(learnt: Home) -> None:
+def test_requests_of_one_connection_are_answered_in_order(trained: Home) -> None:
     """Also where those behind them could be answered sooner, and one is garbage."""
     bodies = [json.dumps([X] * 500).encode(), json.dumps(X).encode(), b"{"]
-    with serving(learnt, serve={"port": 0}) as (_, started):
+    with serving(trained, serve={"port": 0}) as (_, started):
         answer = exchange(started.port, b"".join(map(whole, bodies)) + b"garbage\r\n\r\n")
         assert statuses(answer) == [200, 200, 400, 400]
 
 
-def test_numbers_that_are_none_are_told(learnt: Home) -> None:
+def test_numbers_that_are_none_are_told(trained: Home) -> None:
     """As the run reads them: what is absent is no input, what no float can hold is at fault."""
-    with serving(learnt, serve={"port": 0}) as (client, _):
+    with serving(trained, serve={"port": 0}) as (client, _):
         nothing = client.ask("/predict", {"b": -1.0})
         for text in (b"NaN", b"null"):
             assert client.ask("/predict", b'{"a": %s, "b": -1.0}' % text) == nothing
@@ -87,18 +78,18 @@ def test_numbers_that_are_none_are_told(learnt: Home) -> None:
             assert (code, answer["error"]["reason"]) == (422, "infinite")
 
 
-def test_a_client_that_goes_away_harms_nobody(learnt: Home) -> None:
-    with serving(learnt, **LATE) as (client, started):
+def test_a_client_that_goes_away_harms_nobody(trained: Home) -> None:
+    with serving(trained, **LATE) as (client, started):
         for number in range(20):
             with connect(started.port) as one:
                 one.sendall(whole(json.dumps([{**X, "id": f"{number}/{place}"} for place in range(100)]).encode()))
         assert client.ask("/predict", {**X, "id": "last"})[0] == 202
 
 
-def test_a_large_request_lets_small_ones_pass(learnt: Home) -> None:
+def test_a_large_request_lets_small_ones_pass(trained: Home) -> None:
     """They are predicted in turns; each is answered with its own records."""
     rows = [{"a": place / 100, "b": 0.5} for place in range(900)]
-    with serving(learnt, serve={"port": 0}) as (client, started):
+    with serving(trained, serve={"port": 0}) as (client, started):
         alone = [client.ask("/predict", row)[1] for row in rows[::100]]
         found: list[bytes] = []
         body = whole(json.dumps(rows).encode()).replace(b"Host", b"Connection: close\r\nHost", 1)
@@ -112,11 +103,11 @@ def test_a_large_request_lets_small_ones_pass(learnt: Home) -> None:
         assert len(found) == 4
 
 
-def test_tls_and_a_password(learnt: Home) -> None:
+def test_tls_and_a_password(trained: Home) -> None:
     tls = {"certificate": str(TLS / "certificate.pem"), "key": str(TLS / "key.pem")}
     settings = {"port": 0, "tls": tls, "basic_auth": {"username": "me", "password": "it"}}
     context = ssl.create_default_context(cafile=TLS / "certificate.pem")
-    with serving(learnt, serve=settings) as (_, started):
+    with serving(trained, serve=settings) as (_, started):
         url = started.url.replace("127.0.0.1", "localhost")
         assert url.startswith("https://")
         body = json.dumps(X).encode()

@@ -35,14 +35,14 @@ def prepared(home: Home, n_records: int = 500, **sections: Any) -> Home:
             (home.folder / f"{name}.gz").write_bytes(gzip.compress(text))
         else:
             (home.folder / name).write_bytes(text)
-    home.configure(source=PATTERN, **{"checkpoint": {"directory": "out/state", "every_records": 300}, **sections})
+    home.configure(source=PATTERN, **{"checkpoint": {"directory": "out/state", "every_records": 100}, **sections})
     return home
 
 
 @pytest.fixture
 def parts(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.chdir(home.folder)
-    return prepared(home, 200)
+    return prepared(home, 80)
 
 
 def test_it_learns_as_from_one_file(parts: Home) -> None:
@@ -70,7 +70,7 @@ def test_check_and_evaluate(parts: Home) -> None:
     found = check(prepare(parts.config))
     assert "source: 5 csv files in/part-*" in found.good
     with StopSignals() as stopped:
-        assert evaluate(prepare(parts.config), stopped).view.account["consumed"] == PARTS * 200
+        assert evaluate(prepare(parts.config), stopped).view.account["consumed"] == PARTS * 80
     watched = prepare(parts.configure(source={**PATTERN, "path": "in", "watch": True}))
     assert "source: csv files in in, watched" in check(watched).good
     with pytest.raises(DaemonError, match="evaluate needs a source that ends, this one is watched"), StopSignals() as s:

@@ -23,16 +23,7 @@ BOTH = {"champion": OURS, "challenger": RIVER}
 
 
 def several(home: Home, **sections: Any) -> Any:
-    sections = {"source": BOOLEAN, "models": BOTH, **sections}
-    home.configure(**sections)
-    text = home.config.read_text()
-    if "model" not in sections:  # what `Home` writes of its own
-        import yaml
-
-        settings = yaml.safe_load(text)
-        del settings["model"]
-        home.config.write_text(yaml.safe_dump(settings, sort_keys=False))
-    return prepare(home.config)
+    return prepare(home.configure(**{"source": BOOLEAN, "models": BOTH, "model": None, **sections}))
 
 
 def digests(header: dict[str, Any]) -> dict[str, str]:
@@ -77,33 +68,33 @@ def test_a_challenger_that_refuses_everything_is_disabled_and_the_stream_goes_on
 ) -> None:
     needs = [{"river.compose.Select": {"args": ["nothing"]}}, "river.linear_model.LogisticRegression"]
     limits = {"kind": "jsonl", "path": "out/dead.jsonl", "max_rate_window": 100}
-    run(several(here, models={"champion": OURS, "broken": needs}, dead_letters=limits), max_records=400)
+    run(several(here, models={"champion": OURS, "broken": needs}, dead_letters=limits), max_records=200)
     header = here.header()
     assert header["models"]["broken"]["bytes"] == 0
     assert "refused more than 50% of its last 100 records" in header["models"]["broken"]["disabled"]
     assert header["models"]["broken"]["shown"] == 51
-    assert header["account"]["learnt"] > 300
+    assert header["account"]["learnt"] > 150
     assert caplog.text.count("the model broken is disabled") == 1
     run(several(here, models={"champion": OURS, "broken": needs}, dead_letters=limits))
     assert here.header()["models"]["broken"]["disabled"]
-    assert here.header()["account"]["consumed"] == 1000
+    assert here.header()["account"]["consumed"] == 400
 
 
 class TestWhatItGoesOnFrom:
     """Models come and go; one that changed is refused, with all differences and the ways on."""
 
     def test_a_new_one_begins_where_it_comes_and_one_that_is_gone_is_dropped(self, here: Home) -> None:
-        run(several(here), max_records=400)
-        run(several(here, models={"champion": OURS, "new": RIVER}), max_records=200)
+        run(several(here), max_records=160)
+        run(several(here, models={"champion": OURS, "new": RIVER}), max_records=80)
         header = here.header()
         assert list(header["models"]) == ["champion", "new"]
-        assert [header["models"][name]["began"] for name in ("champion", "new")] == [0, 400]
-        assert header["account"]["consumed"] == 600
+        assert [header["models"][name]["began"] for name in ("champion", "new")] == [0, 160]
+        assert header["account"]["consumed"] == 240
 
     def test_a_single_model_goes_on_as_the_published_one_and_back(self, here: Home) -> None:
-        run(prepare(here.configure(source=BOOLEAN, model=OURS)), max_records=400)
-        run(several(here), max_records=200)
-        assert [entry["began"] for entry in here.header()["models"].values()] == [0, 400]
+        run(prepare(here.configure(source=BOOLEAN, model=OURS)), max_records=160)
+        run(several(here), max_records=80)
+        assert [entry["began"] for entry in here.header()["models"].values()] == [0, 160]
         run(prepare(here.configure(source=BOOLEAN, model=OURS)))
         split = here.header()
         assert "models" not in split
@@ -112,7 +103,7 @@ class TestWhatItGoesOnFrom:
         assert here.header("out/whole")["model"]["state_digest"] == split["model"]["state_digest"]
 
     def test_all_differences_are_named(self, here: Home) -> None:
-        run(several(here), max_records=400)
+        run(several(here), max_records=160)
         changed = [{"streamkernel.KernelClassifier": {"seed": 2, "max_features": 64}}]
         with pytest.raises(CheckpointError) as caught:
             run(
@@ -134,12 +125,12 @@ class TestWhatItGoesOnFrom:
             assert part in text
 
     def test_the_published_one_must_be_there(self, here: Home) -> None:
-        run(several(here), max_records=400)
+        run(several(here), max_records=160)
         with pytest.raises(CheckpointError, match=r"champion, which is published, .*name it champion again.*promote"):
             run(several(here, models={"challenger": RIVER, "new": OURS}))
 
     def test_another_one_to_publish_is_promoted(self, here: Home) -> None:
-        run(several(here), max_records=400)
+        run(several(here), max_records=160)
         with pytest.raises(CheckpointError, match=r"promote CONFIG challenger"):
             run(several(here, publish="challenger"))
 
@@ -150,13 +141,13 @@ class TestPromotion:
     def test_it_is_published_from_there_on_however_it_is_killed(
         self, here: Home, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        run(several(here), max_records=800)
+        run(several(here), max_records=320)
         assert main(["promote", "config.yaml", "challenger"]) == 0
-        assert "challenger is published from record 801 on, in the place of champion" in capsys.readouterr().out
-        killed(here, "consumed:100")
+        assert "challenger is published from record 321 on, in the place of champion" in capsys.readouterr().out
+        killed(here, "consumed:50")
         run(prepare(here.config))
         header = here.header()
-        assert header["promotions"] == [[800, "champion", "challenger"]]
+        assert header["promotions"] == [[320, "champion", "challenger"]]
         assert header["published"] == "challenger"
         names = [line["model"] for line in here.lines("out/predictions.jsonl")]
         assert names == sorted(names)[::-1]
@@ -168,7 +159,7 @@ class TestPromotion:
         plan = several(here)
         with pytest.raises(CheckpointError, match="holds no checkpoint"):
             promote(plan, "challenger")
-        run(plan, max_records=400)
+        run(plan, max_records=160)
         before = checkpoint_files(here.folder / "out/state")
         with pytest.raises(CheckpointError, match="holds no model other: name one of champion, challenger"):
             promote(several(here), "other")
@@ -209,6 +200,6 @@ def test_configurations_that_cannot_be(tmp_path: Any, text: str, line: str) -> N
 
 def test_a_run_with_names_logs_them(here: Home, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    run(several(here), max_records=400)
+    run(several(here), max_records=160)
     run(several(here, models={**BOTH, "third": OURS}), max_records=1)
-    assert "the model third is new: it begins after record 400" in caplog.text
+    assert "the model third is new: it begins after record 160" in caplog.text

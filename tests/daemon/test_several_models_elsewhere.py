@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from river import base
@@ -39,7 +38,7 @@ class TestLateLabels:
 
     @pytest.fixture
     def here(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-        write_pair(home.folder, "jsonl", 1200)
+        write_pair(home.folder, "jsonl", 400)
         monkeypatch.chdir(home.folder)
         return home
 
@@ -162,10 +161,7 @@ def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learn
     (home.folder / "stream.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y"}
     models = {"champion": ["river.dummy.PriorClassifier"], "deadly": ["deadly.Deadly"]}
-    home.configure(source=source, models=models, imports=["deadly"])
-    written = yaml.safe_load(home.config.read_text())
-    del written["model"]
-    home.config.write_text(yaml.safe_dump(written))
+    home.configure(source=source, model=None, models=models, imports=["deadly"])
     for _ in range(4):
         assert launcher.call(home, "run", "config.yaml").returncode == -signal.SIGABRT
     ended = launcher.call(home, "run", "config.yaml")
@@ -187,7 +183,7 @@ class TestOtherCommands:
         figures = json.loads((here.folder / "figures.json").read_text())
         assert list(figures) == ["config: champion", "config: challenger"]
         for one in figures.values():
-            assert one["curve"]["records"][-1] == 1000
+            assert one["curve"]["records"][-1] == 400
             assert len(one["curve"]["progressive_loss"]) == len(one["curve"]["records"])
             assert one["metrics"]["accuracy"] > 0.7
         assert "config: challenger" in capsys.readouterr().out
@@ -201,7 +197,7 @@ class TestOtherCommands:
     ) -> None:
         from streamkernel.daemon.cli import main
 
-        run(several(here), max_records=600)
+        run(several(here), max_records=240)
         said = {}
         for options in ([], ["--model", "champion"], ["--model", "challenger"]):
             assert main(["predict", "out/state", "stream.csv", *options]) == 0
@@ -216,14 +212,10 @@ class TestOtherCommands:
         assert "--include: each line has model already" in capfd.readouterr().err
 
     def test_mode_predict_takes_the_published_one_or_another(self, here: Home) -> None:
-        run(several(here, models=TWO), max_records=600)
+        run(several(here, models=TWO), max_records=240)
         wanted: dict[str, list[Any]] = {}
         for publish in (None, "challenger"):
-            here.configure(**predicting(source={**BOOLEAN}, models=TWO, publish=publish, dead_letters=None))
-            written = yaml.safe_load(here.config.read_text())
-            del written["model"]
-            here.config.write_text(yaml.safe_dump(written))
-            run(prepare(here.config))
+            run(several(here, **predicting(source=BOOLEAN, models=TWO, publish=publish, dead_letters=None)))
             wanted[str(publish)] = here.lines("own/predictions.jsonl")
         assert {line["model"] for line in wanted["None"]} == {"champion"}
         assert {line["model"] for line in wanted["challenger"]} == {"challenger"}
@@ -233,7 +225,7 @@ class TestOtherCommands:
         assert "model" not in alone[0]
 
     def test_inspect_shows_each(self, here: Home) -> None:
-        run(several(here), max_records=400)
+        run(several(here), max_records=200)
         promote(several(here), "challenger")
         about = describe(here.folder / "out/state")
         assert about["published"] == "challenger"
@@ -247,7 +239,7 @@ class TestOtherCommands:
         from streamkernel.daemon.wiring.parts import make_store
 
         plan = several(here)
-        run(plan, max_records=400)
+        run(plan, max_records=200)
         store = make_store(plan)
         assert store is not None
         store.lock()
@@ -280,4 +272,4 @@ class TestOtherCommands:
         run(several(here))
         header = here.header()
         assert header["models"]["challenger"]["disabled"] == why
-        assert header["account"]["consumed"] == 1000
+        assert header["account"]["consumed"] == 400

@@ -32,13 +32,13 @@ class TestWarmStart:
     """Each of the models learns the source that comes first."""
 
     def test_each_is_as_if_it_were_alone_with_several_files_as_well(self, here: Home) -> None:
-        write_stream(here.folder / "history.csv", 400, seed=1)
-        write_stream(here.folder / "more.csv", 200, seed=2)
+        write_stream(here.folder / "history.csv", 200, seed=1)
+        write_stream(here.folder / "more.csv", 100, seed=2)
         files = {"source": {**BOOLEAN, "path": ["stream.csv", "more.csv"]}, "warm_start": WARM}
         run(several(here, models=TWO, **files))
         header = here.header()
-        assert header["account"]["consumed"] == 1200
-        assert header["warm_start"]["account"]["consumed"] == 400
+        assert header["account"]["consumed"] == 500
+        assert header["warm_start"]["account"]["consumed"] == 200
         assert {line["model"] for line in here.lines("out/predictions.jsonl")} == {"champion"}
         nothing = {"predictions": None, "dead_letters": None}
         for name, steps in TWO.items():
@@ -65,7 +65,7 @@ class TestInitialModel:
         run(prepare(here.configure(**alone)))
         assert here.header("next/alone")["model"]["state_digest"] == digests(header)["champion"]
         assert header["models"]["challenger"]["shown"] == header["models"]["champion"]["shown"]
-        assert (header["published"], header["account"]["consumed"]) == ("champion", 1000)
+        assert (header["published"], header["account"]["consumed"]) == ("champion", 400)
 
     def test_another_model_is_refused(self, here: Home) -> None:
         run(several(here, models=TWO), max_records=300)
@@ -84,7 +84,7 @@ class TestService:
 
     @pytest.mark.usefixtures("processes")
     def test_the_published_one_answers_also_after_a_promotion(self, here: Home) -> None:
-        run(several(here, models=TWO, publish="champion"), max_records=500)
+        run(several(here, models=TWO, publish="champion"), max_records=200)
         (here.folder / "row.jsonl").write_text('{"a": 0.25, "b": -1.0, "colour": "red"}\n')
         said = {
             name: json.loads(here.call("predict", "out/state", "row.jsonl", "--model", name).stdout) for name in TWO
@@ -123,7 +123,7 @@ def test_a_csv_file_without_the_names_is_not_gone_on_with(here: Home) -> None:
     assert (here.folder / "out/predictions.csv").read_bytes() == before
     other = {**lines, "path": "out/more.csv"}
     run(several(here, predictions=other))
-    assert here.header()["account"]["consumed"] == 1000
+    assert here.header()["account"]["consumed"] == 400
     assert (here.folder / "out/more.csv").read_text().startswith("position,prediction,target,probabilities,model\n")
 
 

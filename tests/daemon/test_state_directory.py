@@ -40,7 +40,7 @@ def locked(store: CheckpointStore) -> Iterator[CheckpointStore]:
 @pytest.fixture
 def begun(here: Home) -> Home:
     """A home whose daemon has written two checkpoints."""
-    run(prepare(here.configure(checkpoint={"directory": "out/state", "every_records": 500})), max_records=600)
+    run(prepare(here.configure(checkpoint={"directory": "out/state", "every_records": 200})), max_records=240)
     return here
 
 
@@ -113,7 +113,7 @@ class TestWhatStandsUnderAName:
         assert ended.returncode == 0, ended.stderr
         assert ended.stderr.count("the next older checkpoint is tried") == 10
         assert "Traceback" not in ended.stderr
-        assert "from record 601 on" in ended.stderr
+        assert "from record 241 on" in ended.stderr
         for number, why in (
             (11, "is a FIFO, not a regular file"),
             (12, "is a symbolic link"),
@@ -242,11 +242,11 @@ class TestWhoMayEnter:
             ("0600", "0600"),
             ("600", "0600"),
         ):
-            here.config.write_text(text.replace("every_records: 500", f"every_records: 500\n  mode: {written}"))
+            here.config.write_text(text.replace("every_records: 200", f"every_records: 200\n  mode: {written}"))
             settings = prepare(here.config).config.checkpoint
             assert settings is not None
             assert settings.mode == meant
         for wrong in ("0644", "0666", "yes", "0o600", "384.0"):
-            here.config.write_text(text.replace("every_records: 500", f"every_records: 500\n  mode: {wrong}"))
+            here.config.write_text(text.replace("every_records: 200", f"every_records: 200\n  mode: {wrong}"))
             with pytest.raises(Exception, match=r"checkpoint\.mode"):
                 prepare(here.config)

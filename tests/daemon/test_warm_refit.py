@@ -79,8 +79,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 def prepared(folder: Path) -> None:
-    write_stream(folder / "history.csv", 1200, seed=1)
-    write_stream(folder / "stream.csv", 1300)
+    write_stream(folder / "history.csv", 700, seed=1)
+    write_stream(folder / "stream.csv", 400)
     Home(folder).configure(warm_start={"source": SOURCE}, model=refitted())
 
 
@@ -144,7 +144,7 @@ def test_one_that_cannot_be_refitted_ends_the_run_or_is_disabled(warm: Home, mon
         run(prepare(warm.configure(**asked)))
     assert not warm.header()["warm_start"]["done"]
     run(prepare(warm.configure(**{**asked, "warm_start": {"source": SOURCE, "refit": False}})))
-    assert warm.header()["account"]["consumed"] == 1000
+    assert warm.header()["account"]["consumed"] == 400
     models = {"plain": [INNER], "one": refitted(every=10_000)}
     source = {**SOURCE, "path": "stream.csv"}
     run(several(warm, source=source, models=models, warm_start={"source": SOURCE}), fresh=True)
@@ -203,7 +203,7 @@ def test_a_disk_that_is_full_at_the_seam_is_named_with_what_is_saved_and_a_resta
         patched.setattr(CheckpointStore, "replace", full_behind_the_file)
         with pytest.raises(DaemonError, match="the last checkpoint could not be written: No space left on device"):
             run(prepare(warm.folder / "config.yaml"))
-    assert "everything up to record 1,200 of the warm start is saved: a restart goes on from there" in caplog.text
+    assert "everything up to record 700 of the warm start is saved: a restart goes on from there" in caplog.text
     assert not warm.header()["warm_start"]["done"]
     run(prepare(warm.folder / "config.yaml"))
     assert warm.header()["model"] == undisturbed.header()["model"]

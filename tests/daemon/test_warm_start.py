@@ -31,7 +31,7 @@ WARM = {"source": {"kind": "csv", "path": "history.csv", "target": "y"}}
 
 @pytest.fixture
 def warm(here: Home) -> Home:
-    write_stream(here.folder / "history.csv", 700, seed=1)
+    write_stream(here.folder / "history.csv", 300, seed=1)
     return here
 
 
@@ -39,11 +39,11 @@ def warm(here: Home) -> Home:
 def test_it_ends_as_one_run_over_both_streams(warm: Home, model: list[Any]) -> None:
     run(prepare(warm.configure(model=model, warm_start=WARM)))
     header, lines = warm.header(), warm.lines("out/predictions.jsonl")
-    assert header["account"]["consumed"] == 1000
+    assert header["account"]["consumed"] == 400
     assert len(lines) == header["account"]["predicted"]
     first = header["warm_start"]
     assert first["done"]
-    assert first["account"]["consumed"] == 700
+    assert first["account"]["consumed"] == 300
     assert first["positions"] == []
     letters = warm.lines("out/dead.jsonl")
     assert sum(one["position"].get("source") == "warm_start" for one in letters) == first["account"]["dead"] > 0
@@ -77,10 +77,10 @@ def test_it_stops_in_the_midst_and_goes_on(warm: Home) -> None:
     header = warm.header()
     assert not header["warm_start"]["done"]
     assert header["account"]["consumed"] == 0
-    assert run(prepare(warm.config), max_records=600).account["consumed"] == 100
+    assert run(prepare(warm.config), max_records=200).account["consumed"] == 100
     assert warm.header()["warm_start"]["done"]
     run(prepare(warm.config))
-    assert warm.header()["account"]["consumed"] == 1000
+    assert warm.header()["account"]["consumed"] == 400
 
 
 def test_another_warm_start_is_refused_in_the_midst_and_let_be_afterwards(
@@ -92,12 +92,12 @@ def test_another_warm_start_is_refused_in_the_midst_and_let_be_afterwards(
     other = {"source": {**WARM["source"], "delimiter": ";"}}
     with pytest.raises(CheckpointError, match=r"warm_start\.source\.delimiter is ',' in the checkpoint"):
         run(prepare(warm.configure(warm_start=other)))
-    run(prepare(warm.configure(warm_start=WARM)), max_records=600)
+    run(prepare(warm.configure(warm_start=WARM)), max_records=200)
     (warm.folder / "history.csv").unlink()
     assert check(prepare(warm.config)).bad == []
     run(prepare(warm.configure()), max_records=100)
     run(prepare(warm.configure(warm_start=other)))
-    assert warm.header()["account"]["consumed"] == 1000
+    assert warm.header()["account"]["consumed"] == 400
     run(prepare(warm.configure()), fresh=True)
     run(prepare(warm.configure(warm_start=WARM)))
     assert "warm_start: not learnt, the run began without one" in caplog.text
@@ -112,7 +112,7 @@ def test_check_and_evaluate_begin_with_it(warm: Home) -> None:
         view = evaluate(plan, stopped).view
     with StopSignals() as stopped:
         cold = evaluate(prepare(warm.configure(checkpoint=None)), stopped).view
-    assert view.account["consumed"] == cold.account["consumed"] == 1000
+    assert view.account["consumed"] == cold.account["consumed"] == 400
     assert view.overall["accuracy"] > cold.overall["accuracy"]
     ran = run(prepare(warm.configure(warm_start=WARM, checkpoint=None)))
     assert ran.overall == pytest.approx(view.overall)

@@ -76,10 +76,10 @@ SOLVERS = {
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_its_state_is_a_record_and_goes_on_as_if_nothing_had_happened(here: Home, solver: str) -> None:
-    run(prepare(here.configure(model=refitted(solver=SOLVERS[solver]))))
+    run(prepare(here.configure(model=refitted(solver=SOLVERS[solver], window=200, every=100))))
     whole = here.header()["model"]
-    assert whole["n_refits"] == 3
-    run(prepare(here.config), fresh=True, max_records=430)
+    assert whole["n_refits"] == 2
+    run(prepare(here.config), fresh=True, max_records=240)
     (newest, *_) = reversed(checkpoint_files(here.folder / "out/state"))
     assert b'{"kind": "state"' in newest.read_bytes()
     run(prepare(here.config))
@@ -87,7 +87,7 @@ def test_its_state_is_a_record_and_goes_on_as_if_nothing_had_happened(here: Home
 
 
 def test_another_one_than_the_checkpoint_holds_is_refused_with_the_difference(here: Home) -> None:
-    run(prepare(here.configure(model=refitted())), max_records=400)
+    run(prepare(here.configure(model=refitted())), max_records=200)
     inner = {"streamkernel.KernelClassifier": {**INNER["streamkernel.KernelClassifier"], "max_features": 128}}
     for given, difference in (
         ({"window": 400}, "model[0].window: checkpoint has 500, configuration says 400"),
@@ -100,9 +100,9 @@ def test_another_one_than_the_checkpoint_holds_is_refused_with_the_difference(he
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_it_is_restored_at_the_end_of_a_pipeline_too(solver: str) -> None:
-    steps = ["river.preprocessing.StandardScaler", *refitted(solver=SOLVERS[solver])]
+    steps = ["river.preprocessing.StandardScaler", *refitted(solver=SOLVERS[solver], window=200, every=100)]
     model = build_model(steps)
-    for number in range(700):
+    for number in range(350):
         model.learn_one({"a": float(number % 7), "b": float(number % 3)}, number % 7 > 2)
     one, other = window_refit_of(model), window_refit_of(load_model(dump_model(model), build_model(steps)))
     assert one is not None

@@ -23,11 +23,12 @@ from tests.daemon.service import serving
 from tests.daemon.test_several_models import several
 
 SOURCE = {"kind": "csv", "path": "stream.csv", "target": "y"}
+SHORT = {"window": 200, "every": 100}
 
 
 @pytest.fixture
 def trained(here: Home) -> Home:
-    run(prepare(here.configure(model=refitted())), max_records=700)
+    run(prepare(here.configure(model=refitted(**SHORT))), max_records=280)
     write_stream(here.folder / "other.csv", 100, seed=1, bad=False)
     return here
 
@@ -38,25 +39,25 @@ def test_predictions_are_the_same_by_the_command_in_mode_predict_and_over_http(
     assert cli.main(["predict", "out/state", "other.csv"]) == 0
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert len(lines) == 100
-    run(prepare(trained.configure(**predicting(model=refitted()))))
+    run(prepare(trained.configure(**predicting(model=refitted(**SHORT)))))
     probabilities = [line["probabilities"] for line in lines]
     assert [line["probabilities"] for line in trained.lines("own/predictions.jsonl")] == probabilities
     record = {"a": 0.5, "b": -1.0, "colour": "red"}
     (trained.folder / "one.jsonl").write_text(json.dumps(record))
     assert cli.main(["predict", "out/state", "one.jsonl"]) == 0
     alone = json.loads(capfd.readouterr().out)
-    with serving(trained, model=refitted(), serve={"port": 0}) as (client, _):
+    with serving(trained, model=refitted(**SHORT), serve={"port": 0}) as (client, _):
         status, answer = client.ask("/predict", record)
     assert status == 200
     assert answer["probabilities"] == alone["probabilities"]
 
 
 def test_evaluate_says_what_a_run_comes_to(here: Home) -> None:
-    plan = prepare(here.configure(model=refitted(), checkpoint=None))
+    plan = prepare(here.configure(model=refitted(**SHORT), checkpoint=None))
     with StopSignals() as stopped:
         evaluated = evaluate(plan, stopped).view
-    assert (evaluated.growth["features"], evaluated.growth["refits"], evaluated.growth["window"]) == (64, 3, 500)
-    assert (evaluated.to_json()["refits"], evaluated.to_json()["window"]) == (3, 500)  # as the status page has them
+    assert (evaluated.growth["features"], evaluated.growth["refits"], evaluated.growth["window"]) == (64, 2, 200)
+    assert (evaluated.to_json()["refits"], evaluated.to_json()["window"]) == (2, 200)  # as the status page has them
     assert "refits" in [label for column in summary_table({"one": evaluated}).columns[:1] for label in column._cells]
     assert run(prepare(here.config)).overall == pytest.approx(evaluated.overall)
 
@@ -74,35 +75,35 @@ def test_mended_dead_letters_are_replayed_into_it(trained: Home) -> None:
 def test_it_begins_with_the_trained_model_of_another_run(trained: Home) -> None:
     before = trained.header()["model"]
     own: dict[str, Any] = {"checkpoint": {"directory": "own/state"}, "predictions": None, "dead_letters": None}
-    run(prepare(trained.configure(model=refitted(), initial_model={"checkpoint": "out/state"}, **own)))
+    run(prepare(trained.configure(model=refitted(**SHORT), initial_model={"checkpoint": "out/state"}, **own)))
     assert trained.header("own/state")["model"]["n_refits"] > before["n_refits"]
 
 
 def test_it_is_promoted_from_beside_a_plain_one(here: Home) -> None:
-    plan = several(here, source=SOURCE, models={"plain": [INNER], "one": refitted()})
-    run(plan, max_records=700)
+    plan = several(here, source=SOURCE, models={"plain": [INNER], "one": refitted(**SHORT)})
+    run(plan, max_records=280)
     digest = here.header()["models"]["one"]["model"]["state_digest"]
     promote(plan, "one")
     header = here.header()
     assert header["published"] == "one"
     assert header["model"]["state_digest"] == digest
     run(prepare(here.config))
-    assert here.header()["models"]["one"]["model"]["n_refits"] == 3
+    assert here.header()["models"]["one"]["model"]["n_refits"] == 2
 
 
 def test_a_regressor_is_refitted_too(here: Home) -> None:
     inner = {"streamkernel.KernelRegressor": {"seed": 1, "max_features": 64, "block_size": 16}}
     source = {"kind": "csv", "path": "stream.csv", "target": "b", "target_type": "float"}
-    view = run(prepare(here.configure(source=source, model=refitted(model=inner))))
-    assert here.header()["model"]["n_refits"] == 3
+    view = run(prepare(here.configure(source=source, model=refitted(model=inner, **SHORT))))
+    assert here.header()["model"]["n_refits"] == 2
     assert {"mae", "rmse", "r2"} <= view.overall.keys()
     other = {**source, "target": "y", "target_type": "str"}
     with pytest.raises(ConfigError, match=r"source\.target_type: must be float for a regressor, is str"):
-        prepare(here.configure(source=other, model=refitted(model=inner)))
+        prepare(here.configure(source=other, model=refitted(model=inner, **SHORT)))
 
 
 def test_it_learns_from_late_labels(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_pair(home.folder, "jsonl", 1200)
+    write_pair(home.folder, "jsonl", 800)
     monkeypatch.chdir(home.folder)
     run(prepare(home.configure(model=refitted(), **sections())))
     account, model = home.header()["account"], home.header()["model"]
