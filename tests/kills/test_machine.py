@@ -43,10 +43,10 @@ class Kills(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        its = data.draw(features(self.model))
+        its, seed = data.draw(features(self.model)), data.draw(st.integers(0, 1000))
         self.folder = tempfile.TemporaryDirectory()
         self.killed, self.twin = (Run(Path(self.folder.name, name), its, self.trained) for name in ("killed", "twin"))
-        self.draw = random.Random(data.draw(st.integers(0, 1000)))
+        self.draw = random.Random(seed)
         self.most = batch_size.MOST_RECORDS
         self.oldest = 0
 
