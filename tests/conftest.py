@@ -1,4 +1,4 @@
-"""Hypothesis: few examples, the same in every run of one code; each night many, drawn anew.
+"""Hypothesis draws few examples, the same in every run of one code, and ten times as many new ones each night.
 
 Nothing depends on the clock, because the first call of a kernel compiles it. Hypothesis takes constants from our own
 files too: a change of any of them may change the examples of any test.

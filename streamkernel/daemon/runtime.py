@@ -165,7 +165,7 @@ def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Heal
     try:
         return checkpoints.finish_after(loop.run)
     except Exception:
-        if checkpoints.processor.taken:  # else there is nothing to say beside the error, which a slow broker tells late
+        if checkpoints.processor.taken:  # else the error says it all
             _log.error("%s", checkpoints.safe())
         raise
     finally:

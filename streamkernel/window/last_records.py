@@ -66,7 +66,7 @@ class LastRecords:
             return
         rooms = len(self._y)
         places = (self._next + np.arange(len(y))) % rooms
-        # What stands behind them is of inputs that these records alone have, and a later input gets the next column.
+        # Further columns hold inputs that only these records have. A later input would take over their values.
         width = min(n_inputs, self._X.shape[1])
         self._X[places, :width] = values[:, :width]
         self._X[places, width:] = np.nan

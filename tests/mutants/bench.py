@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.mutants import without_vectors
 from tests.mutants.instrument import instrument
 from tests.mutants.listed import ROOT, Mutant
+from tests.mutants.orders import Orders
 from tests.mutants.runs import Reach, read_lines, read_reach, run
-from tests.mutants.server import Orders
 
 _KERNELS = ["tests/compute", "tests/kernels", "tests/growth", "tests/window", "tests/expansion", "tests/adaptive"]
 _NO_SPARK = ["--ignore=tests/spark", "--ignore=streamkernel/spark"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.mutants.server import Orders
+from tests.mutants.orders import Orders
 
 
 @dataclass

@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import json
 import os
-import resource
 import select
 import shutil
 import signal
@@ -17,11 +16,13 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Generator, Iterator
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.mutants.forks import Fork, Ran, cpu_used, cpu_used_by, left_by
+from tests.mutants.orders import HEAVY, Orders
 
 # What a test may take under a mutant before it counts as hanging, of the processor and of the clock: the machine may be
 # busy with other work. All tests of one mutant together may wait for `_WALL_SECONDS`.
@@ -31,69 +32,14 @@ _WALL_SECONDS = 600.0
 # How many tests a fork runs of those whose reach is measured, and what it spends on the cases of one test function.
 _ENOUGH = 2000
 _FUNCTION_CPU_SECONDS = 3.0
-# Each needs processes, brokers or browsers of its own.
-HEAVY = frozenset({"launcher", "installed", "site", "browser", "promtool", "prometheus"})
-
-
-@dataclass
-class Orders:
-    """What to do, as one JSON file."""
-
-    out: str
-    jobs: int = 1
-    mutants: dict[int, list[str]] = field(default_factory=dict)
-    """For each mutant the tests to try, in this order. Without any, reach is measured instead."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """How long each test took without a mutant."""
-    passed: list[str] = field(default_factory=list)
-    """The tests whose reach is known."""
-    heavy: bool | None = None
-    """Whether they have one of the heavy fixtures: either by default."""
-    most: float = 60.0
-    """The processor time that all tests of one mutant may take."""
-    longest: float = 60.0
-    """The processor time a test may take while reach is measured."""
-
-    def write(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self)))
-
-    @classmethod
-    def read(cls, path: Path) -> Orders:
-        orders = cls(**json.loads(path.read_text()))
-        orders.mutants = {int(number): tests for number, tests in orders.mutants.items()}
-        return orders
-
-
-@dataclass
-class Ran:
-    """What a fork has done: its tests, and the one that failed or hangs."""
-
-    tests: list[str] = field(default_factory=list)
-    failed: str = ""
-    hung: bool = False
-    cpu: float = 0.0
-
-
-@dataclass
-class _Fork:
-    pid: int
-    read: int
-    folder: Path
-    begun: float
-    work: Generator[tuple[int, list[str]], Ran, None]
-    ran: Ran = field(default_factory=Ran)
-    running: str = ""
-    cpu_before: float = 0.0
-    rest: bytes = b""
 
 
 def _like(test: str, names: list[str]) -> list[str]:
-    """Return a test; where there is none of this name by now, those of its function, else those of its file."""
+    """Return the tests of a function that has other parameters by now, else those of its file."""
     function, file = test.partition("[")[0], test.partition("::")[0]
-    for begin in (test, f"{function}[", f"{file}::"):
-        if found := [name for name in names if name in (test, function) or name.startswith(begin)]:
-            return found
-    return []
+    return [one for one in names if one.partition("[")[0] == function] or [
+        one for one in names if one.startswith(f"{file}::")
+    ]
 
 
 class Server:
@@ -109,9 +55,9 @@ class Server:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        names = [item.nodeid for item in items]
+        names = {item.nodeid: None for item in items}
         self._hunted = {
-            number: [found for test in tests for found in _like(test, names)]
+            number: [found for test in tests for found in ([test] if test in names else _like(test, list(names)))]
             for number, tests in self._orders.mutants.items()
         }
         wanted = {test for tests in self._hunted.values() for test in tests}
@@ -151,7 +97,7 @@ class Server:
         self._warm_up(session)
         waiting = list(works)
         waiting.reverse()
-        forks: list[_Fork] = []
+        forks: list[Fork] = []
         while forks or waiting:
             while waiting and len(forks) < self._orders.jobs:
                 self._go_on(session, forks, waiting.pop(), None)
@@ -169,10 +115,12 @@ class Server:
                     self._go_on(session, forks, fork.work, fork.ran)
         return True
 
-    def _hangs(self, fork: _Fork) -> bool:
+    def _hangs(self, fork: Fork) -> bool:
         usual = self._orders.seconds.get(fork.running, 10.0)
         cpu = _CPU_PATIENCE + _CPU_TIMES * usual if self._orders.mutants else self._orders.longest
-        return time.monotonic() - fork.begun > _PATIENCE + _TIMES * usual or _cpu_of(fork.pid) - fork.cpu_before > cpu
+        return (
+            time.monotonic() - fork.begun > _PATIENCE + _TIMES * usual or cpu_used_by(fork.pid) - fork.cpu_before > cpu
+        )
 
     # The work: generators that ask for forks, each a mutant and the tests to run under it.
 
@@ -233,7 +181,7 @@ class Server:
     def _go_on(
         self,
         session: pytest.Session,
-        forks: list[_Fork],
+        forks: list[Fork],
         work: Generator[tuple[int, list[str]], Ran, None],
         ran: Ran | None,
     ) -> None:
@@ -245,7 +193,7 @@ class Server:
 
     def _fork(
         self, session: pytest.Session, work: Generator[tuple[int, list[str]], Ran, None], number: int, tests: list[str]
-    ) -> _Fork:
+    ) -> Fork:
         self._count += 1
         folder = Path(tempfile.mkdtemp(prefix=f"mutants-{os.getpid()}-{self._count}-"))
         read, write = os.pipe()
@@ -254,7 +202,7 @@ class Server:
         pid = os.fork()
         if pid:
             os.close(write)
-            return _Fork(pid, read, folder, time.monotonic(), work)
+            return Fork(pid, read, folder, time.monotonic(), work)
         status = 1
         try:
             os.close(read)
@@ -286,27 +234,27 @@ class Server:
             tell(begin=item.nodeid)
             switch.begin(item.nodeid)
             self._failed = self._skipped = False
-            started = _cpu()
+            started = cpu_used()
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            seconds = round(_cpu() - started, 4)
+            seconds = round(cpu_used() - started, 4)
             spent[function] += seconds
             tell(outcome="failed" if self._failed else "skipped" if self._skipped else "passed", seconds=seconds)
             if self._orders.mutants and (
-                self._failed or _cpu() > self._orders.most or time.monotonic() - begun > _WALL_SECONDS
+                self._failed or cpu_used() > self._orders.most or time.monotonic() - begun > _WALL_SECONDS
             ):
                 break
         switch.begin("")
-        tell(cpu=_cpu())
+        tell(cpu=cpu_used())
         session._setupstate.teardown_exact(None)
 
-    def _take(self, fork: _Fork) -> bool:
+    def _take(self, fork: Fork) -> bool:
         """Read what a fork tells; whether it goes on."""
         read = os.read(fork.read, 1 << 16)
         *lines, fork.rest = (fork.rest + read).split(b"\n")
         for each in lines:
             line = json.loads(each)
             if "begin" in line:
-                fork.running, fork.begun, fork.cpu_before = line["begin"], time.monotonic(), _cpu_of(fork.pid)
+                fork.running, fork.begun, fork.cpu_before = line["begin"], time.monotonic(), cpu_used_by(fork.pid)
             elif "cpu" in line:
                 fork.ran.cpu = line["cpu"]
             else:
@@ -321,13 +269,13 @@ class Server:
             self._say(test=fork.running, outcome="died", seconds=0)
         return bool(read)
 
-    def _bury(self, fork: _Fork) -> None:
+    def _bury(self, fork: Fork) -> None:
         os.close(fork.read)
         for _ in range(200):  # it may still take down its fixtures
             if fork.ran.hung or os.waitid(os.P_PID, fork.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 break
             time.sleep(0.05)
-        for kill, whom in ((os.killpg, fork.pid), (os.kill, fork.pid), *((os.kill, each) for each in _left_by(fork))):
+        for kill, whom in ((os.killpg, fork.pid), (os.kill, fork.pid), *((os.kill, each) for each in left_by(fork))):
             try:
                 kill(whom, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
@@ -355,30 +303,6 @@ def _scoped(item: pytest.Item) -> list[pytest.FixtureDef[Any]]:
 
 def _name_of(fixture: pytest.FixtureDef[Any]) -> str:
     return f"fixture {fixture.baseid}::{fixture.argname}"
-
-
-def _cpu() -> float:
-    return sum(
-        used.ru_utime + used.ru_stime
-        for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    )
-
-
-def _cpu_of(pid: int) -> float:
-    """Return what a process and those that it waited for have used of the processor."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
-def _left_by(fork: _Fork) -> Iterator[int]:
-    """Find the processes that a fork started and left, by what it put into their environment."""
-    token = f"MUTANTS_TOKEN={fork.folder.name}\0".encode()
-    for each in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if token in each.read_bytes():
-                yield int(each.parent.name)
-        except OSError:
-            continue
 
 
 def pytest_configure(config: pytest.Config) -> None:
