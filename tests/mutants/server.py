@@ -1,6 +1,6 @@
 """A plugin of pytest that collects once and runs tests in forks: of one chunk of tests, or under one mutant.
 
-It works in an instrumented copy of the checkout and takes its orders from `Orders`, of which it is one.
+It runs in an instrumented copy of the checkout, on `Orders`.
 """
 
 from __future__ import annotations
@@ -117,10 +117,9 @@ class Server:
 
     def _hangs(self, fork: Fork) -> bool:
         usual = self._orders.seconds.get(fork.running, 10.0)
-        cpu = _CPU_PATIENCE + _CPU_TIMES * usual if self._orders.mutants else self._orders.longest
-        return (
-            time.monotonic() - fork.begun > _PATIENCE + _TIMES * usual or cpu_used_by(fork.pid) - fork.cpu_before > cpu
-        )
+        longest = _CPU_PATIENCE + _CPU_TIMES * usual if self._orders.mutants else self._orders.longest
+        used = cpu_used_by(fork.pid) - fork.cpu_before
+        return time.monotonic() - fork.begun > _PATIENCE + _TIMES * usual or used > longest
 
     # The work: generators that ask for forks, each a mutant and the tests to run under it.
 
