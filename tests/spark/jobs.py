@@ -1,4 +1,4 @@
-"""Jobs as a user starts them: the command in a process of its own, and what its checkpoints hold."""
+"""Jobs in the session of a test, or as a user starts them: the command in a process. What its checkpoints hold."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pyspark.sql import SparkSession
 
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.spark.job import JobOptions, run_job
 
 SECONDS = 240
 
@@ -77,11 +80,9 @@ class Job:
             raise
         return process.returncode, printed
 
-    def learn(self, *options: str) -> str:
-        """Learn what is there, and give what was printed."""
-        status, printed = self.run("--until-end", *options)
-        assert status == 0, printed
-        return printed
+    def learn(self, spark: SparkSession, **options: Any) -> dict[str, int]:
+        """Learn what is there in a session of this process, which needs no new Java; gives the account."""
+        return run_job(prepare(self.config, os.environ, []), JobOptions(until_end=True, **options), spark).account
 
     def checkpoint(self) -> Checkpoint:
         """The newest checkpoint."""

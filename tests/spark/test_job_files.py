@@ -24,53 +24,53 @@ def job(tmp_path):
     return _job(tmp_path)
 
 
-def test_files_are_learnt_once_and_bad_lines_kept(job, tmp_path):
+def test_files_are_learnt_once_and_bad_lines_kept(job, tmp_path, spark):
     with (tmp_path / "in" / "0.jsonl").open("a") as file:
         file.write('not json\n\n{"a": 1e999, "y": 1.0}\n{"a": 1, "y": "high"}\n')
-    job.learn()
+    job.learn(spark)
     account = {"consumed": 804, "predicted": 800, "learnt": 800, "unlabelled": 0, "skipped": 1, "dead": 3}
     assert job.account == account
     letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
     assert sorted(letter["reason"] for letter in letters) == ["infinite", "not_json", "target"]
     assert {letter["raw"] for letter in letters} >= {"not json"}
     before = job.digest
-    job.learn()  # nothing new
+    job.learn(spark)  # nothing new
     assert (job.account, job.digest) == (account, before)
     write_lines(tmp_path / "in" / "2.jsonl", records(300, 2))
-    job.learn()
+    job.learn(spark)
     assert job.account["learnt"] == 1100
     assert job.checkpoint().header["spark"]["batch"] == 1
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
+def undisturbed(tmp_path_factory, spark):
     """The digest of the model that learnt the files of `job` one after the other, without a kill."""
     folder = tmp_path_factory.mktemp("undisturbed")
     made = _job(folder)
-    made.learn("--max-per-batch", "1")
+    made.learn(spark, most=1)
     return made.digest
 
 
 @pytest.mark.parametrize("point", ["batch-learnt:2", "checkpoint-before-rename:3", "checkpoint-after-rename:3"])
-def test_a_driver_that_is_killed_counts_each_micro_batch_once(job, undisturbed, point):
+def test_a_driver_that_is_killed_counts_each_micro_batch_once(job, spark, undisturbed, point):
     """Between step and commit, and between our commit and Spark's."""
     status, printed = job.run("--until-end", "--max-per-batch", "1", crash=point)
     assert status == -signal.SIGKILL, printed
-    job.learn("--max-per-batch", "1")
+    job.learn(spark, most=1)
     assert job.account["learnt"] == 800
     assert job.digest == undisturbed
 
 
-def test_another_checkpoint_location_would_learn_twice_and_is_refused(job):
-    job.learn()
+def test_another_checkpoint_location_would_learn_twice_and_is_refused(job, spark):
+    job.learn(spark)
     status, printed = job.run("--until-end", "--checkpoint-location", f"file://{job.folder}/other")
     assert status == 1
     assert "would be learnt twice; give back its checkpoint location" in printed.splitlines()[-1]
     assert job.account["learnt"] == 800
 
 
-def test_the_daemon_does_not_go_on_with_files_that_spark_read_whole(job):
-    job.learn()
+def test_the_daemon_does_not_go_on_with_files_that_spark_read_whole(job, spark):
+    job.learn(spark)
     status, printed = job.run(command="run")
     assert status == 1
     assert "a Spark job that read files whole" in printed
@@ -89,18 +89,3 @@ def test_settings_that_spark_has_not_are_refused_by_name(job, tmp_path):
     refused = [line for line in printed.splitlines() if not line.startswith("compiling for this machine")]
     assert [line.split(":")[0] for line in refused] == ["model", "serve", "predictions.kind"]
     assert "trees and memories" in printed
-
-
-def test_csv_files_share_their_header(tmp_path):
-    (tmp_path / "in").mkdir()
-    for number in range(2):
-        records(200, number).to_csv(tmp_path / "in" / f"{number}.csv", index=False)
-    source = {"kind": "csv", "path": str(tmp_path / "in"), "watch": True, "target": "y", "target_type": "float"}
-    job = Job(tmp_path, source, MODEL)
-    job.learn()
-    assert job.account["learnt"] == job.account["consumed"] == 400
-    (tmp_path / "in" / "2.csv").write_text("a,y\n1,2\n")
-    status, printed = job.run("--until-end")
-    assert status == 1
-    assert "all files of a Spark job have the same header" in printed.splitlines()[-1]
-    assert job.account["learnt"] == 400

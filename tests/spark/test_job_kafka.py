@@ -12,6 +12,12 @@ from tests.spark.streams import records
 MODEL = [{"streamkernel.KernelRegressor": {"seed": 1}}]
 
 
+@pytest.fixture(scope="module")
+def spark(make_session, broker):
+    """A session that knows Kafka."""
+    return make_session("local[2]", **{"spark.jars": kafka_jars()})
+
+
 def _produce(cluster, name, n, seed):
     frame = records(n, seed)
     rows = [{key: value for key, value in row.items() if value == value} for row in frame.to_dict("records")]
@@ -37,10 +43,10 @@ def _offsets(job):
     return {partition: offset for _, partition, offset in job.checkpoint().header["positions"]}
 
 
-def test_job_and_daemon_go_on_from_each_other(job, broker):
+def test_job_and_daemon_go_on_from_each_other(job, broker, spark):
     """Counters and positions are the same for both, also from another checkpoint location of Spark's."""
     _produce(broker, job.topic, 600, 0)
-    job.learn()
+    job.learn(spark)
     assert (job.account["learnt"], _offsets(job)) == (600, {0: 300, 1: 300})
 
     _produce(broker, job.topic, 200, 1)
@@ -50,18 +56,18 @@ def test_job_and_daemon_go_on_from_each_other(job, broker):
 
     # Spark's own log is behind: it reads again what the daemon has learnt, which is passed over.
     _produce(broker, job.topic, 100, 2)
-    job.learn()
+    job.learn(spark)
     assert (job.account["learnt"], _offsets(job)) == (900, {0: 450, 1: 450})
     assert job.checkpoint().header["model"]["n_records"] == 900
 
     _produce(broker, job.topic, 100, 3)
-    job.learn("--checkpoint-location", f"file://{job.folder}/other")
+    job.learn(spark, location=f"file://{job.folder}/other")
     assert (job.account["learnt"], _offsets(job)) == (1000, {0: 500, 1: 500})
 
 
-def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker):
+def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker, spark):
     _produce(broker, job.topic, 400, 0)
-    job.learn()
+    job.learn(spark)
     for checkpoint in job.state.glob("checkpoint-*.skc"):
         checkpoint.unlink()
     status, printed = job.run("--until-end")
@@ -69,7 +75,7 @@ def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker)
     assert "holds no model that has learnt any" in printed.splitlines()[-1]
 
 
-def test_predictions_are_written_at_least_once(job, broker, topic):
+def test_predictions_are_written_at_least_once(job, broker, topic, spark):
     lines = topic()
     text = job.config.read_text()
     section = json.dumps({"kind": "kafka", "topic": lines, "bootstrap_servers": broker.bootstrap})
@@ -77,7 +83,7 @@ def test_predictions_are_written_at_least_once(job, broker, topic):
     _produce(broker, job.topic, 300, 0)
     status, _ = job.run("--until-end", crash="batch-learnt:1")  # predictions are out, and the step is lost
     assert status == -9
-    job.learn()
+    job.learn(spark)
     assert job.account["learnt"] == 300
     written = [json.loads(record.value) for found in consume(broker.bootstrap, lines).values() for record in found]
     places = [(line["position"]["partition"], line["position"]["offset"]) for line in written]

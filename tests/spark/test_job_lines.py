@@ -9,8 +9,6 @@ import pytest
 from connectors import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.failure import sentence
-from streamkernel.daemon.wiring.plan import prepare
-from streamkernel.spark.job import JobOptions, run_job
 from streamkernel.spark.plan_books import PlanBooks
 from tests.spark.jobs import Job
 
@@ -34,8 +32,7 @@ class Lines:
         (self.input / name).write_bytes(data)
 
     def learn(self, **options):
-        plan = prepare(self.job.config, os.environ, [])
-        return run_job(plan, JobOptions(until_end=True, **options), self._spark).account
+        return self.job.learn(self._spark, **options)
 
     def refused(self, **options):
         with pytest.raises((DaemonError, CheckpointError, ConnectorError)) as caught:

@@ -39,11 +39,11 @@ def _java(process):
     return java
 
 
-def _goes_on(job):
+def _goes_on(job, spark):
     """What was learnt is whole micro-batches, and the rest of them comes once."""
     before = job.account["learnt"]
     assert before % 300 == 0
-    job.learn()
+    job.learn(spark)
     assert job.account["learnt"] == job.account["consumed"] == 300 * N_FILES
 
 
@@ -52,7 +52,7 @@ def _goes_on(job):
     [(signal.SIGTERM, False), (signal.SIGINT, False), (signal.SIGTERM, True)],
     ids=["SIGTERM", "SIGINT", "SIGTERM to all its processes"],
 )
-def test_a_signal_stops_quietly_between_micro_batches(job, number, to_all):
+def test_a_signal_stops_quietly_between_micro_batches(job, spark, number, to_all):
     process = _learning(job)
     os.killpg(process.pid, number) if to_all else process.send_signal(number)
     printed, _ = process.communicate(timeout=60)
@@ -60,17 +60,17 @@ def test_a_signal_stops_quietly_between_micro_batches(job, number, to_all):
     assert "Traceback" not in printed
     assert to_all or "\tat " not in printed  # Java that is stopped, too, tells of it in its own way
     assert f"{signal.Signals(number).name} came" in printed
-    _goes_on(job)
+    _goes_on(job, spark)
 
 
-def test_java_that_is_killed_is_one_sentence(job):
+def test_java_that_is_killed_is_one_sentence(job, spark):
     process = _learning(job)
     os.kill(_java(process), signal.SIGKILL)
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 1, printed
     assert "Traceback" not in printed
     assert "Java, in which Spark runs, has ended" in printed.splitlines()[-1]
-    _goes_on(job)
+    _goes_on(job, spark)
 
 
 def test_a_master_that_is_none_is_one_sentence(job):
