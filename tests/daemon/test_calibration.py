@@ -136,7 +136,6 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Exporter]:
 def run_exactly(home: Home, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> tuple[Exporter, View]:
     """Run with chunks so short that each record is looked at."""
     monkeypatch.setattr(batch_size, "MOST_RECORDS", SAMPLED)
-    monkeypatch.chdir(home.folder)
     exporters = served(monkeypatch)
     home.configure(**settings)
     view = run(prepare(home.config))

@@ -60,7 +60,6 @@ def write_json_stream(path: Path, records: int) -> None:
 def test_the_length_of_the_chunks_changes_no_byte(
     home: Home, monkeypatch: pytest.MonkeyPatch, kind: str, model: str
 ) -> None:
-    monkeypatch.chdir(home.folder)
     path = home.folder / f"stream.{kind}"
     (write_stream if kind == "csv" else write_json_stream)(path, 400)
     home.configure(source={"kind": kind, "path": str(path), "target": "y"}, model=[MODELS[model]])

@@ -50,12 +50,6 @@ def arranged(home: Home, output: dict[str, Any]) -> Home:
     return home
 
 
-@pytest.fixture
-def inside(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.chdir(home.folder)
-    return home
-
-
 def test_parts_that_are_filled_for_long_survive_kills(homes: Any) -> None:
     home = arranged(homes("killed"), {**PARQUET, "roll_seconds": 3600})
     for point in ("consumed:250", "flushed:3", "checkpoint-after-rename:2"):
@@ -68,8 +62,8 @@ def test_parts_that_are_filled_for_long_survive_kills(homes: Any) -> None:
     assert len(offsets) == home.header()["account"]["predicted"]
 
 
-def test_what_passes_stands_in_the_rows(inside: Home) -> None:
-    home = arranged(inside, PARQUET)
+def test_what_passes_stands_in_the_rows(home: Home) -> None:
+    arranged(home, PARQUET)
     run(prepare(home.config))
     rows = pq.read_table(home.folder / "out/predictions").to_pylist()
     assert [row["id"] for row in rows[:6]] == ["00000", "00001", "00002", "00003", "00004", None]
@@ -81,8 +75,7 @@ def test_what_passes_stands_in_the_rows(inside: Home) -> None:
     }
 
 
-def test_with_late_labels_the_key_passes_too(inside: Home) -> None:
-    home = inside
+def test_with_late_labels_the_key_passes_too(home: Home) -> None:
     (home.folder / "stream.csv").write_text("order,a\n" + "".join(f"{n:03d},{n % 5}\n" for n in range(50)))
     (home.folder / "labels.csv").write_text("order,y\n" + "".join(f"{n:03d},{n % 2}\n" for n in range(50)))
     labels = {"kind": "csv", "path": "labels.csv", "target": "y", "target_type": "bool"}
@@ -101,8 +94,8 @@ def test_with_late_labels_the_key_passes_too(inside: Home) -> None:
 
 
 @TABLES
-def test_other_columns_are_refused_and_each_way_on_leads_on(inside: Home, output: dict[str, Any]) -> None:
-    home = arranged(inside, output)
+def test_other_columns_are_refused_and_each_way_on_leads_on(home: Home, output: dict[str, Any]) -> None:
+    arranged(home, output)
     run(prepare(home.config), max_records=300)
     before = outputs(home)
     for more in ({"include": [*INCLUDE, "a"]}, {"classes": [True, False]}):
@@ -128,8 +121,8 @@ def test_other_columns_are_refused_and_each_way_on_leads_on(inside: Home, output
     assert any(name.startswith("others") and ".old" in name for name in outputs(home))
 
 
-def test_a_column_that_is_not_there_is_told_before_anything_begins(inside: Home) -> None:
-    home = arranged(inside, {**CSV, "include": ["idd"]})
+def test_a_column_that_is_not_there_is_told_before_anything_begins(home: Home) -> None:
+    arranged(home, {**CSV, "include": ["idd"]})
     (bad,) = check(prepare(home.config)).bad
     assert "there is no column 'idd' to pass through, the header has 'id', 'when', 'a', 'b', 'y'" in bad
     with pytest.raises(SourceError, match="there is no column 'idd' to pass through"):
@@ -137,8 +130,8 @@ def test_a_column_that_is_not_there_is_told_before_anything_begins(inside: Home)
     assert not (home.folder / "out/predictions.csv").exists()
 
 
-def test_check_tells_of_the_folder_and_leaves_it_alone(inside: Home) -> None:
-    home = arranged(inside, PARQUET)
+def test_check_tells_of_the_folder_and_leaves_it_alone(home: Home) -> None:
+    arranged(home, PARQUET)
     assert "predictions: folder out/predictions" in check(prepare(home.config)).good
     assert not (home.folder / "out/predictions").exists()
     (home.folder / "out").mkdir(exist_ok=True)
@@ -147,8 +140,7 @@ def test_check_tells_of_the_folder_and_leaves_it_alone(inside: Home) -> None:
     assert "parts of Parquet go to a folder: give another path" in bad
 
 
-def test_without_the_new_keys_a_file_is_what_it_was(inside: Home) -> None:
-    home = inside
+def test_without_the_new_keys_a_file_is_what_it_was(home: Home) -> None:
     (home.folder / "stream.csv").write_text("a,y\n" + "".join(f"{n % 5},{n % 2}\n" for n in range(50)))
     configured(home, source=SOURCE, predictions={"kind": "csv", "path": "out/p.csv"})
     run(prepare(home.config))

@@ -229,7 +229,6 @@ def test_the_daemon_learns_on_while_the_disk_is_full(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_stream(home.folder / "stream.csv", 1000)
-    monkeypatch.chdir(home.folder)
     config = home.configure(checkpoint={"directory": "out/state", "every_records": 100})
     write, calls = CheckpointStore.write, 0
 
@@ -248,7 +247,6 @@ def test_the_daemon_learns_on_while_the_disk_is_full(
 
 def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stream(home.folder / "stream.csv", 1000)
-    monkeypatch.chdir(home.folder)
     monkeypatch.setattr(time, "sleep", lambda _: None)
     write = CheckpointStore.write
 

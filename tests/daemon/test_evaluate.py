@@ -13,7 +13,6 @@ from river import datasets, linear_model, metrics, preprocessing
 
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring import plot as plotting
 from streamkernel.daemon.monitoring.evaluation import Evaluation
@@ -64,13 +63,6 @@ def test_an_adaptive_estimator_tells_whom_it_listens_to(home: Home) -> None:
     assert shares == sorted(shares, reverse=True)
 
 
-def test_it_leaves_outputs_and_checkpoints_alone(home: Home, launcher: Launcher) -> None:
-    write_stream(home.folder / "stream.csv", 500)
-    home.configure(metrics={"port": 1})
-    assert launcher.call(home, "evaluate", "config.yaml").returncode == 0
-    assert sorted(path.name for path in home.folder.iterdir()) == ["config.yaml", "stream.csv"]
-
-
 def test_several_configurations_side_by_side(home: Home, launcher: Launcher) -> None:
     write_stream(home.folder / "stream.csv", 800)
     for growth in ("DSG", "UDSG", "CDSG"):
@@ -111,24 +103,6 @@ def test_two_runs_of_one_name_are_refused(home: Home, launcher: Launcher) -> Non
     ended = launcher.call(home, "evaluate", "config.yaml", "config.yaml")
     assert ended.returncode == 2
     assert "these names repeat: config, config" in ended.stderr
-
-
-def test_a_file_that_cannot_be_written_is_one_line(home: Home, launcher: Launcher) -> None:
-    write_stream(home.folder / "stream.csv", 100)
-    home.configure()
-    for option in ("--json", "--plot"):
-        ended = launcher.call(home, "evaluate", "config.yaml", option, "nowhere/file")
-        assert ended.returncode == 1
-        assert "nowhere/file: cannot be written: No such file or directory" in ended.stderr
-        assert ended.stdout == ""  # it is told before the work
-        assert "Traceback" not in ended.stderr
-
-
-def test_one_file_for_figures_and_plot_is_refused(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    (here.folder / "link").symlink_to("both")
-    assert main(["evaluate", "config.yaml", "--json", "both", "--plot", "link"]) == 2
-    assert capsys.readouterr().err == "--plot: must differ from --json, they are the same file\n"
-    assert not (here.folder / "both").exists()
 
 
 def test_a_plot_without_matplotlib_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

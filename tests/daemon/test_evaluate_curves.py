@@ -94,7 +94,10 @@ def test_challengers_have_their_own_curves_and_marks(here: Home) -> None:
     config.write_text(written)
     assert main(["evaluate", "config.yaml", "--json", "figures.json"]) == 0
     figures = json.loads((here.folder / "figures.json").read_text())
-    steady, adaptive = (figures[f"config: {name}"]["curve"] for name in models)
+    assert list(figures) == ["config: steady", "config: adaptive"]
+    steady, adaptive = (one["curve"] for one in figures.values())
+    assert len(adaptive["records"]) == len(adaptive["progressive_loss"])
+    assert adaptive["records"][-1] == steady["records"][-1] == 900
     assert steady["drifts"] == steady["metric_relearnings"] == []
     assert len(adaptive["drifts"]) == 1
     assert "features" not in adaptive

@@ -72,8 +72,12 @@ def test_a_run_that_fails_does_not_cost_the_one_before(small: Home, capsys: pyte
 
 
 def test_one_that_came_to_its_end_says_so(small: Home) -> None:
+    small.configure(model=MODEL, metrics={"port": 1}).rename(small.folder / "first.yaml")
+    before = {path.name for path in small.folder.iterdir()}
     assert main(["evaluate", "first.yaml", "--json", "figures.json"]) == 0
     assert json.loads((small.folder / "figures.json").read_text())["first"]["stopped"] is None
+    # Neither outputs nor checkpoints are made.
+    assert {path.name for path in small.folder.iterdir()} == before | {"figures.json"}
 
 
 def test_the_other_files_are_written_where_one_cannot_be(small: Home, capsys: pytest.CaptureFixture[str]) -> None:

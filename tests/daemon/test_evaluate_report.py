@@ -110,15 +110,17 @@ def test_the_same_evaluation_gives_the_same_bytes(here: Home) -> None:
     assert document() == document()
 
 
-def test_several_models_of_one_configuration(here: Home) -> None:
+def test_several_models_of_one_configuration(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
     write_drifting(here.folder / "stream.csv")
     models = {"first": GROWING, "second": ADAPTIVE, "broken": ["river.linear_model.LogisticRegression"]}
     written = {"source": {"kind": "csv", "path": "stream.csv", "target": "y"}, "models": models}
     here.config.write_text(yaml.safe_dump(written, sort_keys=False))
     assert main(["evaluate", "config.yaml", "--html", "report.html", "--plot", "curves.png"]) == 0
+    said = capsys.readouterr().out
     page = ReportPage((here.folder / "report.html").read_text("utf-8"))
     for name in ("config: first", "config: second", "config: broken"):
         assert name in page.text
+        assert name in said
     assert page.rows["records"][:2] == ["900", "900"]
     assert "config: broken none" in page.labels[0]
     assert "it refused more than 50%" in page.text
@@ -202,10 +204,15 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
     (here.folder / "folder").mkdir()
     for file, why in (("nowhere/file", "No such file or directory"), ("folder", "Is a directory")):
         assert main(["evaluate", "config.yaml", option, file]) == 1
-        assert capsys.readouterr().err.endswith(f"{file}: cannot be written: {why}\n")
-    for file, key in (("stream.csv", "source.path"), ("config.yaml", "the configuration itself")):
+        said = capsys.readouterr()
+        assert said.err.endswith(f"{file}: cannot be written: {why}\n")
+        assert (said.out, said.err.count("Traceback")) == ("", 0)
+    (here.folder / "link").symlink_to("stream.csv")
+    for file, key in (("link", "source.path"), ("./config.yaml", "the configuration itself")):
+        before = Path(file).read_bytes()
         assert main(["evaluate", "config.yaml", option, file]) == 2
         assert capsys.readouterr().err == f"{option}: must differ from {key} of config.yaml, they are the same file\n"
+        assert Path(file).read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -213,6 +220,7 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
     [
         (("--json", "--html"), "--html: must differ from --json, they are the same file\n"),
         (("--html", "--plot"), "--html: must differ from --plot, they are the same file\n"),
+        (("--json", "--plot"), "--plot: must differ from --json, they are the same file\n"),
     ],
 )
 def test_one_file_for_two_of_them_is_refused(

@@ -46,10 +46,7 @@ def _records(n: int) -> list[tuple[dict[str, float], float]]:
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
-def test_its_lines_have_its_deviation_and_a_run_goes_on(
-    home: Home, monkeypatch: pytest.MonkeyPatch, variance: str
-) -> None:
-    monkeypatch.chdir(home.folder)
+def test_its_lines_have_its_deviation_and_a_run_goes_on(home: Home, variance: str) -> None:
     records = _records(150)
     rows = [f"{x['a']!r},{x['b']!r},{y!r}" for x, y in records]
     (home.folder / "stream.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")

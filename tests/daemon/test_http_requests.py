@@ -113,7 +113,7 @@ class TestOddRequests:
     @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
     def test_only_get_and_head(self, method: str) -> None:
         with served() as port:
-            for path in (b"/", b"/metrics", b"/nowhere"):
+            for path in (b"/", b"/metrics", b"/api/status", b"/nowhere"):
                 answer = exchange(port, get().replace(b"GET /metrics", method.encode() + b" " + path))
                 assert status(answer) == 405
                 assert b"\r\nallow: GET, HEAD\r\n" in answer
@@ -121,7 +121,7 @@ class TestOddRequests:
 
     def test_head(self) -> None:
         with served() as port:
-            for path in (b"/", b"/metrics", b"/readyz", b"/nowhere"):
+            for path in (b"/", b"/metrics", b"/api/status", b"/readyz", b"/nowhere"):
                 whole = exchange(port, get().replace(b"/metrics", path))
                 head = exchange(port, get().replace(b"GET /metrics", b"HEAD " + path))
                 assert head.endswith(b"\r\n\r\n")

@@ -55,7 +55,6 @@ def test_kills_change_nothing_and_checkpoints_do_not_grow(
 
 @pytest.mark.usefixtures("processes")
 def test_what_is_ignored_is_counted(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.folder)
     plan = prepare(write(home, metrics={"port": 0}).config)
     seen = []
     from streamkernel.daemon.monitoring.exporter.exporter import Exporter
@@ -68,8 +67,7 @@ def test_what_is_ignored_is_counted(home: Home, monkeypatch: pytest.MonkeyPatch)
     assert ignored == learnt * NEW + 1 - MOST
 
 
-def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.folder)
+def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home) -> None:
     ours = {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64, "max_inputs": 2000}}
     write(home)
     home.config.write_text(home.config.read_text().replace("- river.naive_bayes.GaussianNB", f"- {json.dumps(ours)}"))

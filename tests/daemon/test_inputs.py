@@ -111,9 +111,8 @@ def write_orders(path: Path, n: int) -> None:
 
 
 @pytest.fixture
-def orders(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+def orders(home: Home) -> Home:
     write_orders(home.folder / "stream.csv", 400)
-    monkeypatch.chdir(home.folder)
     return home
 
 

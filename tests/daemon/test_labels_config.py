@@ -148,9 +148,8 @@ def test_files_that_grow_come_as_they_come_which_is_said(tmp_path: Path, which: 
 
 
 @pytest.fixture
-def here(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+def here(home: Home) -> Home:
     write_pair(home.folder, "jsonl", 400)
-    monkeypatch.chdir(home.folder)
     return home
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
@@ -122,9 +120,8 @@ def test_a_label_that_kills_the_process_is_found_and_the_others_are_learnt(home:
 
 
 def test_an_early_label_the_model_refuses_is_a_dead_letter_when_its_record_comes(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: Home,
 ) -> None:
-    monkeypatch.chdir(home.folder)
     append(home.folder / "labels.jsonl", [f'{{"id": "k{i}", "y": "{"pq"[i % 2]}"}}' for i in range(20)])
     append(home.folder / "labels.jsonl", ['{"id": "late one", "y": "third"}'])
     records = [f'{{"id": "k{i}", "a": {i}}}' for i in range(20)] + ["", "", "", '{"id": "late one", "a": 1}']

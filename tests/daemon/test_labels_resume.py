@@ -26,9 +26,8 @@ def predicting() -> dict[str, Any]:
 
 class TestWhatItGoesOnFrom:
     @pytest.fixture
-    def here(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    def here(self, home: Home) -> Home:
         write_pair(home.folder, "jsonl", 500)
-        monkeypatch.chdir(home.folder)
         home.configure(**sections())
         return home
 

@@ -77,8 +77,7 @@ def test_a_dead_letter_says_whose_it_is_and_where_it_stands(undisturbed: Home) -
         assert text[letter["position"]["offset"] :].startswith(letter["raw"].encode())
 
 
-def test_it_learns_what_a_loop_by_hand_learns(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.folder)
+def test_it_learns_what_a_loop_by_hand_learns(home: Home) -> None:
     write_pair(home.folder, "jsonl", 400, bad=False)
     config = home.configure(**sections(max_pending=5000), model=MODELS["growing"])
     run(prepare(config))
@@ -110,7 +109,6 @@ def test_it_learns_what_a_loop_by_hand_learns(home: Home, monkeypatch: pytest.Mo
 def test_the_length_of_the_chunks_changes_no_byte(
     home: Home, monkeypatch: pytest.MonkeyPatch, kind: str, model: str
 ) -> None:
-    monkeypatch.chdir(home.folder)
     write_pair(home.folder, kind, 200)
     home.configure(**sections(kind, target_type="bool", max_pending=40), model=MODELS[model])
     results, marks = [], []

@@ -261,7 +261,6 @@ def test_rolling_metrics_of_a_regression(home: Home, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         Exporter, "refresh", lambda self, view, *rest: (seen.append(dict(view.rolling)), refresh(self, view, *rest))
     )
-    monkeypatch.chdir(home.folder)
     home.configure(
         source={"kind": "river", "dataset": "ChickWeights"},
         model=[{"streamkernel.KernelRegressor": {"seed": 1}}],

@@ -40,7 +40,6 @@ def series(families: Iterable[Metric]) -> Counter[str]:
 
 
 def exported(home: Home, monkeypatch: pytest.MonkeyPatch, **sections: Any) -> Counter[str]:
-    monkeypatch.chdir(home.folder)
     exporters = served(monkeypatch)
     home.configure(metrics={"port": 0}, **sections)
     run(prepare(home.config), fresh=True)

@@ -118,7 +118,6 @@ def test_a_run_shows_them(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     xs, ys = drifting()
     lines = ["a,b,y", *(f"{x['a']!r},{x['b']!r},{y!r}" for x, y in zip(xs, ys, strict=True))]
     (home.folder / "stream.csv").write_text("\n".join(lines) + "\n")
-    monkeypatch.chdir(home.folder)
     exporters = served(monkeypatch)
     home.configure(
         source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"},

@@ -22,9 +22,8 @@ from tests.kills.simulated import killed, runs
 
 
 @pytest.fixture
-def home(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+def home(home: Home) -> Home:
     """A home with a short stream and a model that starts at once, in the working directory."""
-    monkeypatch.chdir(home.folder)
     text = "".join(f"{number % 7},{number % 3},{'yes' if number % 2 else 'no'}\n" for number in range(400))
     (home.folder / "stream.csv").write_text("a,b,y\n" + text)
     configured(home)

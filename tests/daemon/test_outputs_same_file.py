@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +15,8 @@ from tests.daemon.outputs import SOURCE, configured, predictions
 
 
 @pytest.fixture
-def home(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+def home(home: Home) -> Home:
     """A home with a short stream and a model that starts at once, in the working directory."""
-    monkeypatch.chdir(home.folder)
     text = "".join(f"{number % 7},{number % 3},{'yes' if number % 2 else 'no'}\n" for number in range(600))
     (home.folder / "stream.csv").write_text("a,b,y\n" + text)
     configured(home)
@@ -136,15 +134,6 @@ class TestOneFileUnderTwoNames:
                 for descriptor in (reading, writing, *saved):
                     os.close(descriptor)
             assert (home.folder / "stream.csv").read_bytes() == before, command
-
-    def test_figures_of_evaluate(self, home: Home, launcher: Launcher) -> None:
-        (home.folder / "link").symlink_to("stream.csv")
-        for file, key in (("link", "source.path"), ("./config.yaml", "the configuration itself")):
-            before = Path(file).read_bytes()
-            ended = launcher.call(home, "evaluate", "config.yaml", "--json", file)
-            assert ended.returncode == 2
-            assert f"--json: must differ from {key} of config.yaml" in ended.stderr
-            assert Path(file).read_bytes() == before
 
     def test_devices_may_be_shared(self, home: Home) -> None:
         configured(home, predictions=predictions("/dev/null"), dead_letters=predictions("/dev/null"))

@@ -187,7 +187,6 @@ class _Scraper(LifecycleListener):
 
 @pytest.mark.usefixtures("processes")
 def test_a_daemon_that_stands_still_answers_from_the_last_snapshot(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.folder)
     write_stream(home.folder / "stream.csv", 200, bad=False)
     scraper, threads, learn_one = _Scraper(), set(), linear_model.LogisticRegression.learn_one
 
@@ -217,8 +216,7 @@ def test_a_daemon_that_stands_still_answers_from_the_last_snapshot(home: Home, m
 
 
 @pytest.mark.usefixtures("processes")
-def test_turns_of_threads_are_as_before_when_a_run_has_ended(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.folder)
+def test_turns_of_threads_are_as_before_when_a_run_has_ended(home: Home) -> None:
     write_stream(home.folder / "stream.csv", 50, bad=False)
     before, seen = sys.getswitchinterval(), []
 

@@ -42,7 +42,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_what_is_served_is_what_the_model_says_and_changes_nothing(
     home: Home, monkeypatch: pytest.MonkeyPatch, kind: Any, lags: int
 ) -> None:
-    monkeypatch.chdir(home.folder)
     numbers = kind is AdaptiveKernelRegressor
     xs, ys = series(numbers)
     lines = (json.dumps({**x, "y": y}) + "\n" for x, y in zip(xs, ys, strict=True))

@@ -40,8 +40,7 @@ def prepared(home: Home, n_records: int = 500, **sections: Any) -> Home:
 
 
 @pytest.fixture
-def parts(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.chdir(home.folder)
+def parts(home: Home) -> Home:
     return prepared(home, 80)
 
 

@@ -37,9 +37,8 @@ class TestLateLabels:
     """A record that waits keeps the prediction of each model; the loss of each is of its own."""
 
     @pytest.fixture
-    def here(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    def here(self, home: Home) -> Home:
         write_pair(home.folder, "jsonl", 400)
-        monkeypatch.chdir(home.folder)
         return home
 
     def test_each_is_as_if_it_were_alone(self, here: Home) -> None:
@@ -174,20 +173,6 @@ def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learn
 
 class TestOtherCommands:
     """Evaluate, predict, mode predict, inspect and check know several models."""
-
-    def test_evaluate_compares_them_in_one_pass(self, here: Home, capsys: pytest.CaptureFixture[str]) -> None:
-        from streamkernel.daemon.cli import main
-
-        several(here, models=TWO)
-        assert main(["evaluate", "config.yaml", "--json", "figures.json", "--plot", "curves.png"]) == 0
-        figures = json.loads((here.folder / "figures.json").read_text())
-        assert list(figures) == ["config: champion", "config: challenger"]
-        for one in figures.values():
-            assert one["curve"]["records"][-1] == 400
-            assert len(one["curve"]["progressive_loss"]) == len(one["curve"]["records"])
-            assert one["metrics"]["accuracy"] > 0.7
-        assert "config: challenger" in capsys.readouterr().out
-        assert not (here.folder / "out").exists()
 
     def test_predict_takes_the_published_one_or_another(
         self,

@@ -50,7 +50,6 @@ class Late(MemorySource):
 def test_no_record_is_learnt_before_that(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.chdir(home.folder)
     monkeypatch.setattr(loop, "POLL_SECONDS", 0.001)
     seconds = iter(range(0, 10**9, 100))
     monkeypatch.setattr(schedule, "Backoff", lambda _: Backoff(lambda: next(seconds)))

@@ -136,24 +136,6 @@ def test_a_run_has_no_partitions_of_its_own(here: Home) -> None:
         assert get(f"{url}/api/status?partition=3") == (404, "not found: partition 3 is not held here\n")
 
 
-@pytest.mark.parametrize("path", ["/", "/api/status"])
-def test_it_is_read_only_and_asks_for_the_password(here: Home, path: str) -> None:
-    run = BoardedRun(here)
-    with served(run.health, basic_auth={"username": "me", "password": "pass"}) as url:
-        assert get(url + path)[0] == 401
-        assert get(url + path, "me:pass")[0] == 200
-    with served(run.health) as url:
-        request = urllib.request.Request(url + path, method="HEAD")
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            assert (answer.status, answer.read()) == (200, b"")
-        for method in ("POST", "PUT", "DELETE", "PATCH"):
-            request = urllib.request.Request(url + path, data=b"{}", method=method)
-            with pytest.raises(urllib.error.HTTPError) as caught:
-                urllib.request.urlopen(request, timeout=30)
-            with caught.value:
-                assert (caught.value.code, caught.value.headers["Allow"]) == (405, "GET, HEAD")
-
-
 def test_the_policy_of_the_page_lets_in_what_it_has_and_nothing_else(here: Home) -> None:
     with served(BoardedRun(here).health) as url, urllib.request.urlopen(url, timeout=30) as answer:
         page, policy = answer.read().decode(), answer.headers["Content-Security-Policy"]

@@ -150,8 +150,7 @@ def test_a_model_that_does_not_learn_tells_the_same_of_all() -> None:
     assert deviations == pytest.approx([sigma] * len(xs), rel=1e-12)
 
 
-def test_the_lines_hold_it(home: Home, monkeypatch: pytest.MonkeyPatch, numbers: str) -> None:
-    monkeypatch.chdir(home.folder)
+def test_the_lines_hold_it(home: Home, numbers: str) -> None:
     (home.folder / "stream.csv").write_text(numbers)
     run(prepare(home.configure(source=SOURCE, model=OURS)))
     lines = home.lines("out/predictions.jsonl")
@@ -162,8 +161,7 @@ def test_the_lines_hold_it(home: Home, monkeypatch: pytest.MonkeyPatch, numbers:
     assert [line["std"] for line in lines] == pytest.approx(deviations, rel=1e-12)
 
 
-def test_the_lines_of_others_do_not(home: Home, monkeypatch: pytest.MonkeyPatch, numbers: str) -> None:
-    monkeypatch.chdir(home.folder)
+def test_the_lines_of_others_do_not(home: Home, numbers: str) -> None:
     (home.folder / "stream.csv").write_text(numbers)
     run(prepare(home.configure(source=SOURCE, model=[{"streamkernel.KernelRegressor": {"seed": 1}}])))
     assert all(set(line) == {"position", "prediction", "target"} for line in home.lines("out/predictions.jsonl"))

@@ -137,9 +137,8 @@ def test_a_checkpoint_with_such_a_model_is_no_fit() -> None:
         load_described(header, [], lambda model: model)
 
 
-def test_a_file_on_the_disk_may_have_any_name(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+def test_a_file_on_the_disk_may_have_any_name(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     """Standard output is strict here, as it is where the locale is any but C."""
-    monkeypatch.chdir(home.folder)
     Path("in").mkdir()
     for name in ("a.csv", NAME):
         Path("in", name).write_text("a,y\n" + "".join(f"{n},{n % 2}\n" for n in range(20)))

@@ -102,9 +102,8 @@ def test_a_regressor_is_refitted_too(here: Home) -> None:
         prepare(here.configure(source=other, model=refitted(model=inner, **SHORT)))
 
 
-def test_it_learns_from_late_labels(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_learns_from_late_labels(home: Home) -> None:
     write_pair(home.folder, "jsonl", 800)
-    monkeypatch.chdir(home.folder)
     run(prepare(home.configure(model=refitted(), **sections())))
     account, model = home.header()["account"], home.header()["model"]
     assert model["n_records"] == account["learnt"] > 600
