@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from river import compose, linear_model, multiclass, optim, preprocessing
 
-from streamkernel import KernelClassifier
 from streamkernel.daemon.base.model import last_step, task_of
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.wiring.model import build_model
@@ -21,12 +20,6 @@ def refused(steps: list[Any], **keywords: Any) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         build_model(steps, **keywords)
     return caught.value.lines
-
-
-def test_one_step_is_the_estimator_itself() -> None:
-    model = build_model([{"streamkernel.KernelClassifier": {"seed": 3}}])
-    assert isinstance(model, KernelClassifier)
-    assert model.seed == 3
 
 
 def test_several_steps_are_a_pipeline_of_rivers() -> None:
@@ -151,15 +144,9 @@ class TestImports:
         assert "nowhere_to_be_found" in refused(["broken_models.A"], imports=["broken_models"])[0]
 
 
-def lines_of(*steps: Any) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        build_model(steps)
-    return caught.value.lines
-
-
 def test_a_wrong_value_is_told_beside_an_unknown_argument() -> None:
     keywords = {"max_feature": 5, "max_features": -5, "seed": 1, "block_size": 0, "kernel": {"os.system": {}}}
-    found = lines_of({"streamkernel.KernelClassifier": keywords})
+    found = refused([{"streamkernel.KernelClassifier": keywords}])
     assert found[:2] == [
         "model[0].max_feature: unknown argument of streamkernel.KernelClassifier, did you mean 'max_features'?",
         "model[0].kernel: os.system is outside river and streamkernel; list its package under imports",
@@ -169,7 +156,7 @@ def test_a_wrong_value_is_told_beside_an_unknown_argument() -> None:
 
 def test_all_wrong_values_of_an_estimator_at_once() -> None:
     keywords = {"max_features": -5, "batch_size": 0, "seed": 1, "regularization": -1.0}
-    found = lines_of({"streamkernel.KernelClassifier": keywords}, {"streamkernel.KernelRegressor": {"batch_size": -1}})
+    found = refused([{"streamkernel.KernelClassifier": keywords}, {"streamkernel.KernelRegressor": {"batch_size": -1}}])
     assert [line.partition(":")[0] for line in found] == [
         "model[0].batch_size",
         "model[0].max_features",
@@ -180,5 +167,5 @@ def test_all_wrong_values_of_an_estimator_at_once() -> None:
 
 def test_nothing_is_told_that_only_follows_from_a_mistake() -> None:
     """The argument is required: without its value the class says so, which is no mistake of the file."""
-    (line,) = lines_of({"river.preprocessing.TargetStandardScaler": {"regressor": {"os.system": {}}}})
+    (line,) = refused([{"river.preprocessing.TargetStandardScaler": {"regressor": {"os.system": {}}}}])
     assert line == "model[0].regressor: os.system is outside river and streamkernel; list its package under imports"

@@ -11,20 +11,6 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from tests.daemon.conftest import Home, Launcher
 
 
-class TestNumbersThatJsonDoesNotHave:
-    def test_an_argument_of_the_configuration_may_be_infinite(self, home: Home, launcher: Launcher) -> None:
-        (home.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 300)
-        text = home.configure(
-            source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"},
-            model=[{"river.linear_model.ALMAClassifier": {"alpha": 0.5}}],
-        ).read_text()
-        home.config.write_text(text.replace("alpha: 0.5", "alpha: 0.5\n    B: .inf"))
-        for _ in range(2):
-            assert launcher.call(home, "run", "config.yaml", "--max-records", "300").returncode == 0
-        assert "Infinity" in json.dumps(home.header()["config"]["model"])
-        assert home.header()["account"]["consumed"] == 600
-
-
 class TestInspect:
     def test_nothing_from_a_record_steers_the_terminal(self, home: Home, launcher: Launcher) -> None:
         name = "a\x1b[2J\x9b31m\u202e\u2028b\nc"

@@ -30,10 +30,6 @@ WHEN = datetime(2026, 11, 24, 11, 0, tzinfo=UTC)
 GROWING = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}]
 
 
-def page_of(**evaluations: Evaluation) -> ReportPage:
-    return ReportPage(report(evaluations, WHEN))
-
-
 def test_it_has_the_figures_of_json_and_a_chart_of_each_curve(here: Home) -> None:
     write_drifting(here.folder / "stream.csv")
     for name, model in (("grows", GROWING), ("adapts", ADAPTIVE)):

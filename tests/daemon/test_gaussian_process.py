@@ -13,7 +13,6 @@ from river import compose, preprocessing
 from streamkernel import GaussianProcessRegressor
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.model import build_model
 from streamkernel.daemon.wiring.plan import prepare
@@ -65,15 +64,6 @@ def test_its_lines_have_its_deviation_and_a_run_goes_on(home: Home, variance: st
     assert [(line["prediction"], pytest.approx(line["std"], rel=1e-12)) for line in lines] == expected
     assert isinstance(plan.model, GaussianProcessRegressor)
     assert plan.model.state_digest() == twin.state_digest()
-
-
-def test_it_exports_what_all_of_ours_do() -> None:
-    model = GaussianProcessRegressor(n_features=8, max_inputs=1, seed=1)
-    exporter = Exporter(model, ["mae"], 100)
-    names = {family.name.removeprefix("streamkernel_") for family in exporter.registry.collect()}
-    assert {"random_features", "ignored_inputs"} <= names
-    assert not {"feature_blocks", "expert_weight"} & names
-    assert exporter.registry.get_sample_value("streamkernel_random_features") == 8
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,6 @@ def test_a_regressor_has_rivers_figures(home: Home, kind: type[Any], delay: int)
     assert found.model.state_digest() == model.state_digest()  # type: ignore[attr-defined]
 
 
-def test_a_late_label_tells_more_than_one_at_once(home: Home) -> None:
-    at_once = evaluated(home, PHISHING, 1, SCALED).view.overall["log_loss"]
-    late = evaluated(home, PHISHING, 300, SCALED).view.overall["log_loss"]
-    assert late > at_once
-
-
 def test_labels_after_the_last_record_move_the_end_of_the_curve(home: Home) -> None:
     found = evaluated(home, PHISHING, 200, SCALED)
     assert found.records == sorted(set(found.records))

@@ -71,19 +71,6 @@ class TestLive:
         assert "SIGTERM came; everything up to record 300 and label 300 is saved" in ended.stderr
         adds_up(home.header())
 
-    def test_what_expires_is_counted_and_a_late_label_does_no_harm(self, home: Home, launcher: Launcher) -> None:
-        daemon = self.start(home, launcher, timeout_seconds=0.2)
-        append(home.folder / "records.jsonl", ['{"id": 1, "a": 1}', '{"id": 2, "a": 1}'])
-        wait_until(daemon, home, lambda header: header["labels"]["pending"] == 2)
-        time.sleep(0.3)
-        append(home.folder / "labels.jsonl", ['{"id": 1, "y": "p"}', '{"id": 1, "y": "p"}'])
-        wait_until(daemon, home, lambda header: header["labels"]["account"]["taken"] == 2)
-        account = home.header()["labels"]["account"]
-        assert (account["expired"], account["unmatched"], account["matched"]) == (2, 2, 0)
-        daemon.signal(signal.SIGTERM)
-        assert daemon.wait().returncode == 0
-        assert home.header()["account"]["learnt"] == 0
-
 
 MODEL = """
 import os

@@ -11,9 +11,9 @@ import pytest
 
 from streamkernel.daemon.base.health import NoStatusError
 from tests.daemon.conftest import Home
-from tests.daemon.endpoint import get
+from tests.daemon.endpoint import get, serving
 from tests.daemon.members import BoardedMember
-from tests.daemon.status import BoardedRun, account, letter, served
+from tests.daemon.status import BoardedRun, account, letter
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_it_has_every_partition(member: BoardedMember) -> None:
 
 
 def test_many_who_look_ask_the_children_once_a_second(member: BoardedMember) -> None:
-    with served(member.health) as url:
+    with serving(member.health) as url:
         threads = [threading.Thread(target=get, args=(f"{url}/api/status",)) for _ in range(20)]
         for thread in threads:
             thread.start()
@@ -68,7 +68,7 @@ def test_a_partition_has_its_history(member: BoardedMember) -> None:
     newer = member.status(1, times[2])
     assert newer["history"]["time"] == times[3:]
     assert newer["dead_letters"][0]["raw"] == "<script>alert(1)</script>"
-    with served(member.health) as url:
+    with serving(member.health) as url:
         assert get(f"{url}/api/status?partition=7") == (404, "not found: partition 7 is not held here\n")
         status, text = get(f"{url}/api/status?partition=2")
         assert (status, text) == (503, "partition 2: it is not there yet\n")

@@ -104,12 +104,3 @@ def test_those_that_cannot_be_used_are_told_and_the_model_stays(
     assert reloading.metric("model_reload_failures_total") == 1
     publish(here, 4)
     assert reloading.turn(10) == (3, learnt[4])
-
-
-def test_without_reload_the_model_stays(here: Home, learnt: list[int]) -> None:
-    publish(here, 1)
-    plan = prepare(here.configure(**predicting(source={"kind": "csv", "path": "stream.csv"})))
-    run(plan)
-    publish(here, 2)
-    assert {line["checkpoint"] for line in here.lines("own/predictions.jsonl")} == {0}
-    assert learnt[1] < learnt[2]

@@ -40,11 +40,7 @@ def test_a_prediction_line_for_each_usable_record_in_order(undisturbed: Home) ->
     assert lines[0]["prediction"] is None
     assert {line["prediction"] for line in lines[100:]} == {"yes", "no"}
     assert all(abs(sum(line["probabilities"].values()) - 1) < 1e-6 for line in lines[1:])
-
-
-def test_it_learns(undisturbed: Home) -> None:
-    last = undisturbed.lines("out/predictions.jsonl")[-1000:]
-    right = [line["prediction"] == line["target"] for line in last if line["target"] is not None]
+    right = [line["prediction"] == line["target"] for line in lines[-1000:] if line["target"] is not None]
     assert sum(right) > 0.8 * len(right)
 
 
@@ -111,14 +107,6 @@ def test_a_second_daemon_on_the_directory_is_refused(home: Home, launcher: Launc
     assert first.wait().returncode == 0
 
 
-def test_fresh_begins_anew(here: Home) -> None:
-    run(prepare(here.config))
-    before = here.result()
-    run(prepare(here.config), fresh=True)
-    assert here.result() == before
-    assert here.header()["account"]["consumed"] == 400
-
-
 def test_what_is_given_up_is_said(here: Home, caplog: pytest.LogCaptureFixture) -> None:
     here.configure(
         source={"kind": "csv", "path": "stream.csv"}, predictions=None, dead_letters={"kind": "none"}, checkpoint=None
@@ -181,16 +169,6 @@ def test_a_model_no_checkpoint_can_hold_is_refused_at_the_start(here: Home, monk
     finally:
         plan.model.file.close()  # type: ignore[union-attr]
     assert not (here.folder / "out/predictions.jsonl").read_bytes()
-
-
-def test_a_directory_of_invalid_checkpoints_stops_it(here: Home, launcher: Launcher) -> None:
-    run(prepare(here.config))
-    for path in (here.folder / "out/state").glob("*.skc"):
-        path.write_bytes(path.read_bytes()[:-1])
-    ended = launcher.call(here, "run", "config.yaml")
-    assert ended.returncode == 1
-    assert "start anew with --fresh" in ended.stderr.splitlines()[-1]
-    assert launcher.call(here, "run", "config.yaml", "--fresh").returncode == 0
 
 
 def test_other_kinds_of_source(here: Home) -> None:

@@ -25,8 +25,8 @@ from streamkernel.daemon.monitoring.status.history import INTERVAL_SECONDS, POIN
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
 from streamkernel.daemon.serving.status_query import status_query
 from tests.daemon.conftest import Home
-from tests.daemon.endpoint import get
-from tests.daemon.status import BoardedRun, account, letter, served
+from tests.daemon.endpoint import get, serving
+from tests.daemon.status import BoardedRun, account, letter
 
 
 class TestHistory:
@@ -115,7 +115,7 @@ def test_since_gives_the_points_that_are_new(here: Home) -> None:
      "partition=2147483648", "partition=0x1", "partition=../../etc/passwd"],
 )  # fmt: skip
 def test_a_query_that_means_nothing_is_refused_in_a_sentence(here: Home, query: str) -> None:
-    with served(BoardedRun(here).health) as url:
+    with serving(BoardedRun(here).health) as url:
         status, text = get(f"{url}/api/status?{query}")
     assert status == 400
     assert re.fullmatch(r"(since|partition) must be [a-z0-9 ]+\n", text)
@@ -132,12 +132,12 @@ def test_a_query_is_read_or_refused(query: dict[str, str]) -> None:
 
 
 def test_a_run_has_no_partitions_of_its_own(here: Home) -> None:
-    with served(BoardedRun(here).health) as url:
+    with serving(BoardedRun(here).health) as url:
         assert get(f"{url}/api/status?partition=3") == (404, "not found: partition 3 is not held here\n")
 
 
 def test_the_policy_of_the_page_lets_in_what_it_has_and_nothing_else(here: Home) -> None:
-    with served(BoardedRun(here).health) as url, urllib.request.urlopen(url, timeout=30) as answer:
+    with serving(BoardedRun(here).health) as url, urllib.request.urlopen(url, timeout=30) as answer:
         page, policy = answer.read().decode(), answer.headers["Content-Security-Policy"]
     parts = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
     assert (parts["default-src"], parts["connect-src"], parts["img-src"]) == ("'none'", "'self'", "data:")
@@ -155,7 +155,7 @@ def test_who_asks_never_reaches_the_model(here: Home, monkeypatch: pytest.Monkey
     def fail(_: object, name: str) -> Any:
         raise AssertionError(f"the model was asked for {name}")
 
-    with served(run.health) as url:
+    with serving(run.health) as url:
         monkeypatch.setattr(type(run.plan.model), "__getattribute__", fail)
         assert json.loads(get(f"{url}/api/status")[1])["figures"]["progressive_loss"] == 0.5
         assert get(url)[0] == 200

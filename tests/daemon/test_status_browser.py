@@ -12,8 +12,9 @@ from playwright.sync_api import Browser
 from streamkernel.daemon.monitoring.model_view import ModelView
 from tests.browser.chromium import Opened, chromium
 from tests.daemon.conftest import Home, Launcher, program, write_stream
+from tests.daemon.endpoint import serving
 from tests.daemon.members import BoardedMember
-from tests.daemon.status import BoardedRun, account, letter, served
+from tests.daemon.status import BoardedRun, account, letter
 from tests.ports import reserved_port
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -92,7 +93,7 @@ def test_hostile_texts_stay_texts(browser: Browser, here: Home) -> None:
     figures = {"loss": 0.5, "rolling": {HOSTILE: 0.5}, "experts": shares, "inputs": shares}
     run.learn(account=account(consumed=5), models={HOSTILE: model}, loop_seconds={HOSTILE: 1.0}, **figures)
     run.health.obstacle = lambda: HOSTILE
-    with served(run.health) as url:
+    with serving(run.health) as url:
         opened = Opened(browser, url)
         text = opened.wait_for(lambda text: "Models side by side" in text)
         for summary in opened.page.query_selector_all("summary"):
@@ -114,7 +115,7 @@ def test_a_name_and_a_password_are_no_part_of_what_the_page_asks(browser: Browse
     run = BoardedRun(here, metrics={"port": 0, "dead_letter_chars": 0})
     run.board.letters.add([letter("very private")])
     run.learn(account=account(consumed=77), loss=0.5)
-    with served(run.health, basic_auth={"username": "me", "password": "secret"}) as url:
+    with serving(run.health, basic_auth={"username": "me", "password": "secret"}) as url:
         opened = Opened(browser, url, http_credentials={"username": "me", "password": "secret"})
         text = opened.wait_for(lambda text: "77" in text)
         assert "not shown" in text
@@ -141,7 +142,7 @@ def test_a_machine_that_grows_late_labels_and_several_models(browser: Browser, h
     }
     for second in range(3):
         run.learn(account=account(consumed=1000 * second), taken=1000 * second, loss=0.5 / (1 + second), **figures)
-    with served(run.health) as url:
+    with serving(run.health) as url:
         opened = Opened(browser, url)
         text = opened.wait_for(lambda text: "Models side by side" in text)
         for shown in (
@@ -172,7 +173,7 @@ def test_a_member_shows_its_partitions_and_leads_to_each(
             runs[-1].learn(loss=0.5 - point / 10, account=account(consumed=1500), rolling={"accuracy": 0.75})
     with ExitStack() as stack:
         member = BoardedMember(runs[0].plan, runs, stack)
-        url = stack.enter_context(served(member.health))
+        url = stack.enter_context(serving(member.health))
         opened = Opened(browser, url)
         text = opened.wait_for(lambda text: "Partitions of this member" in text)
         for shown in ("group <g>", "3,000", "1,500", "accuracy 0.75", "waiting to be started", "4001"):
