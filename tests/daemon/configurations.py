@@ -13,7 +13,15 @@ from streamkernel.daemon.wiring.plan import prepare
 SOURCE = "source: {kind: csv, path: a.csv, target: y}\n"
 MODEL = "model: [streamkernel.KernelClassifier]\n"
 GOOD = SOURCE + MODEL
+CSV = MODEL + "source: {kind: csv, path: a, "
 KAFKA = MODEL + "source: {kind: kafka, topic: t, target: y, bootstrap_servers: a:1, }"
+SAVED = GOOD + "checkpoint: {directory: a, "
+PREDICT = GOOD + "mode: predict\nserve_from: a\n"
+
+
+def topic(more: str) -> str:
+    """A configuration of a topic with more settings of its source."""
+    return KAFKA.replace("}", more + "}")
 
 
 def plan_of(tmp_path: Path, text: str, **environment: str) -> Plan:

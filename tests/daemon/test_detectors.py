@@ -31,34 +31,35 @@ def rows(n: int) -> list[dict[str, Any]]:
 
 
 def configured(home: Home, n: int, *steps: Any, **sections: Any) -> Any:
-    with (home.folder / "stream.jsonl").open("w") as stream:
-        stream.writelines(json.dumps(row) + "\n" for row in rows(n))
-    config = home.configure(
-        **{
-            "source": {"kind": "jsonl", "path": str(home.folder / "stream.jsonl"), "target": "y"},
-            "model": list(steps),
-            "predictions": {"kind": "jsonl", "path": str(home.folder / "out/predictions.jsonl")},
-            "dead_letters": {"kind": "jsonl", "path": str(home.folder / "out/dead.jsonl")},
-            "checkpoint": {"directory": str(home.folder / "out/state")},
-            **sections,
-        }
-    )
-    return prepare(config)
+    (home.folder / "stream.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(n)))
+    source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y"}
+    return prepare(home.configure(**{"source": source, "model": list(steps), **sections}))
 
 
 def inputs(n: int) -> list[dict[str, Any]]:
     return [{name: row[name] for name in "ab"} for row in rows(n)]
 
 
-def test_a_novelty_detector_learns_every_record_and_goes_on_after_a_restart(home: Home) -> None:
-    run(configured(home, 230, NOVELTY))
-    account = dict(run(configured(home, 400, NOVELTY)).account)
-    assert (account["learnt"], account["unlabelled"]) == (400, 0)
-    alone = KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
-    scores = alone.advance(inputs(400)).predictions
+BOTH = pytest.mark.parametrize(
+    ("step", "kind"),
+    [(NOVELTY, KernelNoveltyDetector), (RATIO, KernelDensityRatio)],
+    ids=["novelty", "density ratio"],
+)
+
+
+@BOTH
+def test_it_learns_what_it_can_and_goes_on_after_a_restart(home: Home, step: dict[str, Any], kind: type[Any]) -> None:
+    """A novelty detector learns every record, a density ratio those whose sample is known."""
+    run(configured(home, 230, step))
+    account = dict(run(configured(home, 400, step)).account)
+    samples = [row["y"] for row in rows(400)]
+    n_unlabelled = samples.count(None) if step is RATIO else 0
+    assert (account["learnt"], account["unlabelled"]) == (400 - n_unlabelled, n_unlabelled)
+    alone = kind(**step[f"streamkernel.{kind.__name__}"])
+    scores = alone.advance(inputs(400), samples if step is RATIO else None).predictions
     lines = home.lines("out/predictions.jsonl")
     assert [line["prediction"] for line in lines] == scores
-    assert [line["target"] for line in lines] == [row["y"] for row in rows(400)]
+    assert [line["target"] for line in lines] == samples
     assert home.header()["model"]["state_digest"] == alone.state_digest()
 
 
@@ -69,18 +70,6 @@ def test_a_novelty_detector_behind_a_scaler(home: Home) -> None:
     for x, line in zip(inputs(60), home.lines("out/predictions.jsonl"), strict=True):
         assert line["prediction"] == model.score_one(x)
         model.learn_one(x)
-
-
-def test_a_density_ratio_learns_the_records_whose_sample_is_known(home: Home) -> None:
-    run(configured(home, 230, RATIO))
-    account = dict(run(configured(home, 400, RATIO)).account)
-    samples = [row["y"] for row in rows(400)]
-    assert (account["learnt"], account["unlabelled"]) == (400 - samples.count(None), samples.count(None))
-    alone = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
-    assert [line["prediction"] for line in home.lines("out/predictions.jsonl")] == alone.advance(
-        inputs(400), samples
-    ).predictions
-    assert home.header()["model"]["state_digest"] == alone.state_digest()
 
 
 def test_a_density_ratio_behind_a_scaler(home: Home) -> None:
@@ -96,10 +85,10 @@ def test_scores_in_an_output_of_one_type(home: Home, target: str | None) -> None
         stream.writelines(
             json.dumps({**x, **({"y": n / 2} if target else {})}) + "\n" for n, x in enumerate(inputs(60))
         )
-    source = {"kind": "jsonl", "path": str(home.folder / "scored.jsonl")}
+    source = {"kind": "jsonl", "path": "scored.jsonl"}
     if target:
         source |= {"target": "y", "target_type": target}
-    output = {"kind": "parquet", "path": str(home.folder / "out/scores")}
+    output = {"kind": "parquet", "path": "out/scores"}
     account = dict(run(configured(home, 0, NOVELTY, source=source, predictions=output)).account)
     assert account["learnt"] == 60
     table = pq.read_table(home.folder / "out/scores")
@@ -117,11 +106,11 @@ def test_a_density_ratio_that_only_predicts_writes_an_output_of_one_type(home: H
         200,
         RATIO,
         mode="predict",
-        serve_from=str(home.folder / "out/state"),
+        serve_from="out/state",
         checkpoint=None,
         dead_letters={"kind": "none"},
-        source={"kind": "jsonl", "path": str(home.folder / "new.jsonl")},
-        predictions={"kind": "parquet", "path": str(home.folder / "out/ratios")},
+        source={"kind": "jsonl", "path": "new.jsonl"},
+        predictions={"kind": "parquet", "path": "out/ratios"},
     )
     assert dict(run(plan).account)["learnt"] == 0
     model = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
@@ -130,15 +119,11 @@ def test_a_density_ratio_that_only_predicts_writes_an_output_of_one_type(home: H
     assert ratios == [model.predict_one(x) for x in inputs(50)]
 
 
-@pytest.mark.parametrize(
-    ("step", "kind"),
-    [(NOVELTY, KernelNoveltyDetector), (RATIO, KernelDensityRatio)],
-    ids=["novelty", "density ratio"],
-)
+@BOTH
 def test_a_warm_start_ends_as_one_run_over_both_streams(home: Home, step: dict[str, Any], kind: type[Any]) -> None:
     with (home.folder / "history.jsonl").open("w") as stream:
         stream.writelines(json.dumps(row) + "\n" for row in rows(150))
-    warm = {"source": {"kind": "jsonl", "path": str(home.folder / "history.jsonl"), "target": "y"}}
+    warm = {"source": {"kind": "jsonl", "path": "history.jsonl", "target": "y"}}
     run(configured(home, 250, step, warm_start=warm))
     alone = kind(**step[f"streamkernel.{kind.__name__}"])
     both = [*inputs(150), *inputs(250)]

@@ -188,6 +188,7 @@ def test_lines_wait_in_memory_and_none_is_lost_or_double() -> None:
     box.retry()
     assert not box.full
     assert [line["n"] for line in box.sinks["predictions"].lines] == [0, 1, 2, 3]  # type: ignore[attr-defined]
+    assert box.sinks["dead_letters"].pending  # type: ignore[attr-defined]  # only a checkpoint makes these durable
     box.flush()
     assert [line["d"] for line in box.sinks["dead_letters"].lines] == [1, 2, 3]  # type: ignore[attr-defined]
 

@@ -18,9 +18,11 @@ from streamkernel import AdaptiveKernelRegressor, KernelRegressor
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.classes import ClassNumbers
 from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
 from streamkernel.daemon.stream.river_learner import learner_for
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -187,14 +189,12 @@ MODELS = {
     [("growing", "1e200"), ("adaptive", "1e200"), ("tree", "1e200"), ("river", "1.3e154"), ("river", "-1.7e308")],
 )
 def test_huge_labels_end_no_daemon_and_spoil_no_checkpoint(
-    home: Home, launcher: Launcher, model: str, late: bool, label: str
+    home: Home, caplog: pytest.LogCaptureFixture, model: str, late: bool, label: str
 ) -> None:
     write(home, label, late, model=[MODELS[model]])
-    done = launcher.call(home, "run", "config.yaml", "--max-records", "45")
-    assert done.returncode == 0, done.stderr
-    assert "targets were beyond 1e100" in done.stderr
-    done = launcher.call(home, "run", "config.yaml")
-    assert done.returncode == 0, done.stderr
+    run(prepare(home.config), max_records=45)
+    assert "targets were beyond 1e100" in caplog.text
+    run(prepare(home.config))
     assert home.header()["account"]["learnt"] == 60
     for path in Path(home.folder, "out/state").glob("*.skc"):
         assert not re.search(rb"[:\[, ](NaN|-?Infinity)[,\]} ]", path.read_bytes().split(b"\n")[0])

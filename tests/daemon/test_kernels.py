@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,67 +38,70 @@ KERNEL = {
 }
 
 
-def _configured(home: Home, kernel: Any, lines: int, model: Any = None) -> Any:
+def _configured(home: Home, model: Any, lines: int) -> Any:
     with (home.folder / "stream.jsonl").open("w") as stream:
         for i in range(lines):
             stream.write(json.dumps({"a": (i % 7) / 2, "b": -1 if i in (3, 40) else i % 5, "y": i % 7 > 3}) + "\n")
-    config = home.configure(
-        source={"kind": "jsonl", "path": str(home.folder / "stream.jsonl"), "target": "y", "target_type": "bool"},
-        model=[model or {"streamkernel.KernelClassifier": {"kernel": kernel, "batch_size": 8, "seed": 1}}],
-        predictions={"kind": "jsonl", "path": str(home.folder / "out/predictions.jsonl")},
-        dead_letters={"kind": "jsonl", "path": str(home.folder / "out/dead.jsonl")},
-        checkpoint={"directory": str(home.folder / "out/state")},
-    )
-    return prepare(config)
+    source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y", "target_type": "bool"}
+    return prepare(home.configure(source=source, model=[model]))
+
+
+def _growing(kernel: Any) -> Any:
+    return {"streamkernel.KernelClassifier": {"kernel": kernel, "batch_size": 8, "seed": 1}}
 
 
 def test_a_kernel_of_a_configuration_learns_is_restored_and_refuses_records(home: Home) -> None:
-    account = dict(run(_configured(home, KERNEL, 50)).account)
+    account = dict(run(_configured(home, _growing(KERNEL), 50)).account)
     assert (account["learnt"], account["dead"]) == (48, 2)
     letters = home.lines("out/dead.jsonl")
     assert [letter["reason"] for letter in letters] == ["refused", "refused"]
     assert (
         "input 'b' is -1, which the model's kernel does not take: give a number of at least 0" in letters[0]["detail"]
     )
-    account = dict(run(_configured(home, KERNEL, 100)).account)
+    account = dict(run(_configured(home, _growing(KERNEL), 100)).account)
     assert (account["learnt"], account["dead"]) == (98, 2)
 
 
-def test_a_learnt_metric_of_a_configuration_is_restored_and_told_from_another(home: Home) -> None:
-    def configured(lines: int, number: float) -> Any:
-        metric = {"inputs": ["a", "b"], "metric": [[2.0, 0.5], [0.5, number]]}
-        inner = {"streamkernel.kernels.Laplacian": {"bandwidth": 2}}
-        return _configured(home, {"streamkernel.kernels.Mahalanobis": {**metric, "kernel": inner}}, lines)
+def _metric(number: float) -> Any:
+    inner = {"streamkernel.kernels.Laplacian": {"bandwidth": 2}}
+    metric = {"inputs": ["a", "b"], "metric": [[2.0, 0.5], [0.5, number]], "kernel": inner}
+    return _growing({"streamkernel.kernels.Mahalanobis": metric})
 
-    run(configured(50, 1.0))
-    plan = configured(100, 1.0)
+
+def _sum(factor: float) -> Any:
+    rough = {"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Laplacian": {}}, "factor": factor}}
+    both = {"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}, "right": rough}}
+    return {"streamkernel.AdaptiveKernelClassifier": {"kernel": both, "n_features": 8, "seed": 1}}
+
+
+METRIC = Mahalanobis(["a", "b"], [[2.0, 0.5], [0.5, 1.0]], Laplacian(2))
+
+
+@pytest.mark.parametrize(
+    ("step", "now", "other", "whole", "where"),
+    [
+        (_metric, 1.0, 3.0, KernelClassifier(kernel=METRIC, batch_size=8, seed=1), r"metric\[1\]\[1\]"),
+        (
+            _sum,
+            0.5,
+            0.25,
+            AdaptiveKernelClassifier(kernel=Gaussian() + 0.5 * Laplacian(), n_features=8, seed=1),
+            "right.factor",
+        ),
+    ],
+    ids=["a learnt metric", "a sum in an adaptive estimator"],
+)
+def test_a_kernel_of_parts_is_restored_and_told_from_another(
+    home: Home, step: Callable[[float], Any], now: float, other: float, whole: Any, where: str
+) -> None:
+    run(_configured(home, step(now), 50))
+    plan = _configured(home, step(now), 100)
     assert dict(run(plan).account)["learnt"] == 100
-    kernel = Mahalanobis(["a", "b"], [[2.0, 0.5], [0.5, 1.0]], Laplacian(2))
-    whole: Any = KernelClassifier(kernel=kernel, batch_size=8, seed=1)
     for i in range(100):
         whole.learn_one({"a": (i % 7) / 2, "b": -1 if i in (3, 40) else i % 5}, i % 7 > 3)
     assert plan.model.state_digest() == whole.state_digest()
-    with pytest.raises(CheckpointError, match=r"kernel.metric\[1\]\[1\]: checkpoint has 1.0, configuration says 3.0"):
-        run(configured(110, 3.0))
-
-
-def test_a_sum_in_an_adaptive_estimator_is_restored_and_told_from_another(home: Home) -> None:
-    def configured(lines: int, factor: float) -> Any:
-        rough = {"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Laplacian": {}}, "factor": factor}}
-        both = {"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}, "right": rough}}
-        return _configured(
-            home, None, lines, {"streamkernel.AdaptiveKernelClassifier": {"kernel": both, "n_features": 8, "seed": 1}}
-        )
-
-    run(configured(50, 0.5))
-    plan = configured(100, 0.5)
-    assert dict(run(plan).account)["learnt"] == 100
-    whole: Any = AdaptiveKernelClassifier(kernel=Gaussian() + 0.5 * Laplacian(), n_features=8, seed=1)
-    for i in range(100):
-        whole.learn_one({"a": (i % 7) / 2, "b": -1 if i in (3, 40) else i % 5}, i % 7 > 3)
-    assert plan.model.state_digest() == whole.state_digest()
-    with pytest.raises(CheckpointError, match=r"kernel.right.factor: checkpoint has 0.5, configuration says 0.25"):
-        run(configured(110, 0.25))
+    with pytest.raises(CheckpointError, match=rf"kernel.{where}: checkpoint has {now}, configuration says {other}"):
+        run(_configured(home, step(other), 110))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
@@ -44,9 +45,11 @@ class TestWhatItGoesOnFrom:
     )
     def test_another_model_or_source_is_refused(self, trained: Home, sections: dict[str, Any], difference: str) -> None:
         before = trained.result()
-        with pytest.raises(CheckpointError) as caught:
-            run(prepare(trained.configure(**sections)))
+        (bad,) = check(prepare(trained.configure(**sections))).bad
+        with pytest.raises(UnfitError) as caught:
+            run(prepare(trained.config))
         assert difference in str(caught.value)
+        assert difference in bad
         assert "\n" not in str(caught.value)
         assert trained.result() == before
 

@@ -171,28 +171,23 @@ class TestPromotion:
         assert checkpoint_files(here.folder / "out/state") == before
 
 
+ALONE = "model: [river.linear_model.Perceptron]"
+ONE = "models: {a: [river.linear_model.Perceptron]"
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (
-            "models: {a: [river.linear_model.Perceptron]}\nmodel: [river.linear_model.Perceptron]\n",
-            "model: not together",
-        ),
+        (ONE + "}\n" + ALONE, "model: not together"),
         ("models: {}\n", "models: must not be empty"),
         ("models: {a b: [river.linear_model.Perceptron]}\n", "models.a b: must be a name of at most 64"),
         ("models: {a: [river.linear_model.Perceptrn]}\n", "models.a[0]: river.linear_model has no Perceptrn"),
-        ("models: {a: [river.linear_model.Perceptron]}\npublish: b\n", "publish: must be one of a, got 'b'"),
-        ("model: [river.linear_model.Perceptron]\npublish: b\n", "publish: only with models"),
+        (ONE + "}\npublish: b\n", "publish: must be one of a, got 'b'"),
+        (ALONE + "\npublish: b\n", "publish: only with models"),
+        (ONE + ", b: [river.linear_model.LinearRegression]}\n", "models.b: is for regression"),
+        (ALONE + "\npredictions: {kind: jsonl, path: p, models: all}\n", "predictions.models: all needs models"),
         (
-            "models: {a: [river.linear_model.Perceptron], b: [river.linear_model.LinearRegression]}\n",
-            "models.b: is for regression",
-        ),
-        (
-            "model: [river.linear_model.Perceptron]\npredictions: {kind: jsonl, path: p, models: all}\n",
-            "predictions.models: all needs models",
-        ),
-        (
-            "models: {a: [river.linear_model.Perceptron]}\npredictions: {kind: jsonl, path: p, include: [model]}\n",
+            ONE + "}\npredictions: {kind: jsonl, path: p, include: [model]}\n",
             "predictions.include[0]: each line has model already",
         ),
         ("", "model: required"),

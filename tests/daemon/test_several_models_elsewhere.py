@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from river import base
 
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.base.events import Events, Prediction
-from streamkernel.daemon.labels.packed import Packer, PendingRecord
+from streamkernel.daemon.base.events import Events
 from streamkernel.daemon.monitoring.describe import describe, description_table
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.model_view import ModelView
+from streamkernel.daemon.monitoring.summary import summary_table
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.challengers import Challengers
@@ -27,7 +28,7 @@ from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import sections, write_pair
 from tests.daemon.predicting import predicting
-from tests.daemon.test_several_models import BOOLEAN, OURS, several
+from tests.daemon.test_several_models import BOOLEAN, OURS, RIVER, several
 
 OTHER = [{"streamkernel.KernelClassifier": {"seed": 2, "max_features": 64}}]
 TWO = {"champion": OURS, "challenger": OTHER}
@@ -54,32 +55,6 @@ class TestLateLabels:
             assert model.loss_sum == pytest.approx(view.loss_sum)
             assert model.overall == pytest.approx(view.overall)
             assert header["models"][name]["model"] == here.header(f"out/{name}")["model"]
-
-
-LABELS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)
-NUMBERS = st.floats(allow_nan=False)
-PREDICTIONS = st.one_of(
-    st.builds(Prediction, st.none() | NUMBERS | LABELS, st.none()),
-    st.dictionaries(st.text(min_size=1, max_size=3), NUMBERS, min_size=1, max_size=3).flatmap(
-        lambda given: st.builds(Prediction, st.none() | st.sampled_from(list(given)) | LABELS, st.just(given))
-    ),
-)
-
-
-@given(st.lists(st.dictionaries(st.sampled_from("abcd"), PREDICTIONS, min_size=1, max_size=4), max_size=4))
-def test_records_that_wait_keep_the_prediction_of_each_model(records: list[dict[str, Prediction]]) -> None:
-    packer = Packer()
-    kept = [
-        PendingRecord(f"k{place}", 0.5, {"a": 1.0, "b": "x"}, next(iter(named.values())), named)
-        for place, named in enumerate(records)
-    ]
-    packed = [packer.pack(one) for one in kept]
-    assert [repr(packer.unpack(one)) for one in packed] == list(map(repr, kept))
-    again = Packer()
-    assert list(map(repr, again.load(json.loads(json.dumps(packer.dump())), packed))) == list(map(repr, kept))
-    for one in packed:
-        again.release(one)
-    assert again.dump() == {"names": [], "classes": []}
 
 
 class _Failing:
@@ -258,3 +233,45 @@ class TestOtherCommands:
         header = here.header()
         assert header["models"]["challenger"]["disabled"] == why
         assert header["account"]["consumed"] == 400
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_have_a_column_for_the_name_and_one_for_the_others(here: Home, kind: str) -> None:
+    run(several(here, predictions={"kind": kind, "path": f"out/table.{kind}", "models": "all"}))
+    if kind == "csv":
+        import csv
+
+        with (here.folder / "out/table.csv").open(newline="") as file:
+            last = list(csv.DictReader(file))[-1]
+    else:
+        from pyarrow import dataset
+
+        last = dataset.dataset(here.folder / "out/table.parquet").to_table().to_pylist()[-1]
+    assert last["model"] == "champion"
+    assert "probabilities" in json.loads(last["models"])["challenger"]
+
+
+def test_the_metrics_have_the_label_model(here: Home) -> None:
+    from prometheus_client import generate_latest
+    from river import linear_model
+
+    view = run(several(here, models={"champion": OURS, "challenger": RIVER}))
+    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)
+    exporter.show_models(view.models)
+    exporter.show_models(view.models)
+    text = generate_latest(exporter.registry).decode()
+    for line in (
+        'streamkernel_model_published{model="champion"} 1.0',
+        'streamkernel_model_published{model="challenger"} 0.0',
+        'streamkernel_model_enabled{model="challenger"} 1.0',
+        'streamkernel_model_rolling_metric{metric="accuracy",model="challenger",window="1000"} 0.',
+        'streamkernel_model_events_total{model="challenger"}',
+        'streamkernel_model_loss_sum{model="champion"}',
+    ):
+        assert line in text
+    shown = view.to_json()["models"]
+    assert {name: one["published"] for name, one in shown.items()} == {"champion": True, "challenger": False}
+    table = summary_table(view.by_model())
+    assert [column.header for column in table.columns] == ["", "champion (published)", "challenger (challenger)"]
+    assert "models" not in View().to_json()
+    assert ModelView(disabled="x").state == "disabled"

@@ -30,6 +30,9 @@ def test_it_is_built_from_a_configuration_and_shown(here: Home) -> None:
     assert "model: WindowRefit of KernelClassifier, every 300 records on the last 500, new" in found.good
 
 
+OF = "{model: {streamkernel.KernelClassifier: {}}, "
+
+
 @pytest.mark.parametrize(
     ("written", "line"),
     [
@@ -42,18 +45,15 @@ def test_it_is_built_from_a_configuration_and_shown(here: Home) -> None:
             "model[0].model: must be a KernelClassifier or KernelRegr",
         ),
         ("{model: {streamkernel.KernelClassifier: {max_feature: 1}}}", "did you mean 'max_features'?"),
-        ("{model: {streamkernel.KernelClassifier: {}}, window: 0}", "model[0].window: must be a whole number of at le"),
-        ("{model: {streamkernel.KernelClassifier: {}}, solver: exact}", "write {streamkernel.window.Exact: {}}"),
-        ("{model: {streamkernel.KernelClassifier: {}}, windows: 9}", "did you mean 'window'?"),
+        (OF + "window: 0}", "model[0].window: must be a whole number of at le"),
+        (OF + "solver: exact}", "write {streamkernel.window.Exact: {}}"),
+        (OF + "windows: 9}", "did you mean 'window'?"),
         ("{model: {streamkernel.KernelClassifier: {max_features: null}}}", "give the model a max_features, 1024 say"),
         (
             "{model: {streamkernel.KernelRegressor: {max_features: 64, loss: {river.optim.losses.Absolute: {}}}}}",
             "the loss Absolute is not smooth: a window solver takes Squared, Huber, Log, SquaredHinge and Softmax",
         ),
-        (
-            "{model: {streamkernel.KernelClassifier: {}}, solver: {streamkernel.window.Exact: {l2: 0}}}",
-            "l2 must be a finite number above 0, got 0",
-        ),
+        (OF + "solver: {streamkernel.window.Exact: {l2: 0}}}", "l2 must be a finite number above 0, got 0"),
         (
             "{model: {streamkernel.KernelClassifier: {max_features: 9999}}, solver: {streamkernel.window.Exact: {}}}",
             "give the model max_features=4096 at most, or WindowRefit a larger max_bytes",
