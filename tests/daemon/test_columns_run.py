@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from streamkernel.daemon.check import check
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
-from tests.daemon.outputs import RIVER, SOURCE, configured
+from tests.daemon.outputs import RIVER, configured
 from tests.kills.simulated import killed, runs
 
 RECORDS = 700
@@ -138,12 +137,3 @@ def test_check_tells_of_the_folder_and_leaves_it_alone(home: Home) -> None:
     (home.folder / "out/predictions").write_bytes(b"mine")
     (bad,) = [line for line in check(prepare(home.config)).bad if "predictions" in line and "is a file" in line]
     assert "parts of Parquet go to a folder: give another path" in bad
-
-
-def test_without_the_new_keys_a_file_is_what_it_was(home: Home) -> None:
-    (home.folder / "stream.csv").write_text("a,y\n" + "".join(f"{n % 5},{n % 2}\n" for n in range(50)))
-    configured(home, source=SOURCE, predictions={"kind": "csv", "path": "out/p.csv"})
-    run(prepare(home.config))
-    header, first = list(csv.reader((home.folder / "out/p.csv").read_text().splitlines()))[:2]
-    assert header == ["position", "prediction", "target", "probabilities"]
-    assert first[0] == '{"partition":0,"offset":4}'

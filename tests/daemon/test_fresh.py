@@ -118,8 +118,12 @@ def test_an_output_that_refuses(here: Home, change: Callable[[Home], Path], said
 def test_a_port_that_is_taken(here: Home, launcher: Launcher) -> None:
     run(prepare(here.config))
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        here.configure(metrics={"port": taken.getsockname()[1]})
+        port = taken.getsockname()[1]
+        here.configure(metrics={"port": port})
         before = contents(here.folder)
         done = launcher.call(here, "run", "config.yaml", "--fresh")
     assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    why = f"cannot serve metrics on 127.0.0.1:{port}: Address already in use; set metrics.port to another one"
+    assert why in line
     assert contents(here.folder) == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -14,12 +13,8 @@ from pathlib import Path
 import pytest
 
 from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.group.child import Child
-from streamkernel.daemon.group.member_status import MemberStatus
 from streamkernel.daemon.group.supervisor import Supervisor
-from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import Home
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -211,22 +206,13 @@ def test_ctrl_c_at_the_terminal_is_for_the_member_alone(supervise: Callable[...,
     assert os.getpgid(supervisor.children[0].pid) != os.getpgid(0)
 
 
-def test_the_status_shows_every_partition(supervise: Callable[..., Supervisor], here: Home) -> None:
+def test_the_state_of_each_is_told(supervise: Callable[..., Supervisor]) -> None:
     waiting = GOOD.replace('["reading", 1]', '["waiting", "process 7 on <b>"]').replace(SERVING, "")
     supervisor = supervise(GOOD.replace(SERVING, ""), waiting, given=b"12345")
     supervisor.assign({0, 1})
     poll_until(supervisor, lambda: all(child.saved is not None for child in supervisor.children.values()))
-    supervisor.assigned = frozenset({0, 1, 2})
-    plan = prepare(here.configure(metrics={"port": 0}))
-    shown = MemberStatus(plan, Health(ready=True), supervisor, lambda: "group <g>", lambda: None).to_json()
-    assert shown is not None
-    status = json.loads(shown)
-    assert (status["kind"], status["source"], status["held"]) == ("member", "group <g>", [0, 1, 2])
-    assert [(one["process"], one["saved"]) for one in status["partitions"]] == [
-        ("reading", 12345),
-        ("waiting for process 7 on <b>", 12345),
-        ("waiting to be started", None),
-    ]
+    shown = [(child.state, child.saved) for child in supervisor.children.values()]
+    assert shown == [("reading", 12345), ("waiting for process 7 on <b>", 12345)]
 
 
 @pytest.fixture(autouse=True)

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from streamkernel.daemon.recovery.resume import begin
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.conftest import Home
+from tests.daemon.test_calibration import served
 from tests.kills.simulated import killed, runs
 
 RECORDS, NEW, MOST = 300, 20, 300
 
 
-def write(home: Home, **sections: object) -> Home:
+def write(home: Home, **sections: Any) -> Home:
     """Write records that bring twenty new names each, one known one, and now and then no label."""
     draw = random.Random(0)
     lines = []
@@ -29,10 +32,9 @@ def write(home: Home, **sections: object) -> Home:
     (home.folder / "stream.jsonl").write_text("\n".join(lines) + "\n")
     home.configure(
         source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"},
-        model=["river.naive_bayes.GaussianNB"],
         checkpoint={"directory": "out/state", "every_records": 100},
         limits={"max_inputs": MOST},
-        **sections,
+        **{"model": ["river.naive_bayes.GaussianNB"], **sections},
     )
     return home
 
@@ -55,26 +57,16 @@ def test_kills_change_nothing_and_checkpoints_do_not_grow(
 
 @pytest.mark.usefixtures("processes")
 def test_what_is_ignored_is_counted(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = prepare(write(home, metrics={"port": 0}).config)
-    seen = []
-    from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-
-    refresh = Exporter.refresh
-    monkeypatch.setattr(Exporter, "refresh", lambda self, *rest: (seen.append(self), refresh(self, *rest))[1])
-    run(plan)
+    exporters = served(monkeypatch)
+    run(prepare(write(home, metrics={"port": 0}).config))
     learnt = sum(number % 7 != 3 for number in range(RECORDS))
-    ignored = seen[-1].registry.get_sample_value("streamkernel_ignored_inputs_total")
+    ignored = exporters[-1].registry.get_sample_value("streamkernel_ignored_inputs_total")
     assert ignored == learnt * NEW + 1 - MOST
 
 
 def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home) -> None:
     ours = {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64, "max_inputs": 2000}}
-    write(home)
-    home.config.write_text(home.config.read_text().replace("- river.naive_bayes.GaussianNB", f"- {json.dumps(ours)}"))
-    text = home.config.read_text().replace("model:\n", "model:\n- river.preprocessing.StandardScaler\n")
-    home.config.write_text(text)
-    from streamkernel.daemon.recovery.resume import begin
-
+    write(home, model=["river.preprocessing.StandardScaler", ours])
     plan = prepare(home.config)
     record = {f"input {number}": 1.0 for number in range(2100)}
     assert make_processor(plan, begin(plan)).learner.advance([record], ["p"]).n_ignored_inputs == 100

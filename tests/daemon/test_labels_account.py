@@ -169,15 +169,6 @@ def test_the_label_of_a_number_finds_its_record_however_it_was_written() -> None
     assert daemon.join.counts.matched == 3
 
 
-def test_numbers_too_long_to_tell_apart_are_no_keys() -> None:
-    daemon = Daemon(10, Counting())
-    record = event(False, 0, None, None, "good")._replace(x={"id": 1.2345678901234567e19})
-    label = event(True, 0, None, "a", "good")._replace(x={"id": 1.2345678901234567e19})
-    daemon.take([record, label])
-    assert (daemon.join.counts.keyless, daemon.join.counts.dead) == (1, 1)
-    assert daemon.letters == [("labels", 0, "key")]
-
-
 class TestBytes:
     """What waits is bounded by its bytes as well: the oldest make room, and how a stream was cut shows in nothing."""
 

@@ -149,48 +149,6 @@ class Growing(Source):
     total = property(lambda _: None)
 
 
-KEYS = st.sampled_from("abcdef")
-CHANGES = st.lists(st.tuples(st.sampled_from(["put", "pop", "oldest", "tidy"]), KEYS), max_size=40)
-
-
-def changed(values: KeyedQueue[list[int]], plain: dict[str, list[int]], changes: list[tuple[str, str]]) -> None:
-    for what, key in changes:
-        if what == "put" and key not in plain:
-            plain[key] = [0]
-            values.put(key, plain[key])
-        elif what == "pop":
-            assert values.pop(key) is plain.pop(key, None)
-        elif what == "oldest" and plain:
-            oldest = next(iter(plain))
-            assert values.pop_oldest() == (oldest, plain.pop(oldest))
-    agree(values, plain)
-
-
-def agree(values: KeyedQueue[list[int]], plain: dict[str, list[int]]) -> None:
-    assert list(values) == list(plain.items())
-    assert len(values) == len(plain)
-    assert (values.oldest() or (None,))[0] == next(iter(plain), None)
-    assert all((key in values) == (key in plain) for key in "abcdef")
-
-
-@given(st.lists(st.tuples(CHANGES, CHANGES), max_size=6))
-def test_what_is_taken_back_was_never_there(rounds: list[tuple[Any, Any]]) -> None:
-    journal = UndoLog()
-    values: KeyedQueue[list[int]] = KeyedQueue(journal)
-    plain: dict[str, list[int]] = {}
-    for stand, fall in rounds:
-        changed(values, plain, stand)
-        mark = journal.mark
-        before = dict(plain)
-        changed(values, plain, fall)
-        journal.take_back(mark)
-        plain = before
-        agree(values, plain)
-        journal.forget()
-        values.tidy()
-        agree(values, plain)
-
-
 def test_what_is_taken_out_of_the_middle_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyed_queue, "FEW", 10)
     values: KeyedQueue[list[int]] = KeyedQueue(UndoLog())

@@ -13,7 +13,6 @@ from prometheus_client import CollectorRegistry
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.monitoring.server import Server, ServerError
-from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving
 
 TLS = Path(__file__).with_name("tls")
@@ -78,16 +77,3 @@ class TestServer:
                 CollectorRegistry(),
                 Health(),
             )
-
-    def test_a_port_in_use_is_one_line(self, home: Home, launcher: Launcher) -> None:
-        write_stream(home.folder / "stream.csv", 10)
-        with serving() as url:
-            port = int(url.rpartition(":")[2])
-            home.configure(metrics={"port": port})
-            ended = launcher.call(home, "run", "config.yaml")
-        assert ended.returncode == 1
-        (line,) = ended.stderr.splitlines()
-        assert (
-            f"cannot serve metrics on 127.0.0.1:{port}: Address already in use; set metrics.port to another one" in line
-        )
-        assert not (home.folder / "out/predictions.jsonl").exists()

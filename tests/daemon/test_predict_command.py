@@ -58,14 +58,6 @@ class TestLines:
         for letter, line in zip(letters, err.splitlines()[:-1], strict=True):
             assert line.startswith(f"other.csv, offset {letter['position']['offset']}: {letter['reason']}: ")
 
-    @pytest.mark.usefixtures("trained")
-    def test_as_csv(self, predict: Predict) -> None:
-        _, lines, _ = predict("out/state", "other.csv")
-        status, rows, _ = predict("out/state/checkpoint-000000000002.skc", "other.csv", "--format", "csv")
-        assert status == 0
-        assert [row["prediction"] for row in rows] == [line["prediction"] for line in lines]
-        assert {row["checkpoint"] for row in rows} == {"2"}
-
     def test_another_format_than_the_one_learnt_from(self, trained: Home, predict: Predict) -> None:
         _, lines, _ = predict("out/state", "other.csv")
         rows = list(csv.DictReader((trained.folder / "other.csv").read_text().splitlines()))
@@ -99,6 +91,8 @@ class TestLines:
         _, lines, _ = predict("out/state", "other.csv", "--include", "a", "--include", renamed)
         _, rows, _ = predict("out/state", "other.csv", "--include", "a", "--include", renamed, "--format", "csv")
         assert {row["label"] for row in rows} == {"yes", "no", ""}
+        assert [row["prediction"] for row in rows] == [line["prediction"] for line in lines]
+        assert {row["checkpoint"] for row in rows} == {"2"}
         assert [(row["a"], row["label"]) for row in rows] == [(line["a"] or "", line["label"] or "") for line in lines]
 
     def test_columns_are_read_as_the_run_that_learnt_read_them(self, here: Home, predict: Predict) -> None:

@@ -235,8 +235,7 @@ class TestWithADirectoryOfItsOwn:
 def test_evaluate_judges_the_trained_model(trained: Home) -> None:
     plan = prepare(trained.configure(**predicting(predictions={"kind": "jsonl", "path": "out/predictions.jsonl"})))
     before = trained.result()
-    with StopSignals() as stopped:
-        evaluation = evaluate(plan, stopped)
+    evaluation = evaluate(plan, StopSignals())
     assert evaluation.view.overall["accuracy"] > 0.6
     assert evaluation.view.account["learnt"] == 0
     assert trained.result() == before

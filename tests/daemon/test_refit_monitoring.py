@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import re
-from pathlib import Path
 
 import pytest
 
@@ -20,10 +19,6 @@ from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.conftest import Home
 from tests.daemon.refits import refitted
 from tests.daemon.test_several_models import several
-
-PAGE = Path(__file__).parents[2] / "docs/how-to/refits.md"
-SPENT, LAST = "streamkernel_window_refit_seconds_total", "streamkernel_window_refit_last_seconds"
-FAILURES = "streamkernel_window_refit_failures_total"
 
 
 def learnt(n: int, **given: int) -> WindowRefit:
@@ -99,8 +94,3 @@ def test_the_daemon_is_well_while_a_refit_is_at_work(here: Home, monkeypatch: py
     assert watch.trouble() == "the loop has not turned for 300 s"
     monkeypatch.setattr(WindowRefit, "refitting", True)
     assert watch.trouble() is None
-
-
-def test_the_page_names_each_metric() -> None:
-    text = PAGE.read_text()
-    assert [name for name in (SPENT, FAILURES, LAST) if f"`{name}`" not in text] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 from pathlib import Path
@@ -222,23 +221,6 @@ def test_letters_the_daemon_has_yet_to_read_are_left_to_it(dead: Home, capsys: p
     shutil.copy(dead.folder / "mended.jsonl", dead.folder / "out/dead.jsonl")
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
     assert "remove these lines, and replay again" in capsys.readouterr().err
-
-
-def test_letters_as_csv_and_compressed(dead: Home) -> None:
-    import csv
-    import gzip
-    import io
-
-    text = io.StringIO()
-    letters = dead.lines("out/dead.jsonl")
-    writer = csv.DictWriter(text, letters[0])
-    writer.writeheader()
-    for letter, raw in zip(letters, MENDED, strict=True):
-        data = base64.b64encode(raw.encode()).decode()
-        writer.writerow({**letter, "position": json.dumps(letter["position"]), "encoding": "base64", "raw": data})
-    (dead.folder / "mended.csv.gz").write_bytes(gzip.compress(text.getvalue().encode()))
-    assert cli.main(["replay", "mended.csv.gz", "config.yaml"]) == 0
-    assert dead.header()["account"]["dead"] == 0
 
 
 def test_a_daemon_at_work_is_named(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:

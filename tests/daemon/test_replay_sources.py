@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -175,6 +175,7 @@ def test_a_letter_is_read_as_it_was_written(
     sink.open()
     sink.write(letters)
     sink.close()
-    for path in (folder / "dead.jsonl", folder / "dead.csv"):
-        read = list(read_letters(Path(path), 100))
+    (folder / "dead.csv.gz").write_bytes(gzip.compress((folder / "dead.csv").read_bytes()))
+    for name in ("dead.jsonl", "dead.csv", "dead.csv.gz"):
+        read = list(read_letters(folder / name, 100))
         assert [(one.raw, one.place.offset) for one in read] == [(raw, offset) for raw, offset, _ in some]

@@ -68,12 +68,11 @@ def test_it_learns_as_from_one_file(parts: Home) -> None:
 def test_check_and_evaluate(parts: Home) -> None:
     found = check(prepare(parts.config))
     assert "source: 5 csv files in/part-*" in found.good
-    with StopSignals() as stopped:
-        assert evaluate(prepare(parts.config), stopped).view.account["consumed"] == PARTS * 80
+    assert evaluate(prepare(parts.config), StopSignals()).view.account["consumed"] == PARTS * 80
     watched = prepare(parts.configure(source={**PATTERN, "path": "in", "watch": True}))
     assert "source: csv files in in, watched" in check(watched).good
-    with pytest.raises(DaemonError, match="evaluate needs a source that ends, this one is watched"), StopSignals() as s:
-        evaluate(watched, s)
+    with pytest.raises(DaemonError, match="evaluate needs a source that ends, this one is watched"):
+        evaluate(watched, StopSignals())
     (parts.folder / "in/part-9.csv").write_text("a,y\n1,no\n")
     (bad,) = check(prepare(parts.configure(source=PATTERN))).bad
     assert "part-9.csv: its columns are not those of the files before it, it lacks 'b', 'colour'" in bad

@@ -61,6 +61,7 @@ def stopped_at_a_slow_record(home: Home, launcher: Launcher, grace: float) -> No
     ended = daemon.wait()
     assert ended.returncode == 1
     assert "the model is not done with the record in work" in ended.stderr
+    assert "a restart goes on from the last checkpoint" in ended.stderr
     assert home.header()["account"]["consumed"] == 5
 
 

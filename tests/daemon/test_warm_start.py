@@ -108,10 +108,8 @@ def test_check_and_evaluate_begin_with_it(warm: Home) -> None:
     found = check(plan)
     assert "warm_start: csv file history.csv" in found.good
     assert found.bad == []
-    with StopSignals() as stopped:
-        view = evaluate(plan, stopped).view
-    with StopSignals() as stopped:
-        cold = evaluate(prepare(warm.configure(checkpoint=None)), stopped).view
+    view = evaluate(plan, StopSignals()).view
+    cold = evaluate(prepare(warm.configure(checkpoint=None)), StopSignals()).view
     assert view.account["consumed"] == cold.account["consumed"] == 400
     assert view.overall["accuracy"] > cold.overall["accuracy"]
     ran = run(prepare(warm.configure(warm_start=WARM, checkpoint=None)))

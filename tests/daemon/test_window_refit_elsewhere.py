@@ -54,8 +54,7 @@ def test_predictions_are_the_same_by_the_command_in_mode_predict_and_over_http(
 
 def test_evaluate_says_what_a_run_comes_to(here: Home) -> None:
     plan = prepare(here.configure(model=refitted(**SHORT), checkpoint=None))
-    with StopSignals() as stopped:
-        evaluated = evaluate(plan, stopped).view
+    evaluated = evaluate(plan, StopSignals()).view
     assert (evaluated.growth["features"], evaluated.growth["refits"], evaluated.growth["window"]) == (64, 2, 200)
     assert (evaluated.to_json()["refits"], evaluated.to_json()["window"]) == (2, 200)  # as the status page has them
     assert "refits" in [label for column in summary_table({"one": evaluated}).columns[:1] for label in column._cells]
