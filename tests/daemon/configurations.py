@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,3 +35,19 @@ def lines_of(tmp_path: Path, text: str, **environment: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         plan_of(tmp_path, text, **environment)
     return caught.value.lines
+
+
+OWN = {"directory": "own/state", "every_records": 100}
+
+
+def predicting(**sections: Any) -> dict[str, Any]:
+    """Mode predict with outputs of its own, over the file with other records."""
+    return {
+        "mode": "predict",
+        "serve_from": "out/state",
+        "source": {"kind": "csv", "path": "other.csv", "target": "y"},
+        "predictions": {"kind": "jsonl", "path": "own/predictions.jsonl"},
+        "dead_letters": {"kind": "jsonl", "path": "own/dead.jsonl"},
+        "checkpoint": None,
+        **sections,
+    }

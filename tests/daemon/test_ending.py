@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,10 +12,15 @@ import pytest
 from streamkernel.daemon import cli
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.dead_letters import LABEL_REASONS, REASONS
+from streamkernel.daemon.cli import main
+from streamkernel.daemon.config.schema import LogConfig
+from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.lines import dead_letter
+from streamkernel.estimators import base
 from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured, predictions
 
@@ -168,3 +175,36 @@ def test_labels_that_a_model_for_two_classes_cannot_take_name_the_way_on(
     labelled = content.replace("spam", "yes").replace("ham", "no")
     assert ended(home, labelled, model=[name], checkpoint=None, predictions=None, dead_letters=None) == 0
     assert "tells true from false" not in capsys.readouterr().err
+
+
+@pytest.fixture
+def logged() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        start_logging(LogConfig(), Redactor({"password": "hush"}))
+        yield
+
+
+@pytest.mark.usefixtures("logged")
+def test_a_warning_of_ours_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    warnings.warn_explicit("inputs past max_inputs=3 are ignored", RuntimeWarning, base.__file__, 122)
+    told = capsys.readouterr().err
+    assert told.endswith("Z warning inputs past max_inputs=3 are ignored\n")
+
+
+@pytest.mark.usefixtures("logged")
+def test_a_warning_of_others_says_where_it_arose(capsys: pytest.CaptureFixture[str]) -> None:
+    warnings.warn_explicit("divided by zero", RuntimeWarning, __file__, 1)
+    told = capsys.readouterr().err
+    assert told.endswith(f"warning {__file__}:1: RuntimeWarning: divided by zero\n")
+
+
+def test_records_without_labels_have_no_loss(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = "\n".join('{"a": 1}' for _ in range(1100))
+    (here.folder / "stream.jsonl").write_text(lines + "\n")
+    model = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]
+    here.configure(source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"}, model=model)
+    assert main(["run", "config.yaml"]) == 0
+    told = capsys.readouterr().err
+    assert " info    600 records, 0 features\n" in told
+    assert "nan" not in told

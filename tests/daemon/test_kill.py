@@ -14,8 +14,8 @@ import pytest
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.configurations import OWN, predicting
 from tests.daemon.conftest import Home, write_stream
-from tests.daemon.predicting import OWN, predicting
 from tests.kills.simulated import killed, runs
 
 

@@ -21,9 +21,9 @@ from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.configurations import predicting
 from tests.daemon.conftest import Home
 from tests.daemon.labels_stream import sections, write_pair
-from tests.daemon.predicting import predicting
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

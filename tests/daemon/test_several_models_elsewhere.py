@@ -25,9 +25,9 @@ from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.model_status import ModelStatus
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.configurations import predicting
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import sections, write_pair
-from tests.daemon.predicting import predicting
 from tests.daemon.test_several_models import BOOLEAN, OURS, RIVER, several
 
 OTHER = [{"streamkernel.KernelClassifier": {"seed": 2, "max_features": 64}}]
