@@ -29,14 +29,7 @@ from streamkernel.daemon.stream import loop
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.daemon.status import Time
 
 
 class Disk:
@@ -92,7 +85,7 @@ class FullSink(MemorySink):
 class TimedCoordinator(CheckpointCoordinator):
     """The coordinator of a run without a model: how far the run is, is given by whoever saves."""
 
-    def __init__(self, store: FullStore, clock: Clock) -> None:
+    def __init__(self, store: FullStore, clock: Time) -> None:
         checkpoint = SimpleNamespace(every_records=100, every_seconds=30)
         plan: Any = SimpleNamespace(
             config=SimpleNamespace(checkpoint=checkpoint), source=MemorySource([]), labels=None, warm=None
@@ -118,7 +111,7 @@ class TimedCoordinator(CheckpointCoordinator):
 def coordinator(tmp_path: Path) -> Iterator[TimedCoordinator]:
     store = FullStore(tmp_path, Disk())
     store.lock()
-    yield TimedCoordinator(store, Clock())
+    yield TimedCoordinator(store, Time())
     store.close()
 
 
@@ -173,7 +166,7 @@ def test_disk_trouble_is_known_also_below_other_errors(number: int) -> None:
 
 
 def test_lines_wait_in_memory_and_none_is_lost_or_double() -> None:
-    clock, disk = Clock(), Disk()
+    clock, disk = Time(), Disk()
     box = Sinks({"predictions": FullSink(disk), "dead_letters": MemorySink()}, clock, max_waiting_bytes=4)
     box.write({"predictions": [{"n": 0}], "dead_letters": []})
     disk.full = True
@@ -212,7 +205,7 @@ def test_what_is_written_while_no_record_comes_is_borne_or_not_in_the_same_way(n
     class DueSink(FullSink):
         waiting = 1  # type: ignore[assignment]
 
-    box = Sinks({"predictions": DueSink(disk)}, Clock())
+    box = Sinks({"predictions": DueSink(disk)}, Time())
     disk.full = True
     with contextlib.nullcontext() if borne else pytest.raises(SinkError):
         box.move()
@@ -222,7 +215,7 @@ def test_what_is_written_while_no_record_comes_is_borne_or_not_in_the_same_way(n
 
 
 def test_backoff_starts_anew_after_a_success() -> None:
-    clock = Clock()
+    clock = Time()
     backoff = Backoff(clock)
     assert [backoff.failed() for _ in range(3)] == [1, 2, 4]
     backoff.succeeded()

@@ -66,23 +66,15 @@ def test_its_lines_have_its_deviation_and_a_run_goes_on(home: Home, variance: st
     assert plan.model.state_digest() == twin.state_digest()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_mistakes_in_a_configuration_are_told_with_their_place() -> None:
+    points = {"streamkernel.gaussian_process.TestPointFunctions": {"points": []}}
+    for arguments, message in (
         ({"noise": 0}, "noise: must be a finite number of at least 1e-06 times the largest"),
-        ({"kernel": {"streamkernel.kernels.Polynomial": {}}}, "takes kernels with bounded features"),
-        (
-            {"variance": {"streamkernel.gaussian_process.TestPointFunctions": {"points": []}}},
-            "points: must be a list of 1 to 4096 dicts",
-        ),
-        ({"variance": {"streamkernel.gaussian_process.VarianceOperator": {"batch_size": 0}}}, "batch_size: must be a"),
-    ],
-    ids=str,
-)
-def test_mistakes_in_a_configuration(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        build_model([{"streamkernel.GaussianProcessRegressor": arguments}])
-    assert message in str(error.value)
+        ({"variance": points}, "points: must be a list of 1 to 4096 dicts"),
+    ):
+        with pytest.raises(ConfigError) as error:
+            build_model([{"streamkernel.GaussianProcessRegressor": arguments}])
+        assert message in str(error.value)
 
 
 def test_in_a_pipeline_it_is_restored_by_its_constructors() -> None:

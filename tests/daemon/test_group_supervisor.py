@@ -15,6 +15,7 @@ import pytest
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.group.child import Child
 from streamkernel.daemon.group.supervisor import Supervisor
+from tests.daemon.status import Time
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -40,23 +41,13 @@ raise SystemExit(1)
 """
 
 
-class Clock:
-    """Time that passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> Time:
+    return Time()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def supervise(clock: Clock) -> Iterator[Callable[..., Supervisor]]:
+def supervise(clock: Time) -> Iterator[Callable[..., Supervisor]]:
     """Make supervisors of these programs, by partition, and see that nothing is left of them."""
     supervisors: list[Supervisor] = []
 
@@ -118,7 +109,7 @@ def test_a_partition_that_comes_back_waits_for_its_old_child(supervise: Callable
 
 
 def test_a_child_that_does_not_end_in_time_is_killed(
-    supervise: Callable[..., Supervisor], clock: Clock, caplog: pytest.LogCaptureFixture
+    supervise: Callable[..., Supervisor], clock: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
     supervisor = supervise(DEAF)
     supervisor.assign({0})
@@ -149,7 +140,7 @@ def test_lost_partitions_are_dropped_at_once(
 
 
 def test_a_child_that_dies_is_started_again_after_a_while(
-    supervise: Callable[..., Supervisor], clock: Clock, caplog: pytest.LogCaptureFixture
+    supervise: Callable[..., Supervisor], clock: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
     supervisor = supervise(GOOD, GOOD)
     supervisor.assign({0, 1})

@@ -50,13 +50,13 @@ def test_connections_beyond_the_limit_are_refused(trained: Home) -> None:
             one.close()
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
-def test_only_post(trained: Home, method: str) -> None:
+def test_only_post(trained: Home) -> None:
     with serving(trained, serve={"port": 0}) as (_, started):
-        head = f"{method} /predict HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        answer = exchange(started.port, head.encode())
-        assert status(answer) == 405
-        assert b"allow: post" in answer.lower()
+        for method in ("GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+            head = f"{method} /predict HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            answer = exchange(started.port, head.encode())
+            assert status(answer) == 405, method
+            assert b"allow: post" in answer.lower(), method
 
 
 def test_requests_of_one_connection_are_answered_in_order(trained: Home) -> None:
