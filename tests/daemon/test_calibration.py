@@ -25,7 +25,7 @@ from streamkernel.daemon.stream.calibration import (
     make_calibration,
 )
 from streamkernel.daemon.stream.chunk_result import Scored
-from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality, log_losses
+from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.labels_stream import sections, write_pair
@@ -240,12 +240,6 @@ def test_before_the_first_record_there_is_no_number(task: str) -> None:
     assert all(math.isnan(value) for value in {**quality.overall(), **quality.rolling()}.values())
 
 
-def test_a_record_without_a_prediction_is_left_out() -> None:
-    quality = Quality("classification", ["accuracy", "log_loss"], window=10)
-    quality.add(["a", "a"], [None, "a"], [{}, {"a": 1.0}])
-    assert quality.overall() == {"accuracy": 1.0, "log_loss": 0.0}
-
-
 rows = st.tuples(
     st.sampled_from("abc"),
     st.sampled_from(["a", "b", "c", None]),
@@ -271,10 +265,6 @@ def test_in_any_chunks_they_are_what_the_records_make_one_by_one(
         assert found["accuracy"] == pytest.approx(of_rivers["accuracy"])
         assert found["macro_f1"] == pytest.approx(of_rivers["macro_f1"])
         assert found["log_loss"] == pytest.approx(np.mean(losses) if losses else math.nan, nan_ok=True)
-
-
-def test_a_class_that_had_no_probability_costs_what_a_tiny_one_does() -> None:
-    assert log_losses(["new"], [{"old": 1.0}])[0] == pytest.approx(-math.log(1e-15))
 
 
 def test_a_classifier_without_probabilities_has_no_log_loss() -> None:

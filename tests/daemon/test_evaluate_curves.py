@@ -93,6 +93,8 @@ def test_a_long_stream_has_few_points(home: Home, monkeypatch: pytest.MonkeyPatc
     assert thin.features == [whole.features[place] for place in places]
     assert thin.rolling == {name: [curve[place] for place in places] for name, curve in whole.rolling.items()}
     assert thin.view.loss == whole.view.loss
+    assert whole.features == sorted(whole.features)
+    assert whole.features[-1] == whole.view.growth["features"]
 
 
 def test_challengers_have_their_own_curves_and_marks(here: Home) -> None:

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from river import datasets, linear_model, metrics, preprocessing
 
-from streamkernel import AdaptiveKernelClassifier, KernelClassifier
+from streamkernel import AdaptiveKernelClassifier
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
@@ -261,19 +261,6 @@ def test_it_gives_the_figures_of_a_loop_by_hand(home: Home) -> None:
     assert found.records == list(range(50, 1251, 50))
     assert found.loss[-1] == found.view.loss
     assert found.features == []
-
-
-def test_our_estimators_too(home: Home) -> None:
-    plan = prepare(home.configure(source=PHISHING, model=[{"streamkernel.KernelClassifier": {"seed": 1}}]))
-    found = evaluate(plan, StopSignals())
-    model, right = KernelClassifier(seed=1), 0
-    for x, y in datasets.Phishing():
-        right += model.predict_one(x) == y
-        model.learn_one(x, y)
-    # River leaves out the first record, for which there is no class to predict yet.
-    assert found.view.overall["accuracy"] == pytest.approx(right / 1249)
-    assert found.features[-1] == model.n_features
-    assert found.features == sorted(found.features)
 
 
 def test_an_adaptive_estimator_tells_whom_it_listens_to(home: Home) -> None:

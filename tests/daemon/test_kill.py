@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 import shutil
+import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,8 @@ from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import OWN, predicting
-from tests.daemon.conftest import Home, write_stream
+from tests.daemon.conftest import Home, Launcher, Running, write_stream
+from tests.daemon.service import DIRECT, LATE, Client
 from tests.kills.simulated import killed, runs
 
 
@@ -132,3 +136,87 @@ def test_without_a_directory_a_killed_run_begins_anew(home: Home, capsys: pytest
     capsys.readouterr()
     assert runs(home, "predict", "out/state", "other.csv") == 0
     assert (home.folder / "own/predictions.jsonl").read_text() == capsys.readouterr().out
+
+
+ROUNDS = [3, pytest.param(20, marks=pytest.mark.long)]
+PER_ROUND = 60
+PLACES = ("journal-group", "journal-durable")
+
+
+def started(home: Home, launcher: Launcher, **environment: str) -> tuple[Running, Client | None]:
+    """Start the service; no client where it was killed before."""
+    service = launcher.start(home, "serve", "config.yaml", **environment)
+    for _ in range(6000):
+        if "serving predictions at" in service.log:
+            found = service.wait_for(r"serving predictions at http://127\.0\.0\.1:(\d+)")
+            return service, Client(int(found[1]))
+        time.sleep(0.01)
+    raise AssertionError(service.log)
+
+
+def send(client: Client, path: str, body: Any, **headers: str) -> bool:
+    """Send until it is acknowledged; False where the service died."""
+    with suppress(HTTPException, OSError):
+        while True:
+            status, _ = client.ask(path, body, **headers)
+            if status == 202:
+                return True
+            assert status == 503
+            time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
+@pytest.mark.parametrize("late", [False, True], ids=["labelled", "late labels"])
+def test_kills_of_both(home: Home, launcher: Launcher, late: bool, rounds: int) -> None:
+    draw = random.Random(13)
+    checkpoint = {"directory": "out/state", "every_records": 20, "keep": 2}
+    home.configure(**(LATE if late else DIRECT), checkpoint=checkpoint)
+    todo: list[tuple[str, dict[str, Any], dict[str, str]]] = []
+    for number in range(rounds * PER_ROUND):
+        x = {"a": draw.gauss(0, 1), "b": float(number)}
+        if late:
+            todo += [("/predict", {**x, "id": number}, {}), ("/learn", {"id": number, "y": "yn"[number % 2]}, {})]
+        else:
+            todo.append(("/learn", {**x, "y": "yn"[number % 2]}, {"Idempotency_Key": f"k{number}"}))
+    n_sent = 0
+    for number in range(rounds):
+        learning = launcher.start(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"consumed:{draw.randint(20, 90)}")
+        place = PLACES[number % 2]
+        service, client = started(home, launcher, STREAMKERNEL_CRASH=f"{place}:{draw.randint(10, PER_ROUND)}")
+        assert client is not None
+        while n_sent < len(todo) and send(client, *todo[n_sent][:2], **todo[n_sent][2]):
+            n_sent += 1
+        client.close()
+        for one in (service, learning):
+            with suppress(ProcessLookupError):
+                one.signal(signal.SIGKILL)
+            assert one.wait().returncode == -signal.SIGKILL
+    learning = launcher.start(home, "run", "config.yaml")
+    service, client = started(home, launcher)
+    assert client is not None
+    for path, body, headers in todo[n_sent:]:
+        assert send(client, path, body, **headers)
+    client.close()
+    service.signal(signal.SIGTERM)
+    assert service.wait().returncode == 0
+    wanted = rounds * PER_ROUND
+    learning.wait_for("reading journal")
+    for _ in range(3000):
+        if len((home.folder / "out/predictions.jsonl").read_text().splitlines()) == wanted and (
+            home.header()["account"]["learnt"] == wanted
+        ):
+            break
+        time.sleep(0.02)
+    learning.signal(signal.SIGTERM)
+    assert learning.wait().returncode == 0
+    account = home.header()["account"]
+    assert (account["consumed"], account["predicted"], account["learnt"], account["dead"]) == (
+        wanted,
+        wanted,
+        wanted,
+        0,
+    )
+    offsets = [line["position"]["offset"] for line in home.lines("out/predictions.jsonl")]
+    assert offsets == sorted(set(offsets))
+    assert len(offsets) == wanted

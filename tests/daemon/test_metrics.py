@@ -39,7 +39,7 @@ from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
 from tests.daemon.test_calibration import served
-from tests.daemon.test_metrics_mixture import learnt
+from tests.daemon.test_metrics_models import learnt
 
 ALWAYS = {
     *("records_consumed_total", "records_learned_total", "records_predicted_total", "records_unlabelled_total"),

@@ -160,58 +160,30 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "status", "why"),
         [
+            ("nothing other.csv", 1, "nothing: there is no such directory or file: start the run that learns first"),
+            ("config.yaml other.csv", 2, "MODEL: config.yaml is a configuration: name its checkpoint.directory, or"),
+            ("out/state nothing.csv", 1, "nothing.csv: there is no such file"),
+            ("other.csv other.csv", 1, "other.csv: not a checkpoint, its first bytes are wrong"),
+            ("out/state other.csv --delimiter ;;", 2, "--delimiter: must be one character, got ';;'"),
             (
-                ["nothing", "other.csv"],
-                1,
-                "nothing: there is no such directory or file: start the run that learns first",
-            ),
-            (
-                ["config.yaml", "other.csv"],
-                2,
-                "MODEL: config.yaml is a configuration: name its checkpoint.directory, or",
-            ),
-            (["out/state", "nothing.csv"], 1, "nothing.csv: there is no such file"),
-            (["other.csv", "other.csv"], 1, "other.csv: not a checkpoint, its first bytes are wrong"),
-            (["out/state", "other.csv", "--delimiter", ";;"], 2, "--delimiter: must be one character, got ';;'"),
-            (
-                ["out/state", "other.csv", "--delimiter", ";"],
+                "out/state other.csv --delimiter ;",
                 1,
                 "other.csv: its first record has no input that the model has learnt, but a,b,colour,y: try another",
             ),
-            (
-                ["out/state", "other.csv", "--target-type", "x"],
-                2,
-                "--target-type: must be one of str, int, bool, float",
-            ),
-            (
-                ["out/state", "other.csv", "--target-type", "float"],
-                2,
-                "--target-type: must be str, int or bool for a cl",
-            ),
-            (["out/state", "other.jsonl", "--delimiter", ";"], 2, "--delimiter: has no meaning for jsonl"),
-            (["out/state", "other.csv", "--format", "xml"], 2, "'xml' is not one of"),
-            (["out/state"], 2, "Missing argument"),
-            (["out/state", "out"], 2, "FILE: out is a directory: give a pattern such as 'out/*.csv'"),
-            (["out/state", "other.csv", "--encoding", "utf-16"], 2, "FILE: the encoding must write ASCII characters"),
-            (
-                ["out/state", "other.csv", "--target", "yy"],
-                2,
-                "--target: other.csv has no column 'yy', it has 'a', 'b'",
-            ),
-            (
-                ["out/state", "other.csv", "--include", "id"],
-                1,
-                "there is no column 'id' to pass through, the header has",
-            ),
-            (
-                ["out/state", "other.csv", "--include", "target"],
-                2,
-                "--include: each line has target already: write {col",
-            ),
+            ("out/state other.csv --target-type x", 2, "--target-type: must be one of str, int, bool, float"),
+            ("out/state other.csv --target-type float", 2, "--target-type: must be str, int or bool for a cl"),
+            ("out/state other.jsonl --delimiter ;", 2, "--delimiter: has no meaning for jsonl"),
+            ("out/state other.csv --format xml", 2, "'xml' is not one of"),
+            ("out/state", 2, "Missing argument"),
+            ("out/state out", 2, "FILE: out is a directory: give a pattern such as 'out/*.csv'"),
+            ("out/state other.csv --encoding utf-16", 2, "FILE: the encoding must write ASCII characters"),
+            ("out/state other.csv --target yy", 2, "--target: other.csv has no column 'yy', it has 'a', 'b'"),
+            ("out/state other.csv --include id", 1, "there is no column 'id' to pass through, the header has"),
+            ("out/state other.csv --include target", 2, "--include: each line has target already: write {col"),
         ],
     )
-    def test_each_is_one_sentence(self, predict: Predict, arguments: list[str], status: int, why: str) -> None:
-        found, lines, err = predict(*arguments)
+    def test_each_is_one_sentence(self, predict: Predict, arguments: str, status: int, why: str) -> None:
+        found, lines, err = predict(*arguments.split())
         assert (found, lines) == (status, [])
         assert why in err
         assert "Traceback" not in err

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from prometheus_client import generate_latest
 
 from connectors.journal import writer as writing
 from streamkernel.daemon.runtime import run
@@ -18,7 +20,7 @@ from streamkernel.daemon.service.openapi import openapi, page
 from streamkernel.daemon.service.roles import service_plan
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
-from tests.daemon.service import DIRECT, LATE, serving
+from tests.daemon.service import DIRECT, LATE, service_metrics, serving
 
 AUTH = {"username": "me", "password": "it"}
 CASES: dict[str, dict[str, Any]] = {
@@ -238,3 +240,13 @@ def test_a_run_that_saves_makes_room(here: Home) -> None:
         assert client.ask("/learn", {**ROW, **wide}, Idempotency_Key="0") == (202, {"status": "repeated"})
         run(prepare(here.config))
         assert here.header()["account"]["learnt"] == n_taken + 1
+
+
+def test_promtool_finds_no_fault(promtool: str) -> None:
+    checked = subprocess.run(
+        [promtool, "check", "metrics"],
+        input=generate_latest(service_metrics().registry),
+        capture_output=True,
+        check=False,
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")

@@ -2,7 +2,6 @@
 
 import collections
 import datetime
-import functools
 import io
 import math
 import pickle
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river import drift, linear_model, metrics, stats, utils
+from river import linear_model
 from river.utils.math import minkowski_distance
 
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
@@ -336,21 +335,6 @@ def test_parts_come_back(subtests: pytest.Subtests) -> None:
             again = load(pickle.dumps(part, 5))
             assert type(again) is type(part)
             assert np.array_equal(again, part)
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        drift.ADWIN(),
-        stats.RollingQuantile(0.5, 5),
-        utils.Rolling(metrics.Accuracy, window_size=3),
-        metrics.ROCAUC(),
-        metrics.MacroF1(),
-        functools.partial(minkowski_distance, p=2),
-    ],
-)
-def test_generators_and_metrics_come_back(part: Any) -> None:
-    assert type(load(pickle.dumps(part, 5))) is type(part)
 
 
 def test_a_generator_goes_on_where_it_was() -> None:

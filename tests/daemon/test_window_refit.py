@@ -7,7 +7,6 @@ import logging
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -176,23 +175,6 @@ def test_evaluate_says_what_a_run_comes_to(here: Home) -> None:
     assert (evaluated.to_json()["refits"], evaluated.to_json()["window"]) == (2, 200)  # as the status page has them
     assert "refits" in [label for column in summary_table({"one": evaluated}).columns[:1] for label in column._cells]
     assert run(prepare(here.config)).overall == pytest.approx(evaluated.overall)
-
-
-def test_mended_dead_letters_are_replayed_into_it(trained: Home) -> None:
-    letters = trained.lines("out/dead.jsonl")
-    for letter in letters:
-        letter["raw"] = "0.5,0.5,red,yes"
-    (trained.folder / "mended.jsonl").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
-    before = trained.header()["model"]["n_records"]
-    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    assert trained.header()["model"]["n_records"] == before + len(letters)
-
-
-def test_it_begins_with_the_trained_model_of_another_run(trained: Home) -> None:
-    before = trained.header()["model"]
-    own: dict[str, Any] = {"checkpoint": {"directory": "own/state"}, "predictions": None, "dead_letters": None}
-    run(prepare(trained.configure(model=refitted(**SHORT), initial_model={"checkpoint": "out/state"}, **own)))
-    assert trained.header("own/state")["model"]["n_refits"] > before["n_refits"]
 
 
 def test_it_is_promoted_from_beside_a_plain_one(here: Home) -> None:
