@@ -23,7 +23,6 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.summary import summary_table
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
-from streamkernel.daemon.promote import promote
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
@@ -175,18 +174,6 @@ def test_evaluate_says_what_a_run_comes_to(here: Home) -> None:
     assert (evaluated.to_json()["refits"], evaluated.to_json()["window"]) == (2, 200)  # as the status page has them
     assert "refits" in [label for column in summary_table({"one": evaluated}).columns[:1] for label in column._cells]
     assert run(prepare(here.config)).overall == pytest.approx(evaluated.overall)
-
-
-def test_it_is_promoted_from_beside_a_plain_one(here: Home) -> None:
-    plan = several(here, source=STREAM, models={"plain": [INNER], "one": refitted(**SHORT)})
-    run(plan, max_records=280)
-    digest = here.header()["models"]["one"]["model"]["state_digest"]
-    promote(plan, "one")
-    header = here.header()
-    assert header["published"] == "one"
-    assert header["model"]["state_digest"] == digest
-    run(prepare(here.config))
-    assert here.header()["models"]["one"]["model"]["n_refits"] == 2
 
 
 def test_a_regressor_is_refitted_too(here: Home) -> None:
