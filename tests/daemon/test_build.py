@@ -1,4 +1,4 @@
-"""From names to objects: pipelines are built as they are written, and only of what they may be made of."""
+"""From names to objects: pipelines and kernels are built as they are written, learn, and are restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far probabilities and deviations can be taken at their word: the figures equal their twins."""
+"""The report metrics equal River's, and the figures of probabilities and deviations equal their twins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a directory that another process writes to: no lock, no change, and another look when a file has gone."""
+"""Reading checkpoints that another process writes: no lock, no change, and what `inspect` shows of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of predictions through whole runs: killed, resumed, with late labels, and with other columns."""
+"""Columns of predictions: what a configuration may say of them, and whole runs that are killed and go on."""
 
 from __future__ import annotations
 

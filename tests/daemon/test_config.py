@@ -1,4 +1,4 @@
-"""What a configuration may say: every mistake is one line with the path of its key, all at once."""
+"""What a configuration may say: every mistake is one line with the path of its key; variables of the environment."""
 
 from __future__ import annotations
 

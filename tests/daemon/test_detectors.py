@@ -1,4 +1,4 @@
-"""Novelty detectors and density ratios in the daemon: from a configuration into lines, metrics and checkpoints."""
+"""Novelty detectors, density ratios and Gaussian processes in the daemon: lines, metrics and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full or failing disk: learning goes on, the old checkpoints stay, and it is tried again, later and later."""
+"""A full disk: learning goes on, it is tried again, and nothing is learnt before it is written where a source begins."""
 
 from __future__ import annotations
 

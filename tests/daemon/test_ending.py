@@ -1,4 +1,4 @@
-"""The end says what happened: dead letters in the log, their counts with what to do, and the status of a bad source."""
+"""The end says what happened: dead letters with what to do, the status of a bad source, warnings as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves and marks of an evaluation: rolling metrics, drifts, metrics learnt, and few points of a long stream."""
+"""Curves, marks and files of an evaluation: few points of a long stream, and files that are whole or not there."""
 
 from __future__ import annotations
 

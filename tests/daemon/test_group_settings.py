@@ -1,4 +1,4 @@
-"""Group mode in a configuration: what it rules out, and what becomes of it for one partition."""
+"""Group mode in a configuration, and the daemon of one partition: it waits, reports and dies with its member."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the HTTP server makes of requests that are odd, hostile or not HTTP at all."""
+"""What the HTTP server makes of odd and hostile requests; its probes, TLS and passwords."""
 
 from __future__ import annotations
 

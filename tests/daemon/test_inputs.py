@@ -1,4 +1,4 @@
-"""The section `inputs` of a source: what it refuses, and that a run reads the columns as it says."""
+"""The inputs that a run reads: the section `inputs` of a source, and the names that a model of River's is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever kills the daemon, wherever: it ends as if nothing had happened. `tests/kills` tries the fault points."""
+"""Whatever kills the daemon or its service, wherever: it ends as if nothing had happened. See `tests/kills`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The account of late labels, against a plain twin: every record and every label once, however they are cut."""
+"""The account of late labels, against a plain twin; the parts they are made of, such as two sources in turn."""
 
 from __future__ import annotations
 

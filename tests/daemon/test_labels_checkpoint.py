@@ -1,4 +1,4 @@
-"""What waits for labels in a checkpoint: what is written is read, and what would be refused is not written."""
+"""What waits for labels in a checkpoint: each bit comes back, and whatever a stranger writes there is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator sees of late labels: counters, gauges, the delay, the status page."""
+"""Late labels in files that grow: what an operator sees of them, and labels that are refused, deadly or too many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Late labels through a whole run: each record is predicted at once and learnt when its label comes, once."""
+"""Late labels through whole runs: each record is learnt once, when its label comes, and what a run goes on from."""
 
 from __future__ import annotations
 

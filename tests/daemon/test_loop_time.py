@@ -1,4 +1,4 @@
-"""What the time of the loop goes into: seconds by activity, and the slowest record."""
+"""What the time of the loop goes into, and that the length of its chunks shows in nothing it leaves behind."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import Counter, Gauge, Histogram
 from river import linear_model
-from river.base import Classifier
 
 from connectors.ports import Position, Record
-from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
@@ -31,7 +29,6 @@ from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.loop_time import ACTIVITIES, LoopTime
-from streamkernel.daemon.stream.river_learner import RiverLearner, learner_for
 from streamkernel.daemon.stream.slowest import SlowestRecord
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
@@ -266,22 +263,6 @@ def test_the_length_of_the_chunks_changes_no_byte(
     assert metrics[2] == pytest.approx(metrics[0], rel=1e-12)
     assert home.header()["account"]["dead"] > 10
     assert "refused" in {letter["reason"] for letter in home.lines("out/dead.jsonl")} or model != "two classes"
-
-
-@pytest.mark.parametrize("model", [KernelClassifier(seed=1), AdaptiveKernelClassifier(n_features=32, seed=1)])
-def test_whole_chunks_leave_the_state_that_rivers_loop_leaves(model: Classifier) -> None:
-    draw = random.Random(2)
-    xs = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(300)]
-    ys = [None if draw.random() < 0.05 else x["a"] * x["b"] > 0 for x in xs]
-    chunks, loop = learner_for(model.clone()), RiverLearner(model.clone())
-    ours = chunks.advance(xs, ys).result
-    rivers = loop.advance(xs, ys).result
-    assert chunks.model.state_digest() == loop.model.state_digest()  # type: ignore[union-attr]
-    assert ours.predictions == rivers.predictions
-    assert ours.probabilities is not None
-    assert rivers.probabilities is not None
-    for one, other in zip(ours.probabilities, rivers.probabilities, strict=True):
-        assert one == pytest.approx(other, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("before", [(0, 10, 10), (60_000, 5, 5)])

@@ -1,4 +1,4 @@
-"""Metrics of a model's own life: drifts, metrics learnt anew, the margin of the check; and what a restart keeps."""
+"""Metrics of a model's own life: drifts, weights of experts, importance of inputs; and what a restart keeps."""
 
 from __future__ import annotations
 

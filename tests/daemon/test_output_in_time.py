@@ -1,4 +1,4 @@
-"""Lines are there for others by flush_seconds, whatever the checkpoints do, and a kill behind that changes nothing."""
+"""Lines are there for others by flush_seconds, whatever the checkpoints do; a slow reader is waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An output never destroys a file that no checkpoint knows, whatever was done to it since, also by --fresh."""
+"""An output destroys no file that no checkpoint knows, nor one that is read; one that is blocked loses no line."""
 
 from __future__ import annotations
 

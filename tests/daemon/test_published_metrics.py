@@ -1,4 +1,4 @@
-"""Scrapes are answered from a snapshot that the thread that learns has published, whatever it does meanwhile."""
+"""Scrapes are answered from a published snapshot; the messages between the daemon and its HTTP server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a daemon goes on from."""
+"""What a daemon goes on from, and `--fresh` that cannot go on: it says so before anything is set aside."""
 
 from __future__ import annotations
 

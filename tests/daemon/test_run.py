@@ -1,4 +1,4 @@
-"""The daemon as a process: signals, resuming, what it accepts to go on from, what it says."""
+"""The daemon as a process: signals that end it in seconds, resuming, what it accepts to go on from, what it says."""
 
 from __future__ import annotations
 

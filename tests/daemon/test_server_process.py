@@ -1,4 +1,4 @@
-"""The HTTP server in a process of its own: it answers as the one in a thread, and is not in the way."""
+"""The HTTP server in a process of its own: it answers as the one in a thread, is not in the way, bears attacks."""
 
 from __future__ import annotations
 

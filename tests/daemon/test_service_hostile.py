@@ -1,4 +1,4 @@
-"""What clients of the service cannot do: hold it up, fill it, or ask without TLS, a password or the right method."""
+"""What clients of the service cannot do: hold it up, fill it, come without a password, or change the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the service is one, and what is answered is what it says."""
+"""The service: its OpenAPI document, what a 202 stands for, the room in a journal, and its metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs over several files and over a directory that is watched: exactly once, whatever kills them or arrives."""
+"""Runs over files that come, grow, rotate or are replaced: each record exactly once."""
 
 from __future__ import annotations
 

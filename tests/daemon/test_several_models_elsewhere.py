@@ -1,4 +1,4 @@
-"""Several models with late labels, in other commands, and one that kills the process."""
+"""Several models with late labels, in other commands, tables and metrics, and beside other features."""
 
 from __future__ import annotations
 

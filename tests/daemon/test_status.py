@@ -1,4 +1,4 @@
-"""What /api/status says of a run: always JSON, always bounded, and never from the model itself."""
+"""What /api/status says of a run and of a member of a group: always JSON, bounded, and never from the model itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status page of a real daemon in a real browser: it moves, stays quiet, and is open to every reader."""
+"""The status page and the report of an evaluation in a real browser: quiet, and open to every reader."""
 
 from __future__ import annotations
 

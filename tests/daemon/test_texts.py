@@ -1,4 +1,4 @@
-"""Texts that UTF-8 does not have: refused in one sentence, but for the names of files that are on the disk."""
+"""Texts that UTF-8 does not have are refused in one sentence; a secret is shown nowhere, whoever writes it."""
 
 from __future__ import annotations
 

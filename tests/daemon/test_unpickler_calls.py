@@ -1,4 +1,4 @@
-"""Calls, attributes and items in hostile pickles: what is not allowed raises one clear error and runs nothing."""
+"""Calls and attributes in hostile pickles run nothing; models of River come back, and their parts are bounded."""
 
 import collections
 import datetime

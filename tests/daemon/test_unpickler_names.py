@@ -1,4 +1,4 @@
-"""Names and opcodes in hostile pickles: what is not listed raises one clear error and runs nothing."""
+"""Names and opcodes in hostile pickles run nothing; a trusted package adds its own classes and functions."""
 
 import copyreg
 import importlib
