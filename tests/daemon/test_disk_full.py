@@ -1,4 +1,4 @@
-"""A full disk: learning goes on, it is tried again, and nothing is learnt before it is written where a source begins."""
+"""A full disk: learning goes on and it is tried again; where a source begins is written before a record is learnt."""
 
 from __future__ import annotations
 
