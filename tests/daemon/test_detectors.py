@@ -254,7 +254,7 @@ def test_its_lines_have_its_deviation_and_a_run_goes_on(home: Home, variance: st
 
 
 def test_mistakes_in_a_configuration_are_told_with_their_place() -> None:
-    points = {"streamkernel.gaussian_process.TestPointFunctions": {"points": []}}
+    points: Any = {"streamkernel.gaussian_process.TestPointFunctions": {"points": []}}
     for arguments, message in (
         ({"noise": 0}, "noise: must be a finite number of at least 1e-06 times the largest"),
         ({"variance": points}, "points: must be a list of 1 to 4096 dicts"),

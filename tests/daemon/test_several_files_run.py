@@ -141,7 +141,7 @@ def test_outputs_are_not_written_where_files_are_found(tmp_path: Path, monkeypat
             assert line.startswith("predictions.path: must not be where source.path finds files")
 
 
-LOGISTIC = [{"river.linear_model.LogisticRegression": {}}]
+LOGISTIC: list[Any] = [{"river.linear_model.LogisticRegression": {}}]
 COLUMNS = [f"measurement_{number}" for number in range(300)]
 HEADER = ",".join([*COLUMNS, "y"]) + "\n"
 
