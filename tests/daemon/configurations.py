@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,15 @@ from streamkernel.daemon.wiring.plan import prepare
 SOURCE = "source: {kind: csv, path: a.csv, target: y}\n"
 MODEL = "model: [streamkernel.KernelClassifier]\n"
 GOOD = SOURCE + MODEL
+CSV = MODEL + "source: {kind: csv, path: a, "
 KAFKA = MODEL + "source: {kind: kafka, topic: t, target: y, bootstrap_servers: a:1, }"
+SAVED = GOOD + "checkpoint: {directory: a, "
+PREDICT = GOOD + "mode: predict\nserve_from: a\n"
+
+
+def topic(more: str) -> str:
+    """A configuration of a topic with more settings of its source."""
+    return KAFKA.replace("}", more + "}")
 
 
 def plan_of(tmp_path: Path, text: str, **environment: str) -> Plan:
@@ -26,3 +35,19 @@ def lines_of(tmp_path: Path, text: str, **environment: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         plan_of(tmp_path, text, **environment)
     return caught.value.lines
+
+
+OWN = {"directory": "own/state", "every_records": 100}
+
+
+def predicting(**sections: Any) -> dict[str, Any]:
+    """Mode predict with outputs of its own, over the file with other records."""
+    return {
+        "mode": "predict",
+        "serve_from": "out/state",
+        "source": {"kind": "csv", "path": "other.csv", "target": "y"},
+        "predictions": {"kind": "jsonl", "path": "own/predictions.jsonl"},
+        "dead_letters": {"kind": "jsonl", "path": "own/dead.jsonl"},
+        "checkpoint": None,
+        **sections,
+    }

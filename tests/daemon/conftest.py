@@ -233,10 +233,9 @@ def write_stream(path: Path, records: int, seed: int = 0, bad: bool = True) -> N
 
 
 @pytest.fixture
-def here(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+def here(home: Home) -> Home:
     """A home with a short stream, in the working directory."""
     write_stream(home.folder / "stream.csv", 400)
-    monkeypatch.chdir(home.folder)
     home.every_records = 200
     home.configure()
     return home

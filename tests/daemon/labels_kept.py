@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import strategies as st
@@ -28,7 +29,7 @@ def predictions(draw: st.DrawFn) -> Prediction:
 
 def typed(value: Any) -> Any:
     """With the types, for True equals 1 and -0.0 equals 0.0."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return [(typed(key), typed(one)) for key, one in value.items()]
     if isinstance(value, tuple):
         return [typed(one) for one in value]

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.group.member_status import MemberStatus
-from tests.daemon.status import BoardedRun, served
+from tests.daemon.endpoint import serving
+from tests.daemon.status import BoardedRun
 
 
 class BoardedMember:
@@ -23,7 +24,7 @@ class BoardedMember:
         addresses = {}
         for number, run in enumerate(runs):
             self._count(run.health)
-            host = urlsplit(stack.enter_context(served(run.health, **settings)))
+            host = urlsplit(stack.enter_context(serving(run.health, **settings)))
             addresses[number] = (str(host.hostname), int(host.port or 0))
         children = {
             number: SimpleNamespace(pid=4000 + number, state="reading", saved=1000 * number) for number in addresses

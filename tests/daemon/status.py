@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
-
-from prometheus_client import CollectorRegistry
 
 from connectors.ports import Position
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.wiring.plan import prepare
@@ -63,18 +59,6 @@ class BoardedRun:
 
 def _no_json(name: str) -> float:
     raise AssertionError(f"{name} is no JSON")
-
-
-@contextmanager
-def served(health: Health, **settings: Any) -> Iterator[str]:
-    """Serve the page and the status of a health."""
-    from streamkernel.daemon.config.schema import MetricsConfig
-
-    server = Server(MetricsConfig(port=0, **settings), CollectorRegistry(), health)
-    try:
-        yield server.url
-    finally:
-        server.close()
 
 
 def account(**counts: int) -> Mapping[str, int]:

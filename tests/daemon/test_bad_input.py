@@ -99,15 +99,6 @@ def test_a_record_without_a_target_is_predicted_and_counted(home: Home, raw: byt
     assert home.lines("out/predictions.jsonl")[1]["prediction"] == "p"
 
 
-@pytest.mark.parametrize("target", ["'p'", "Infinity", "NaN2", "true", '"inf"'])
-def test_a_regression_target_that_is_no_number_is_a_dead_letter(home: Home, target: str) -> None:
-    content = b'{"a": 1, "y": 2.5}\n' + f'{{"a": 1, "y": {target}}}\n'.encode()
-    source = {"kind": "jsonl", "target_type": "float"}
-    account = go(home, content, source=source, model=["streamkernel.KernelRegressor"])
-    assert (account["learnt"], account["dead"]) == (1, 1)
-    assert only_letter(home)["reason"] in ("target", "not_json")
-
-
 def test_a_third_class_for_a_loss_of_two_is_a_dead_letter(home: Home) -> None:
     content = b"".join(b'{"a": 1, "y": "%s"}\n' % label for label in (b"p", b"q", b"r", b"p"))
     model = [{"streamkernel.KernelClassifier": {"loss": {"river.optim.losses.Hinge": {}}, "seed": 1}}]
@@ -115,13 +106,6 @@ def test_a_third_class_for_a_loss_of_two_is_a_dead_letter(home: Home) -> None:
     assert (account["learnt"], account["dead"]) == (3, 1)
     assert only_letter(home)["reason"] == "refused"
     assert only_letter(home)["raw"] == '{"a": 1, "y": "r"}'
-
-
-@pytest.mark.parametrize("value", ["null", "NaN", '""', '"  "'])
-def test_a_value_that_is_not_there_is_an_absent_input(home: Home, value: str) -> None:
-    content = f'{{"a": 1, "y": "p"}}\n{{"a": {value}, "y": "q"}}\n'.encode()
-    account = go(home, content)
-    assert (account["learnt"], account["dead"]) == (2, 0)
 
 
 def test_inputs_and_classes_past_the_limits_are_ignored_and_the_record_goes_on(home: Home) -> None:

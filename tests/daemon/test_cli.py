@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -23,15 +24,6 @@ def here(home: Home) -> Home:
     write_stream(home.folder / "stream.csv", 1200)
     home.configure()
     return home
-
-
-def test_run_ends_with_a_table(here: Home, launcher: Launcher) -> None:
-    ended = launcher.call(here, "run", "config.yaml")
-    assert ended.returncode == 0
-    for row in ("records", "accuracy", "macro f1", "log loss", "progressive loss", "features", "blocks grown, reused"):
-        assert re.search(rf"^ +{row} +[\d.,]", ended.stdout, re.MULTILINE), row
-    assert re.search(r"account: consumed +1,200", ended.stdout)
-    assert "records/s" in ended.stdout
 
 
 def test_check_tries_everything_and_starts_nothing(here: Home, launcher: Launcher) -> None:
@@ -98,16 +90,17 @@ def test_check_says_what_is_not_promised(here: Home, launcher: Launcher) -> None
     assert "dead_letters are off" in ended.stdout
 
 
-def test_check_names_a_checkpoint_that_does_not_fit(here: Home, launcher: Launcher) -> None:
-    launcher.call(here, "run", "config.yaml", "--max-records", "100")
-    here.configure(model=[{"streamkernel.KernelClassifier": {"seed": 2, "max_features": 256}}])
-    ended = launcher.call(here, "check", "config.yaml")
-    assert ended.returncode == 1
-    assert "model[0].seed: checkpoint has 1, configuration says 2" in ended.stderr
-
-
-def test_inspect(here: Home, launcher: Launcher) -> None:
-    launcher.call(here, "run", "config.yaml")
+def test_a_run_ends_with_a_table_and_inspect_shows_what_is_left(here: Home, launcher: Launcher) -> None:
+    here.configure(log={"format": "json", "level": "debug"}, metrics={"port": 0})
+    ended = launcher.call(here, "run", "config.yaml")
+    assert ended.returncode == 0
+    for row in ("records", "accuracy", "macro f1", "log loss", "progressive loss", "features", "blocks grown, reused"):
+        assert re.search(rf"^ +{row} +[\d.,]", ended.stdout, re.MULTILINE), row
+    assert re.search(r"account: consumed +1,200", ended.stdout)
+    assert "records/s" in ended.stdout
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert {"time", "level", "logger", "message"} <= set(lines[0])
+    assert any(line["message"].startswith("checkpoint checkpoint-000000000001.skc at record 500") for line in lines)
     described = json.loads(launcher.call(here, "inspect", "out/state", "--json").stdout)
     assert described["account"]["consumed"] == 1200
     assert re.fullmatch(r"[0-9a-f]{64}", described["model"]["state_digest"])
@@ -154,14 +147,6 @@ def test_an_unexpected_failure_is_one_line_too(here: Home, launcher: Launcher) -
     assert ended.stderr.splitlines()[-1].endswith("error   unexpected MemoryError: no more")
     here.configure(model=["failing.Failing"], imports=["failing"], log={"level": "debug"})
     assert "Traceback" in launcher.call(here, "run", "config.yaml").stderr
-
-
-def test_log_lines_as_json(here: Home, launcher: Launcher) -> None:
-    here.configure(log={"format": "json", "level": "debug"}, metrics={"port": 0})
-    ended = launcher.call(here, "run", "config.yaml")
-    lines = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert {"time", "level", "logger", "message"} <= set(lines[0])
-    assert any(line["message"].startswith("checkpoint checkpoint-000000000001.skc at record 500") for line in lines)
 
 
 def test_a_progress_bar_where_standard_error_is_a_terminal(here: Home, launcher: Launcher) -> None:
@@ -213,3 +198,42 @@ def test_nothing_is_imported_that_is_not_needed(here: Home) -> None:
     assert not of_check & {"matplotlib", "sklearn", "river.datasets", "pandas", "scipy.stats"}
     assert not of_schema & {"streamkernel.daemon.runtime", "connectors.river", "rich.progress", "prometheus_client"}
     assert not of_run & {"anyio", "httptools", "starlette", "uvicorn"}  # without metrics
+
+
+def test_the_version(home: Home, launcher: Launcher) -> None:
+    ended = launcher.call(home, "--version")
+    assert (ended.returncode, ended.stdout) == (0, f"streamkernel {version('streamkernel')}\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script(home: Home, launcher: Launcher, shell: str) -> None:
+    ended = launcher.call(home, "completion", shell)
+    assert ended.returncode == 0
+    assert f"_STREAMKERNEL_COMPLETE=complete_{shell}" in ended.stdout
+    assert "streamkernel" in ended.stdout
+    if shell == "bash":
+        subprocess.run(["bash", "-n", "-c", ended.stdout], check=True)
+
+
+def test_a_shell_that_is_not_known(home: Home, launcher: Launcher) -> None:
+    ended = launcher.call(home, "completion", "tcsh")
+    assert ended.returncode == 2
+    assert "zsh" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "found"),
+    [
+        ("streamkernel ev", "1", {"evaluate"}),
+        ("streamkernel run --fr", "2", {"--fresh"}),
+        ("streamkernel run --se", "2", {"--set"}),
+        ("streamkernel completion z", "2", {"zsh"}),
+    ],
+)
+def test_commands_and_options_are_completed(
+    home: Home, launcher: Launcher, words: str, number: str, found: set[str]
+) -> None:
+    asked = {"COMP_WORDS": words, "COMP_CWORD": number, "_STREAMKERNEL_COMPLETE": "complete_bash"}
+    ended = launcher.call(home, **asked)
+    assert ended.returncode == 0
+    assert set(ended.stdout.split()) == found

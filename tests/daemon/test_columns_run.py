@@ -1,24 +1,28 @@
-"""Columns of predictions through whole runs: killed, resumed, with late labels, and with other columns."""
+"""Columns of predictions: what a configuration may say of them, and whole runs that are killed and go on."""
 
 from __future__ import annotations
 
-import csv
+import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from connectors.passed import PassedColumn
 from connectors.ports import SinkError, SourceError
 from streamkernel.daemon.check import check
+from streamkernel.daemon.config.schema import CsvPredictionsConfig, KafkaPredictionsConfig
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.columns import passed_columns, target_type_of
 from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.configurations import GOOD, KAFKA, MODEL, SOURCE, lines_of, plan_of
 from tests.daemon.conftest import Home
-from tests.daemon.outputs import RIVER, SOURCE, configured
+from tests.daemon.outputs import RIVER, configured
 from tests.kills.simulated import killed, runs
 
 RECORDS = 700
-MODEL = [{"river.compose.Discard": {"args": ["id", "when"]}}, *RIVER]
+STEPS = [{"river.compose.Discard": {"args": ["id", "when"]}}, *RIVER]
 INCLUDE = ["id", {"column": "when", "type": "timestamp"}]
 PARQUET = {"kind": "parquet", "path": "out/predictions", "include": INCLUDE, "classes": [True]}
 CSV = {"kind": "csv", "path": "out/predictions.csv", "include": INCLUDE, "classes": [True]}
@@ -46,13 +50,7 @@ def outputs(home: Home) -> dict[str, bytes]:
 
 def arranged(home: Home, output: dict[str, Any]) -> Home:
     write_ids(home.folder / "stream.csv")
-    configured(home, model=MODEL, predictions=output, checkpoint={"directory": "out/state", "every_records": 100})
-    return home
-
-
-@pytest.fixture
-def inside(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.chdir(home.folder)
+    configured(home, model=STEPS, predictions=output, checkpoint={"directory": "out/state", "every_records": 100})
     return home
 
 
@@ -68,8 +66,8 @@ def test_parts_that_are_filled_for_long_survive_kills(homes: Any) -> None:
     assert len(offsets) == home.header()["account"]["predicted"]
 
 
-def test_what_passes_stands_in_the_rows(inside: Home) -> None:
-    home = arranged(inside, PARQUET)
+def test_what_passes_stands_in_the_rows(home: Home) -> None:
+    arranged(home, PARQUET)
     run(prepare(home.config))
     rows = pq.read_table(home.folder / "out/predictions").to_pylist()
     assert [row["id"] for row in rows[:6]] == ["00000", "00001", "00002", "00003", "00004", None]
@@ -81,8 +79,7 @@ def test_what_passes_stands_in_the_rows(inside: Home) -> None:
     }
 
 
-def test_with_late_labels_the_key_passes_too(inside: Home) -> None:
-    home = inside
+def test_with_late_labels_the_key_passes_too(home: Home) -> None:
     (home.folder / "stream.csv").write_text("order,a\n" + "".join(f"{n:03d},{n % 5}\n" for n in range(50)))
     (home.folder / "labels.csv").write_text("order,y\n" + "".join(f"{n:03d},{n % 2}\n" for n in range(50)))
     labels = {"kind": "csv", "path": "labels.csv", "target": "y", "target_type": "bool"}
@@ -101,8 +98,8 @@ def test_with_late_labels_the_key_passes_too(inside: Home) -> None:
 
 
 @TABLES
-def test_other_columns_are_refused_and_each_way_on_leads_on(inside: Home, output: dict[str, Any]) -> None:
-    home = arranged(inside, output)
+def test_other_columns_are_refused_and_each_way_on_leads_on(home: Home, output: dict[str, Any]) -> None:
+    arranged(home, output)
     run(prepare(home.config), max_records=300)
     before = outputs(home)
     for more in ({"include": [*INCLUDE, "a"]}, {"classes": [True, False]}):
@@ -128,8 +125,8 @@ def test_other_columns_are_refused_and_each_way_on_leads_on(inside: Home, output
     assert any(name.startswith("others") and ".old" in name for name in outputs(home))
 
 
-def test_a_column_that_is_not_there_is_told_before_anything_begins(inside: Home) -> None:
-    home = arranged(inside, {**CSV, "include": ["idd"]})
+def test_a_column_that_is_not_there_is_told_before_anything_begins(home: Home) -> None:
+    arranged(home, {**CSV, "include": ["idd"]})
     (bad,) = check(prepare(home.config)).bad
     assert "there is no column 'idd' to pass through, the header has 'id', 'when', 'a', 'b', 'y'" in bad
     with pytest.raises(SourceError, match="there is no column 'idd' to pass through"):
@@ -137,8 +134,8 @@ def test_a_column_that_is_not_there_is_told_before_anything_begins(inside: Home)
     assert not (home.folder / "out/predictions.csv").exists()
 
 
-def test_check_tells_of_the_folder_and_leaves_it_alone(inside: Home) -> None:
-    home = arranged(inside, PARQUET)
+def test_check_tells_of_the_folder_and_leaves_it_alone(home: Home) -> None:
+    arranged(home, PARQUET)
     assert "predictions: folder out/predictions" in check(prepare(home.config)).good
     assert not (home.folder / "out/predictions").exists()
     (home.folder / "out").mkdir(exist_ok=True)
@@ -147,11 +144,113 @@ def test_check_tells_of_the_folder_and_leaves_it_alone(inside: Home) -> None:
     assert "parts of Parquet go to a folder: give another path" in bad
 
 
-def test_without_the_new_keys_a_file_is_what_it_was(inside: Home) -> None:
-    home = inside
-    (home.folder / "stream.csv").write_text("a,y\n" + "".join(f"{n % 5},{n % 2}\n" for n in range(50)))
-    configured(home, source=SOURCE, predictions={"kind": "csv", "path": "out/p.csv"})
-    run(prepare(home.config))
-    header, first = list(csv.reader((home.folder / "out/p.csv").read_text().splitlines()))[:2]
-    assert header == ["position", "prediction", "target", "probabilities"]
-    assert first[0] == '{"partition":0,"offset":4}'
+ROWS = GOOD + "predictions: {kind: csv, path: out.csv, "
+PARTS = GOOD + "predictions: {kind: parquet, path: out, "
+TOPIC = "\npredictions: {kind: kafka, topic: out, bootstrap_servers: a:1, "
+
+
+def test_a_name_stands_for_a_column(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, ROWS + "include: [id, {column: when, name: at, type: timestamp}]}")
+    assert isinstance(plan.config.predictions, CsvPredictionsConfig)
+    assert passed_columns(plan.config.predictions) == [
+        PassedColumn("id", "id"),
+        PassedColumn("when", "at", "timestamp"),
+    ]
+
+
+def test_the_time_of_a_message_is_a_timestamp(tmp_path: Path) -> None:
+    text = KAFKA + TOPIC + "key: source, include: [kafka.timestamp, {column: kafka.timestamp, name: s, type: float}]}"
+    plan = plan_of(tmp_path, text)
+    assert isinstance(plan.config.predictions, KafkaPredictionsConfig)
+    assert [one.type for one in passed_columns(plan.config.predictions)] == ["timestamp", "float"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (GOOD, "str"),
+        (GOOD.replace("target: y", "target: y, target_type: bool"), "bool"),
+        (GOOD + "labels: {key: id, source: {kind: csv, path: b.csv, target: y, target_type: int}}", "int"),
+        ("source: {kind: river, dataset: synth.Friedman}\nmodel: [streamkernel.KernelRegressor]", "float"),
+        ("source: {kind: river, dataset: Phishing}\n" + MODEL, "str"),
+    ],
+)
+def test_predictions_are_what_targets_are(tmp_path: Path, text: str, kind: str) -> None:
+    assert target_type_of(plan_of(tmp_path, text)) == kind
+
+
+def test_what_cannot_be_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text, line in [
+        (
+            ROWS + "include: [target]}",
+            "predictions.include[0]: each line has target already: write {column: target, na",
+        ),
+        (
+            ROWS + "include: [id, id]}",
+            "predictions.include[1]: 'id' stands there twice: drop one, or give it another",
+        ),
+        (ROWS + "include: [{name: a}]}", "predictions.include[0].column: required"),
+        (ROWS + "include: ['']}", "predictions.include[0].column: must not be empty"),
+        (
+            ROWS + "include: [{column: a, type: data}]}",
+            "predictions.include[0].type: must be one of str, int, float, bo",
+        ),
+        (ROWS + "include: id}", "predictions.include: must be a list, got 'id'"),
+        (ROWS + "include: [5]}", "predictions.include[0]: must be a mapping, got 5"),
+        (
+            ROWS + "include: [kafka.key]}",
+            "predictions.include[0]: 'kafka.key' is of messages of Kafka, and source is",
+        ),
+        (
+            ROWS + "classes: [yes, 'no']}",
+            "predictions.classes[0]: must be text, in quotes, as the target_type says, got",
+        ),
+        (ROWS + "classes: [a, b, a]}", "predictions.classes[2]: 'a' stands there twice"),
+        (
+            ROWS + "classes: [a], include: [probability_a]}",
+            "predictions.include[0]: each line has probability_a already",
+        ),
+        (ROWS + "classses: [a]}", "predictions.classses: unknown key, did you mean 'classes'?"),
+        (
+            PARTS + "include: [offset]}",
+            "predictions.include[0]: each line has offset already: write {column: offset",
+        ),
+        (PARTS + "roll_seconds: 0}", "predictions.roll_seconds: must be > 0, got 0"),
+        (
+            PARTS + "classes: [1]}",
+            "predictions.classes[0]: must be text, in quotes, as the target_type says, got 1",
+        ),
+        (
+            PARTS.replace("out", "'-'") + "}",
+            "predictions.path: parquet goes to a folder, not to standard output: na",
+        ),
+        (
+            PARTS + "}\ncheckpoint: {directory: out/state}",
+            "predictions.path: must be a folder for its parts alone, and checkpoint.directory is in it: name another",
+        ),
+        (
+            GOOD.replace("a.csv", "out/a.csv") + "predictions: {kind: parquet, path: ./out/}",
+            "predictions.path: must be a folder for its parts alone, and source.path is in it: name another one",
+        ),
+        (GOOD + "dead_letters: {kind: parquet, path: a}", "dead_letters.kind: parquet is for predictions: what is to"),
+        (GOOD + "dead_letters: {kind: csv, path: a, include: [id]}", "dead_letters.include: unknown key"),
+        (GOOD + TOPIC + "key: source}", "predictions.key: source needs a source of kind kafka, whose messages have ke"),
+        (GOOD + TOPIC + "key: id}", "predictions.key: must be one of position, source, got 'id'"),
+        (GOOD + TOPIC + "pass_through: [headers]}", "predictions.pass_through: needs a source of kind kafka, whose m"),
+        (
+            SOURCE.replace("y}", "y, target_type: float}")
+            + "model: [streamkernel.KernelRegressor]\npredictions: {kind: csv, path: a, classes: [a]}",
+            "predictions.classes",
+        ),
+    ]:
+        with subtests.test(text=text, line=line):
+            assert lines_of(tmp_path, text)[0].startswith(line)
+
+
+def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("connectors.parquet.columns", "connectors.parquet.sink"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert lines_of(tmp_path, PARTS + "}") == [
+        "predictions.kind: parquet needs pyarrow: pip install 'streamkernel[parquet]'"
+    ]

@@ -1,4 +1,4 @@
-"""What a configuration may say: every mistake is one line with the path of its key, all at once."""
+"""What a configuration may say: every mistake is one line with the path of its key; variables of the environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamkernel.daemon.config import document
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.configurations import GOOD, KAFKA, MODEL, SOURCE, lines_of, plan_of
+from tests.daemon.configurations import CSV, GOOD, KAFKA, MODEL, PREDICT, SAVED, SOURCE, lines_of, plan_of, topic
 from tests.daemon.conftest import Home, Launcher
 
 
@@ -51,17 +51,11 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         ),
         (MODEL + "source: {path: a}", "source.kind: required, one of csv, jsonl, river, kafka"),
         (MODEL + "source: {kind: csv}", "source.path: required"),
-        (
-            MODEL + "source: {kind: csv, path: a, delimeter: ','}",
-            "source.delimeter: unknown key, did you mean 'delimiter'?",
-        ),
+        (CSV + "delimeter: ','}", "source.delimeter: unknown key, did you mean 'delimiter'?"),
         (MODEL + "source: {kind: jsonl, path: a, multiline: true}", "source.multiline: unknown key"),
-        (MODEL + "source: {kind: csv, path: a, delimiter: ab}", "source.delimiter: must be one character, got 'ab'"),
-        (MODEL + "source: {kind: csv, path: a, encoding: utf-99}", "source.encoding: unknown encoding 'utf-99'"),
-        (
-            MODEL + "source: {kind: csv, path: a, encoding: utf-16}",
-            "source: the encoding must write ASCII characters as",
-        ),
+        (CSV + "delimiter: ab}", "source.delimiter: must be one character, got 'ab'"),
+        (CSV + "encoding: utf-99}", "source.encoding: unknown encoding 'utf-99'"),
+        (CSV + "encoding: utf-16}", "source: the encoding must write ASCII characters as"),
         (MODEL + "source: {kind: csv, path: 5}", "source.path: must be a text, got 5"),
         (MODEL + "source: {kind: csv, path: ''}", "source.path: must not be empty"),
         (MODEL + 'source: {kind: csv, path: "a\\0b"}', "source.path: must not hold a null character"),
@@ -70,14 +64,8 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
             "predictions.path: must not hold a null character",
         ),
         (SOURCE + MODEL + 'checkpoint: {directory: "a\\0b"}', "checkpoint.directory: must not hold a null character"),
-        (
-            MODEL + "source: {kind: csv, path: a, follow: perhaps}",
-            "source.follow: must be true or false, got 'perhaps'",
-        ),
-        (
-            MODEL + "source: {kind: csv, path: a, target_type: float}",
-            "source.target_type: must be str, int or bool for a",
-        ),
+        (CSV + "follow: perhaps}", "source.follow: must be true or false, got 'perhaps'"),
+        (CSV + "target_type: float}", "source.target_type: must be str, int or bool for a"),
         (
             MODEL + "source: {kind: river, dataset: Phishin}",
             "source: river has no data set 'Phishin', do you mean Phishing",
@@ -93,35 +81,23 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (KAFKA.replace("a:1", "a:b"), "source.bootstrap_servers[0]: must be host:port, got 'a:b'"),
         (KAFKA.replace("a:1", "'a:1,b:x'"), "source.bootstrap_servers[1]: must be host:port, got 'b:x'"),
         (KAFKA.replace("a:1", "[]"), "source.bootstrap_servers: must not be empty"),
+        (topic("partitions: some"), "source.partitions: must be all, or a list of the numbers of partitions"),
+        (topic("partitions: [-1]"), "source.partitions: must be all, or a list of the numbers of partitions"),
+        (topic("start: now"), "source.start: must be one of earliest, latest, got 'now'"),
+        (topic("on_gap: skp"), "source.on_gap: must be one of stop, skip, got 'skp', did you mean 'skip'?"),
+        (topic("include: [kee]"), "source.include[0]: must be one of key, headers, timestamp, got 'kee'"),
+        (topic("order: logged"), "source.order: logged needs a checkpoint, the order is kept in its"),
+        (topic("target_type: float"), "source.target_type: must be str, int or bool for a classifier"),
+        (topic("options: {groupid: g}"), "source.options.groupid: unknown key, did you mean 'group_id'?"),
         (
-            KAFKA.replace("}", "partitions: some}"),
-            "source.partitions: must be all, or a list of the numbers of partitions",
-        ),
-        (
-            KAFKA.replace("}", "partitions: [-1]}"),
-            "source.partitions: must be all, or a list of the numbers of partitions",
-        ),
-        (KAFKA.replace("}", "start: now}"), "source.start: must be one of earliest, latest, got 'now'"),
-        (
-            KAFKA.replace("}", "on_gap: skp}"),
-            "source.on_gap: must be one of stop, skip, got 'skp', did you mean 'skip'?",
-        ),
-        (KAFKA.replace("}", "include: [kee]}"), "source.include[0]: must be one of key, headers, timestamp, got 'kee'"),
-        (KAFKA.replace("}", "order: logged}"), "source.order: logged needs a checkpoint, the order is kept in its"),
-        (KAFKA.replace("}", "target_type: float}"), "source.target_type: must be str, int or bool for a classifier"),
-        (KAFKA.replace("}", "options: {groupid: g}}"), "source.options.groupid: unknown key, did you mean 'group_id'?"),
-        (
-            KAFKA.replace("}", "options: {enable_auto_commit: true}}"),
+            topic("options: {enable_auto_commit: true}"),
             "source.options.enable_auto_commit: cannot be set: the place to go on from is kept in the checkpoint",
         ),
         (
-            KAFKA.replace("}", "options: {sasl_mechanism: PLAIN}}"),
+            topic("options: {sasl_mechanism: PLAIN}"),
             "source.options: sasl_mechanism needs a security_protocol of SASL_PLAINTEXT or SASL_SSL",
         ),
-        (
-            KAFKA.replace("}", "options: {sasl_plain_password: 5}}"),
-            "source.options.sasl_plain_password: must be a text",
-        ),
+        (topic("options: {sasl_plain_password: 5}"), "source.options.sasl_plain_password: must be a text"),
         (
             SOURCE + "model: river.linear_model.LogisticRegression",
             "model: must be a list, got 'river.linear_model.Logistic",
@@ -137,7 +113,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
             "checkpoint.directory: must differ from serve_from, which is only read: leave it out to keep nothing",
         ),
         (
-            GOOD + "mode: predict\nserve_from: a\ninitial_model: {checkpoint: b}",
+            PREDICT + "initial_model: {checkpoint: b}",
             "initial_model: not in mode predict, which reads its model from serve_from",
         ),
         (
@@ -148,7 +124,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
             GOOD + "reload: 5",
             "reload: only in mode predict; a run that learns begins with a trained model by initial_model",
         ),
-        (GOOD + "mode: predict\nserve_from: a\nreload: 0", "reload: must be > 0, got 0"),
+        (PREDICT + "reload: 0", "reload: must be > 0, got 0"),
         (
             GOOD + "initial_model: {checkpoint: a}\ncheckpoint: {directory: ./a}",
             "initial_model.checkpoint: must differ from checkpoint.directory, from which this run goes on by itself",
@@ -170,23 +146,11 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (GOOD + "dead_letters: {kind: none, max_rate: 1.5}", "dead_letters.max_rate: must be <= 1, got 1.5"),
         (GOOD + "dead_letters: {kind: none, max_rate_window: 0}", "dead_letters.max_rate_window: must be > 0, got 0"),
         (GOOD + "checkpoint: {}", "checkpoint.directory: required"),
-        (GOOD + "checkpoint: {directory: a, every_records: -5}", "checkpoint.every_records: must be > 0, got -5"),
-        (
-            GOOD + "checkpoint: {directory: a, every_records: true}",
-            "checkpoint.every_records: must be a number, got true",
-        ),
-        (
-            GOOD + "checkpoint: {directory: a, every_records: 1.5}",
-            "checkpoint.every_records: must be a whole number, got 1.5",
-        ),
-        (
-            GOOD + "checkpoint: {directory: a, every_seconds: .inf}",
-            "checkpoint.every_seconds: must be a finite number, got",
-        ),
-        (
-            GOOD + "checkpoint: {directory: a, every_seconds: soon}",
-            "checkpoint.every_seconds: must be a number, got 'soon'",
-        ),
+        (SAVED + "every_records: -5}", "checkpoint.every_records: must be > 0, got -5"),
+        (SAVED + "every_records: true}", "checkpoint.every_records: must be a number, got true"),
+        (SAVED + "every_records: 1.5}", "checkpoint.every_records: must be a whole number, got 1.5"),
+        (SAVED + "every_seconds: .inf}", "checkpoint.every_seconds: must be a finite number, got"),
+        (SAVED + "every_seconds: soon}", "checkpoint.every_seconds: must be a number, got 'soon'"),
         (GOOD + "metrics: {port: 65536}", "metrics.port: must be <= 65535, got 65536"),
         (
             GOOD + "metrics: {report: [acuracy]}",
@@ -342,3 +306,62 @@ def test_anything_is_a_configuration_or_clear_lines(
         lines = error.lines
     assert lines
     assert all(line and "\n" not in line for line in lines)
+
+
+class TestEnvironment:
+    """`${VAR}`: secrets and places come from the environment; secrets are shown nowhere."""
+
+    def test_it_is_taken_in_values_and_stays_a_name_in_what_is_kept(self, tmp_path: Path) -> None:
+        text = "source: {kind: csv, path: '${PLACE}/a.csv', target: y}\n" + MODEL
+        plan = plan_of(tmp_path, text, PLACE="/data")
+        assert plan.config.source.path == "/data/a.csv"  # type: ignore[union-attr]
+        assert plan.raw["source"]["path"] == "${PLACE}/a.csv"
+        assert plan.redact("cannot read /data/a.csv") == "cannot read /data/a.csv"
+
+    def test_what_is_no_secret_is_no_secret_anywhere(self, tmp_path: Path) -> None:
+        text = GOOD.replace("KernelClassifier", "KernelClassifier: {seed: '${SEED}'}") + (
+            "metrics: {basic_auth: {username: me, password: '${PASSWORD}'}}"
+        )
+        plan = plan_of(tmp_path, text, SEED="1", PASSWORD="hunter2")
+        line = "reading record 1 of 11"
+        assert plan.redact(line) == line
+        assert plan.redact(f"{line} of hunter2") == f"{line} of ${{PASSWORD}}"
+
+    def test_numbers_become_numbers(self, tmp_path: Path) -> None:
+        text = f"""{SOURCE}
+model: [{{streamkernel.KernelClassifier: {{seed: "${{SEED}}", regularization: "${{NU}}"}}}}]
+metrics: {{port: "${{PORT}}"}}"""
+        plan = plan_of(tmp_path, text, SEED="17", PORT="9999", NU="1e-5")
+        assert (plan.model.seed, plan.model.regularization) == (17, 1e-5)  # type: ignore[union-attr]
+        assert plan.config.metrics is not None
+        assert plan.config.metrics.port == 9999
+
+    def test_a_secret_of_digits_stays_a_text(self, tmp_path: Path) -> None:
+        text = GOOD + "metrics: {basic_auth: {username: me, password: '${PASSWORD}'}}"
+        plan = plan_of(tmp_path, text, PASSWORD="0123")
+        assert plan.config.metrics is not None
+        assert plan.config.metrics.basic_auth is not None
+        assert plan.config.metrics.basic_auth.password.get_secret_value() == "0123"
+        assert "0123" not in repr(plan.config)
+
+    @pytest.mark.parametrize(
+        "text", [GOOD + "mode: '${SECRET}'", GOOD + "metrics: {port: '${SECRET}'}", GOOD + "log: '${SECRET}'"]
+    )
+    def test_an_error_line_does_not_show_it(self, tmp_path: Path, text: str) -> None:
+        (line,) = lines_of(tmp_path, text, SECRET="hunter2")
+        assert "hunter2" not in line
+        assert "${SECRET}" in line
+
+    def test_neither_does_an_error_of_a_constructor(self, tmp_path: Path) -> None:
+        text = SOURCE + "model: [{streamkernel.KernelClassifier: {dtype: '${SECRET}'}}]"
+        (line,) = lines_of(tmp_path, text, SECRET="hunter2")
+        assert line.startswith("model[0]")
+        assert "hunter2" not in line
+
+    def test_what_is_no_variable_is_an_error(self, tmp_path: Path) -> None:
+        assert lines_of(tmp_path, GOOD + "log: {level: '${9}'}") == ["log.level: '${9}' is no variable, write ${NAME}"]
+        assert lines_of(tmp_path, GOOD + "mode: '${A'") == ["mode: '${A' is no variable, write ${NAME}"]
+
+    def test_yaml_is_never_made_of_it(self, tmp_path: Path) -> None:
+        (line,) = lines_of(tmp_path, GOOD + "log: '${LOG}'", LOG="{level: debug}")
+        assert line == "log: must be a mapping, got '${LOG}'"

@@ -1,9 +1,10 @@
-"""Novelty detectors and density ratios in the daemon: from a configuration into lines, metrics and checkpoints."""
+"""Novelty detectors, density ratios and Gaussian processes in the daemon: lines, metrics and checkpoints."""
 
 from __future__ import annotations
 
 import json
 import math
+import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from prometheus_client import CollectorRegistry
-from river import preprocessing
+from river import compose, preprocessing
 
-from streamkernel import KernelDensityRatio, KernelNoveltyDetector
+from streamkernel import GaussianProcessRegressor, KernelDensityRatio, KernelNoveltyDetector
+from streamkernel.daemon.checkpoints.payload import dump_model, load_model
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.model import build_model
 from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from tests.daemon.configurations import lines_of
 from tests.daemon.conftest import Home
 
@@ -31,34 +36,35 @@ def rows(n: int) -> list[dict[str, Any]]:
 
 
 def configured(home: Home, n: int, *steps: Any, **sections: Any) -> Any:
-    with (home.folder / "stream.jsonl").open("w") as stream:
-        stream.writelines(json.dumps(row) + "\n" for row in rows(n))
-    config = home.configure(
-        **{
-            "source": {"kind": "jsonl", "path": str(home.folder / "stream.jsonl"), "target": "y"},
-            "model": list(steps),
-            "predictions": {"kind": "jsonl", "path": str(home.folder / "out/predictions.jsonl")},
-            "dead_letters": {"kind": "jsonl", "path": str(home.folder / "out/dead.jsonl")},
-            "checkpoint": {"directory": str(home.folder / "out/state")},
-            **sections,
-        }
-    )
-    return prepare(config)
+    (home.folder / "stream.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(n)))
+    source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y"}
+    return prepare(home.configure(**{"source": source, "model": list(steps), **sections}))
 
 
 def inputs(n: int) -> list[dict[str, Any]]:
     return [{name: row[name] for name in "ab"} for row in rows(n)]
 
 
-def test_a_novelty_detector_learns_every_record_and_goes_on_after_a_restart(home: Home) -> None:
-    run(configured(home, 230, NOVELTY))
-    account = dict(run(configured(home, 400, NOVELTY)).account)
-    assert (account["learnt"], account["unlabelled"]) == (400, 0)
-    alone = KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
-    scores = alone.advance(inputs(400)).predictions
+BOTH = pytest.mark.parametrize(
+    ("step", "kind"),
+    [(NOVELTY, KernelNoveltyDetector), (RATIO, KernelDensityRatio)],
+    ids=["novelty", "density ratio"],
+)
+
+
+@BOTH
+def test_it_learns_what_it_can_and_goes_on_after_a_restart(home: Home, step: dict[str, Any], kind: type[Any]) -> None:
+    """A novelty detector learns every record, a density ratio those whose sample is known."""
+    run(configured(home, 230, step))
+    account = dict(run(configured(home, 400, step)).account)
+    samples = [row["y"] for row in rows(400)]
+    n_unlabelled = samples.count(None) if step is RATIO else 0
+    assert (account["learnt"], account["unlabelled"]) == (400 - n_unlabelled, n_unlabelled)
+    alone = kind(**step[f"streamkernel.{kind.__name__}"])
+    scores = alone.advance(inputs(400), samples if step is RATIO else None).predictions
     lines = home.lines("out/predictions.jsonl")
     assert [line["prediction"] for line in lines] == scores
-    assert [line["target"] for line in lines] == [row["y"] for row in rows(400)]
+    assert [line["target"] for line in lines] == samples
     assert home.header()["model"]["state_digest"] == alone.state_digest()
 
 
@@ -69,18 +75,6 @@ def test_a_novelty_detector_behind_a_scaler(home: Home) -> None:
     for x, line in zip(inputs(60), home.lines("out/predictions.jsonl"), strict=True):
         assert line["prediction"] == model.score_one(x)
         model.learn_one(x)
-
-
-def test_a_density_ratio_learns_the_records_whose_sample_is_known(home: Home) -> None:
-    run(configured(home, 230, RATIO))
-    account = dict(run(configured(home, 400, RATIO)).account)
-    samples = [row["y"] for row in rows(400)]
-    assert (account["learnt"], account["unlabelled"]) == (400 - samples.count(None), samples.count(None))
-    alone = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
-    assert [line["prediction"] for line in home.lines("out/predictions.jsonl")] == alone.advance(
-        inputs(400), samples
-    ).predictions
-    assert home.header()["model"]["state_digest"] == alone.state_digest()
 
 
 def test_a_density_ratio_behind_a_scaler(home: Home) -> None:
@@ -96,10 +90,10 @@ def test_scores_in_an_output_of_one_type(home: Home, target: str | None) -> None
         stream.writelines(
             json.dumps({**x, **({"y": n / 2} if target else {})}) + "\n" for n, x in enumerate(inputs(60))
         )
-    source = {"kind": "jsonl", "path": str(home.folder / "scored.jsonl")}
+    source = {"kind": "jsonl", "path": "scored.jsonl"}
     if target:
         source |= {"target": "y", "target_type": target}
-    output = {"kind": "parquet", "path": str(home.folder / "out/scores")}
+    output = {"kind": "parquet", "path": "out/scores"}
     account = dict(run(configured(home, 0, NOVELTY, source=source, predictions=output)).account)
     assert account["learnt"] == 60
     table = pq.read_table(home.folder / "out/scores")
@@ -117,11 +111,11 @@ def test_a_density_ratio_that_only_predicts_writes_an_output_of_one_type(home: H
         200,
         RATIO,
         mode="predict",
-        serve_from=str(home.folder / "out/state"),
+        serve_from="out/state",
         checkpoint=None,
         dead_letters={"kind": "none"},
-        source={"kind": "jsonl", "path": str(home.folder / "new.jsonl")},
-        predictions={"kind": "parquet", "path": str(home.folder / "out/ratios")},
+        source={"kind": "jsonl", "path": "new.jsonl"},
+        predictions={"kind": "parquet", "path": "out/ratios"},
     )
     assert dict(run(plan).account)["learnt"] == 0
     model = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
@@ -130,15 +124,11 @@ def test_a_density_ratio_that_only_predicts_writes_an_output_of_one_type(home: H
     assert ratios == [model.predict_one(x) for x in inputs(50)]
 
 
-@pytest.mark.parametrize(
-    ("step", "kind"),
-    [(NOVELTY, KernelNoveltyDetector), (RATIO, KernelDensityRatio)],
-    ids=["novelty", "density ratio"],
-)
+@BOTH
 def test_a_warm_start_ends_as_one_run_over_both_streams(home: Home, step: dict[str, Any], kind: type[Any]) -> None:
     with (home.folder / "history.jsonl").open("w") as stream:
         stream.writelines(json.dumps(row) + "\n" for row in rows(150))
-    warm = {"source": {"kind": "jsonl", "path": str(home.folder / "history.jsonl"), "target": "y"}}
+    warm = {"source": {"kind": "jsonl", "path": "history.jsonl", "target": "y"}}
     run(configured(home, 250, step, warm_start=warm))
     alone = kind(**step[f"streamkernel.{kind.__name__}"])
     both = [*inputs(150), *inputs(250)]
@@ -170,6 +160,7 @@ def test_their_metrics() -> None:
 
 
 CSV = "source: {kind: csv, path: a.csv, target: y}\n"
+NOVEL = CSV + "model: [streamkernel.KernelNoveltyDetector]\n"
 
 
 @pytest.mark.parametrize(
@@ -180,10 +171,7 @@ CSV = "source: {kind: csv, path: a.csv, target: y}\n"
             "labels: {key: id, source: {kind: csv, path: b.csv, target: y}}",
             "labels: not for a novelty detector, which learns each record without a label: leave it out",
         ),
-        (
-            CSV + "model: [streamkernel.KernelNoveltyDetector]\nmetrics: {report: [mae]}",
-            "metrics.report[0]: mae does not fit a model for novelty, use flagged",
-        ),
+        (NOVEL + "metrics: {report: [mae]}", "metrics.report[0]: mae does not fit a model for novelty, use flagged"),
         (
             CSV + "model: [streamkernel.KernelDensityRatio]\nmetrics: {report: [mae]}",
             "metrics.report[0]: mae does not fit a model for density_ratio, for which there are none",
@@ -198,12 +186,12 @@ CSV = "source: {kind: csv, path: a.csv, target: y}\n"
             "which is str (in YAML, yes and no without quotes are booleans)",
         ),
         (
-            CSV + "model: [streamkernel.KernelNoveltyDetector]\npredictions: {kind: parquet, path: p}",
+            NOVEL + "predictions: {kind: parquet, path: p}",
             "predictions: a score is a number and source.target a str, and this output has one type for both: "
             "write jsonl, csv or json",
         ),
         (
-            CSV + "model: [streamkernel.KernelNoveltyDetector]\npredictions: {kind: kafka, topic: p, "
+            NOVEL + "predictions: {kind: kafka, topic: p, "
             "bootstrap_servers: a:1, value_format: avro, schema_registry: {url: 'https://registry:8081'}}",
             "predictions: a score is a number and source.target a str, and this output has one type for both: "
             "write jsonl, csv or json",
@@ -216,3 +204,77 @@ CSV = "source: {kind: csv, path: a.csv, target: y}\n"
 )
 def test_what_does_not_fit_is_told(tmp_path: Path, text: str, line: str) -> None:
     assert line in lines_of(tmp_path, text)
+
+
+SOURCE = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}
+PROCESS = {"n_features": 8, "seed": 1, "kernel": {"streamkernel.kernels.Matern": {"nu": 2.5}}}
+VARIANCES: dict[str, Any] = {
+    "posterior": None,
+    "operator": {"streamkernel.gaussian_process.VarianceOperator": {"batch_size": 16, "block_size": 4}},
+    "test points": {
+        "streamkernel.gaussian_process.TestPointFunctions": {
+            "points": [{"a": 0.0, "b": 0.5}, {"a": 1}],
+            "batch_size": 16,
+            "max_features": 256,
+        }
+    },
+}
+
+
+def _model(variance: str) -> list[Any]:
+    return [{"streamkernel.GaussianProcessRegressor": {**PROCESS, "variance": VARIANCES[variance]}}]
+
+
+def _records(n: int) -> list[tuple[dict[str, float], float]]:
+    draw = random.Random(7)
+    xs = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(n)]
+    return [(x, math.sin(2 * x["a"]) + x["b"]) for x in xs]
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+def test_its_lines_have_its_deviation_and_a_run_goes_on(home: Home, variance: str) -> None:
+    records = _records(150)
+    rows = [f"{x['a']!r},{x['b']!r},{y!r}" for x, y in records]
+    (home.folder / "stream.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
+    config = home.configure(source=SOURCE, model=_model(variance))
+    run(prepare(config), max_records=115)
+    plan = prepare(config)
+    run(plan)
+    twin = build_model(_model(variance))
+    assert isinstance(twin, GaussianProcessRegressor)
+    expected = []
+    for x, y in records:
+        said = twin.predict_one(x, with_dist=True)
+        expected.append((said.mu, said.sigma))
+        twin.learn_one(x, y)
+    lines = home.lines("out/predictions.jsonl")
+    assert [(line["prediction"], pytest.approx(line["std"], rel=1e-12)) for line in lines] == expected
+    assert isinstance(plan.model, GaussianProcessRegressor)
+    assert plan.model.state_digest() == twin.state_digest()
+
+
+def test_mistakes_in_a_configuration_are_told_with_their_place() -> None:
+    points: Any = {"streamkernel.gaussian_process.TestPointFunctions": {"points": []}}
+    for arguments, message in (
+        ({"noise": 0}, "noise: must be a finite number of at least 1e-06 times the largest"),
+        ({"variance": points}, "points: must be a list of 1 to 4096 dicts"),
+    ):
+        with pytest.raises(ConfigError) as error:
+            build_model([{"streamkernel.GaussianProcessRegressor": arguments}])
+        assert message in str(error.value)
+
+
+def test_in_a_pipeline_it_is_restored_by_its_constructors() -> None:
+    points = [{"a": 1.0, 3: 2.0}]
+    model = compose.Pipeline(
+        preprocessing.StandardScaler(),
+        GaussianProcessRegressor(n_features=4, variance=TestPointFunctions(points, 4, 2, 4), seed=1),
+    )
+    for x, y in _records(30):
+        model.learn_one(x, y)
+    again: Any = load_model(dump_model(model), model.clone())
+    assert again["GaussianProcessRegressor"].state_digest() == model["GaussianProcessRegressor"].state_digest()
+    forged = VarianceOperator()
+    forged.batch_size = 0
+    with pytest.raises(ValueError, match="batch_size must be a whole number of at least 1"):
+        pickle.loads(pickle.dumps(forged))

@@ -1,11 +1,12 @@
-"""A full or failing disk: learning goes on, the old checkpoints stay, and it is tried again, later and later."""
+"""A full disk: learning goes on and it is tried again; where a source begins is written before a record is learnt."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,21 +19,17 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.recovery import schedule
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import CheckpointSchedule
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream import loop
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.daemon.status import Time
 
 
 class Disk:
@@ -88,7 +85,7 @@ class FullSink(MemorySink):
 class TimedCoordinator(CheckpointCoordinator):
     """The coordinator of a run without a model: how far the run is, is given by whoever saves."""
 
-    def __init__(self, store: FullStore, clock: Clock) -> None:
+    def __init__(self, store: FullStore, clock: Time) -> None:
         checkpoint = SimpleNamespace(every_records=100, every_seconds=30)
         plan: Any = SimpleNamespace(
             config=SimpleNamespace(checkpoint=checkpoint), source=MemorySource([]), labels=None, warm=None
@@ -114,7 +111,7 @@ class TimedCoordinator(CheckpointCoordinator):
 def coordinator(tmp_path: Path) -> Iterator[TimedCoordinator]:
     store = FullStore(tmp_path, Disk())
     store.lock()
-    yield TimedCoordinator(store, Clock())
+    yield TimedCoordinator(store, Time())
     store.close()
 
 
@@ -169,7 +166,7 @@ def test_disk_trouble_is_known_also_below_other_errors(number: int) -> None:
 
 
 def test_lines_wait_in_memory_and_none_is_lost_or_double() -> None:
-    clock, disk = Clock(), Disk()
+    clock, disk = Time(), Disk()
     box = Sinks({"predictions": FullSink(disk), "dead_letters": MemorySink()}, clock, max_waiting_bytes=4)
     box.write({"predictions": [{"n": 0}], "dead_letters": []})
     disk.full = True
@@ -188,6 +185,7 @@ def test_lines_wait_in_memory_and_none_is_lost_or_double() -> None:
     box.retry()
     assert not box.full
     assert [line["n"] for line in box.sinks["predictions"].lines] == [0, 1, 2, 3]  # type: ignore[attr-defined]
+    assert box.sinks["dead_letters"].pending  # type: ignore[attr-defined]  # only a checkpoint makes these durable
     box.flush()
     assert [line["d"] for line in box.sinks["dead_letters"].lines] == [1, 2, 3]  # type: ignore[attr-defined]
 
@@ -207,7 +205,7 @@ def test_what_is_written_while_no_record_comes_is_borne_or_not_in_the_same_way(n
     class DueSink(FullSink):
         waiting = 1  # type: ignore[assignment]
 
-    box = Sinks({"predictions": DueSink(disk)}, Clock())
+    box = Sinks({"predictions": DueSink(disk)}, Time())
     disk.full = True
     with contextlib.nullcontext() if borne else pytest.raises(SinkError):
         box.move()
@@ -217,7 +215,7 @@ def test_what_is_written_while_no_record_comes_is_borne_or_not_in_the_same_way(n
 
 
 def test_backoff_starts_anew_after_a_success() -> None:
-    clock = Clock()
+    clock = Time()
     backoff = Backoff(clock)
     assert [backoff.failed() for _ in range(3)] == [1, 2, 4]
     backoff.succeeded()
@@ -229,7 +227,6 @@ def test_the_daemon_learns_on_while_the_disk_is_full(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_stream(home.folder / "stream.csv", 1000)
-    monkeypatch.chdir(home.folder)
     config = home.configure(checkpoint={"directory": "out/state", "every_records": 100})
     write, calls = CheckpointStore.write, 0
 
@@ -248,7 +245,6 @@ def test_the_daemon_learns_on_while_the_disk_is_full(
 
 def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stream(home.folder / "stream.csv", 1000)
-    monkeypatch.chdir(home.folder)
     monkeypatch.setattr(time, "sleep", lambda _: None)
     write = CheckpointStore.write
 
@@ -265,3 +261,61 @@ def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pyte
     assert home.header()["account"]["consumed"] == 0
     run(prepare(home.config))
     assert len(home.lines("out/predictions.jsonl")) == home.header()["account"]["predicted"]
+
+
+BEGIN = 30
+
+
+class Late(MemorySource):
+    """Is reached after the start, and begins at its end, as a topic does with `start: latest`."""
+
+    def __init__(self, records: int) -> None:
+        super().__init__([({"a": float(number)}, number % 2 == 0) for number in range(records)])
+        self._polls = 0
+        self._resumed = False
+
+    def open(self, positions: Mapping[int, Position] | None = None) -> None:
+        super().open(positions)
+        self._resumed = bool(positions)
+
+    def poll(self, max_records: int, timeout: float) -> list[Any]:
+        self._polls += 1
+        if self._polls == 3 and not self._resumed:
+            self._next = BEGIN
+        return super().poll(max_records, timeout) if self._polls >= 3 else []
+
+    @property
+    def starting_offsets(self) -> Mapping[int, Position]:
+        return {} if self._resumed or self._polls < 3 else {0: Position(self.STREAM, 0, BEGIN)}
+
+
+def test_no_record_is_learnt_before_that(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loop, "POLL_SECONDS", 0.001)
+    seconds = iter(range(0, 10**9, 100))
+    monkeypatch.setattr(schedule, "Backoff", lambda _: Backoff(lambda: next(seconds)))
+    asked = []
+
+    def full_for_a_while(write: Callable[..., Path]) -> Callable[..., Path]:
+        def write_later(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:
+            asked.append((header["account"]["consumed"], [offset for _, _, offset in header["positions"]]))
+            if 1 < len(asked) < 5:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return write(store, header, payload)
+
+        return write_later
+
+    monkeypatch.setattr(CheckpointStore, "write", full_for_a_while(CheckpointStore.write))
+    monkeypatch.setattr(CheckpointStore, "replace", full_for_a_while(CheckpointStore.replace))
+
+    def plan() -> Plan:
+        config = home.configure(model=["river.linear_model.LogisticRegression"])
+        (home.folder / "stream.csv").write_text("a,y\n")
+        return replace(prepare(config), source=Late(100))
+
+    run(plan(), max_records=20)
+    assert asked[:5] == [(0, []), *[(0, [BEGIN])] * 4]
+    assert caplog.text.count("no record is learnt until a checkpoint says where the source begins") == 1
+    run(plan())
+    assert home.header()["account"]["consumed"] == 100 - BEGIN

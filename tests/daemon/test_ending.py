@@ -1,8 +1,10 @@
-"""The end says what happened: dead letters in the log, their counts with what to do, and the status of a bad source."""
+"""The end says what happened: dead letters with what to do, the status of a bad source, warnings as sentences."""
 
 from __future__ import annotations
 
 import logging
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,10 +12,15 @@ import pytest
 from streamkernel.daemon import cli
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.dead_letters import LABEL_REASONS, REASONS
+from streamkernel.daemon.cli import main
+from streamkernel.daemon.config.schema import LogConfig
+from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.lines import dead_letter
+from streamkernel.estimators import base
 from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured, predictions
 
@@ -27,62 +34,56 @@ def ended(home: Home, content: str | bytes, command: str = "run", **sections: An
     return cli.main([command, "config.yaml"])
 
 
-@pytest.fixture
-def short(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.chdir(home.folder)
-    return home
-
-
 class TestStatus:
-    def test_everything_dead(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
-        assert ended(short, "a,b,y\n" + "1;2;yes\n" * 5 + "\n") == 1
+    def test_everything_dead(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        assert ended(home, "a,b,y\n" + "1;2;yes\n" * 5 + "\n") == 1
         said = capsys.readouterr()
         assert "none of the 5 records could be used, all are dead letters" in said.err
         assert "5 dead letters of the records: csv_width: set source.delimiter to what separates the fields" in said.err
         assert said.err.count("Traceback") == 0
         # It is all in the checkpoint, and a restart says the same.
-        assert short.header()["account"]["dead"] == 5
+        assert home.header()["account"]["dead"] == 5
         assert cli.main(["run", "config.yaml"]) == 1
         assert "none of the 5 records could be used" in capsys.readouterr().err
 
-    def test_evaluate_says_it_too(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
-        assert ended(short, "a,b,y\n" + "1;2;yes\n" * 5, "evaluate") == 1
+    def test_evaluate_says_it_too(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        assert ended(home, "a,b,y\n" + "1;2;yes\n" * 5, "evaluate") == 1
         assert "none of the 5 records could be used" in capsys.readouterr().err
 
-    def test_more_than_max_rate_of_a_short_file(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_more_than_max_rate_of_a_short_file(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
         content = "a,b,y\n" + "1,2,yes\n" * 4 + "1\n" * 6
-        assert ended(short, content) == 1
+        assert ended(home, content) == 1
         assert "6 of the 10 records were dead letters, more than dead_letters.max_rate (50%)" in capsys.readouterr().err
-        assert len(short.lines("out/dead.jsonl")) == 6
-        assert short.header()["account"]["consumed"] == 10
+        assert len(home.lines("out/dead.jsonl")) == 6
+        assert home.header()["account"]["consumed"] == 10
 
-    def test_it_bears_as_many_as_it_says(self, short: Home) -> None:
-        assert ended(short, "a,b,y\n" + "1,2,yes\n" * 5 + "1\n" * 5) == 0
+    def test_it_bears_as_many_as_it_says(self, home: Home) -> None:
+        assert ended(home, "a,b,y\n" + "1,2,yes\n" * 5 + "1\n" * 5) == 0
 
-    def test_all_may_be_borne(self, short: Home) -> None:
-        assert ended(short, "a,b,y\n1\n1\n", dead_letters={"kind": "none", "max_rate": 1}) == 0
+    def test_all_may_be_borne(self, home: Home) -> None:
+        assert ended(home, "a,b,y\n1\n1\n", dead_letters={"kind": "none", "max_rate": 1}) == 0
 
-    def test_mended_letters_make_it_well(self, short: Home) -> None:
-        assert ended(short, "a,b,y\n" + "1,2,yes\n" * 4 + "1;2;yes\n" * 6) == 1
+    def test_mended_letters_make_it_well(self, home: Home) -> None:
+        assert ended(home, "a,b,y\n" + "1,2,yes\n" * 4 + "1;2;yes\n" * 6) == 1
         assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
-        letters = short.folder / "out/dead.jsonl"
+        letters = home.folder / "out/dead.jsonl"
         letters.write_text(letters.read_text().replace("1;2;yes", "1,2,yes"))
         assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 0
         assert cli.main(["run", "config.yaml"]) == 0
 
-    def test_late_labels(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
-        (short.folder / "labels.csv").write_text("id,y\n1\n2\n")
+    def test_late_labels(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        (home.folder / "labels.csv").write_text("id,y\n1\n2\n")
         source = {"kind": "csv", "path": "stream.csv"}
         labels = {"source": {**CSV, "path": "labels.csv"}, "key": "id"}
-        assert ended(short, "id,a\n1,2\n2,3\n", source=source, labels=labels) == 1
+        assert ended(home, "id,a\n1,2\n2,3\n", source=source, labels=labels) == 1
         said = capsys.readouterr().err
         assert "none of the 2 labels could be used" in said
         assert "2 dead letters of the labels: csv_width: set labels.source.delimiter" in said
 
 
 class TestLog:
-    def test_the_way_back_is_told(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
-        assert ended(short, b"a,b,y\n1,\xe9,yes\n" + b"1,2,yes\n" * 3) == 0
+    def test_the_way_back_is_told(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        assert ended(home, b"a,b,y\n1,\xe9,yes\n" + b"1,2,yes\n" * 3) == 0
         said = capsys.readouterr().err
         assert "a dead letter of the records at offset 6: encoding: byte 0xe9 at 2 is not utf-8" in said
         assert "1 dead letter of the records: encoding: set source.encoding to that of the file" in said
@@ -133,29 +134,29 @@ class TestLog:
         assert "UTF-8" in remedy("encoding", "source", "jsonl")
 
 
-def test_the_input_that_select_trips_over_is_named(short: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_input_that_select_trips_over_is_named(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     model = [{"river.compose.Select": {"args": ["a", "b"]}}, *RIVER]
     content = "a,b,y\n" + "1,2,yes\n" * 5 + "1,,yes\n"
-    assert ended(short, content, model=model) == 0
-    (letter,) = short.lines("out/dead.jsonl")
+    assert ended(home, content, model=model) == 0
+    (letter,) = home.lines("out/dead.jsonl")
     assert letter["reason"] == "refused"
     assert letter["detail"].startswith("KeyError: 'b': the record has no input of this name (an empty cell is none)")
     assert "1 dead letter of the records: refused: KeyError: 'b'" in capsys.readouterr().err
     # The way on that it names.
     model[0] = {"river.compose.Discard": {"args": ["c"]}}
     outputs = {"predictions": predictions("new.jsonl"), "dead_letters": predictions("none.jsonl")}
-    assert ended(short, content, model=model, checkpoint={"directory": "new"}, **outputs) == 0
-    assert short.lines("none.jsonl") == []
+    assert ended(home, content, model=model, checkpoint={"directory": "new"}, **outputs) == 0
+    assert home.lines("none.jsonl") == []
 
 
 @pytest.mark.parametrize("kind", ["Perceptron", "LogisticRegression", "ALMAClassifier"])
 def test_labels_that_a_model_for_two_classes_cannot_take_name_the_way_on(
-    short: Home, capsys: pytest.CaptureFixture[str], kind: str
+    home: Home, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     content = "a,b,y\n" + "1,2,spam\n2,1,ham\n" * 5
     source = CSV | {"target_type": "str"}
     name = f"river.linear_model.{kind}"
-    assert ended(short, content, source=source, model=[name]) == 1
+    assert ended(home, content, source=source, model=[name]) == 1
     said = capsys.readouterr().err
     advice = (
         f"{kind} tells true from false and knows no other label: set source.target_type: bool, which reads yes and no"
@@ -169,8 +170,41 @@ def test_labels_that_a_model_for_two_classes_cannot_take_name_the_way_on(
     # The two ways on that it names.
     model = [{"river.multiclass.OneVsRestClassifier": {"classifier": {name: {}}}}]
     outputs = {"predictions": predictions("new.jsonl"), "dead_letters": predictions("none.jsonl")}
-    assert ended(short, content, source=source, model=model, checkpoint={"directory": "new"}, **outputs) == 0
-    assert short.lines("new.jsonl")[-1]["prediction"] in ("spam", "ham")
+    assert ended(home, content, source=source, model=model, checkpoint={"directory": "new"}, **outputs) == 0
+    assert home.lines("new.jsonl")[-1]["prediction"] in ("spam", "ham")
     labelled = content.replace("spam", "yes").replace("ham", "no")
-    assert ended(short, labelled, model=[name], checkpoint=None, predictions=None, dead_letters=None) == 0
+    assert ended(home, labelled, model=[name], checkpoint=None, predictions=None, dead_letters=None) == 0
     assert "tells true from false" not in capsys.readouterr().err
+
+
+@pytest.fixture
+def logged() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        start_logging(LogConfig(), Redactor({"password": "hush"}))
+        yield
+
+
+@pytest.mark.usefixtures("logged")
+def test_a_warning_of_ours_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    warnings.warn_explicit("inputs past max_inputs=3 are ignored", RuntimeWarning, base.__file__, 122)
+    told = capsys.readouterr().err
+    assert told.endswith("Z warning inputs past max_inputs=3 are ignored\n")
+
+
+@pytest.mark.usefixtures("logged")
+def test_a_warning_of_others_says_where_it_arose(capsys: pytest.CaptureFixture[str]) -> None:
+    warnings.warn_explicit("divided by zero", RuntimeWarning, __file__, 1)
+    told = capsys.readouterr().err
+    assert told.endswith(f"warning {__file__}:1: RuntimeWarning: divided by zero\n")
+
+
+def test_records_without_labels_have_no_loss(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = "\n".join('{"a": 1}' for _ in range(1100))
+    (here.folder / "stream.jsonl").write_text(lines + "\n")
+    model = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]
+    here.configure(source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"}, model=model)
+    assert main(["run", "config.yaml"]) == 0
+    told = capsys.readouterr().err
+    assert " info    600 records, 0 features\n" in told
+    assert "nan" not in told

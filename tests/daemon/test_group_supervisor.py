@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -14,12 +13,9 @@ from pathlib import Path
 import pytest
 
 from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.group.child import Child
-from streamkernel.daemon.group.member_status import MemberStatus
 from streamkernel.daemon.group.supervisor import Supervisor
-from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import Home
+from tests.daemon.status import Time
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.usefixtures("processes")
@@ -45,23 +41,13 @@ raise SystemExit(1)
 """
 
 
-class Clock:
-    """Time that passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> Time:
+    return Time()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def supervise(clock: Clock) -> Iterator[Callable[..., Supervisor]]:
+def supervise(clock: Time) -> Iterator[Callable[..., Supervisor]]:
     """Make supervisors of these programs, by partition, and see that nothing is left of them."""
     supervisors: list[Supervisor] = []
 
@@ -123,7 +109,7 @@ def test_a_partition_that_comes_back_waits_for_its_old_child(supervise: Callable
 
 
 def test_a_child_that_does_not_end_in_time_is_killed(
-    supervise: Callable[..., Supervisor], clock: Clock, caplog: pytest.LogCaptureFixture
+    supervise: Callable[..., Supervisor], clock: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
     supervisor = supervise(DEAF)
     supervisor.assign({0})
@@ -154,7 +140,7 @@ def test_lost_partitions_are_dropped_at_once(
 
 
 def test_a_child_that_dies_is_started_again_after_a_while(
-    supervise: Callable[..., Supervisor], clock: Clock, caplog: pytest.LogCaptureFixture
+    supervise: Callable[..., Supervisor], clock: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
     supervisor = supervise(GOOD, GOOD)
     supervisor.assign({0, 1})
@@ -211,22 +197,13 @@ def test_ctrl_c_at_the_terminal_is_for_the_member_alone(supervise: Callable[...,
     assert os.getpgid(supervisor.children[0].pid) != os.getpgid(0)
 
 
-def test_the_status_shows_every_partition(supervise: Callable[..., Supervisor], here: Home) -> None:
+def test_the_state_of_each_is_told(supervise: Callable[..., Supervisor]) -> None:
     waiting = GOOD.replace('["reading", 1]', '["waiting", "process 7 on <b>"]').replace(SERVING, "")
     supervisor = supervise(GOOD.replace(SERVING, ""), waiting, given=b"12345")
     supervisor.assign({0, 1})
     poll_until(supervisor, lambda: all(child.saved is not None for child in supervisor.children.values()))
-    supervisor.assigned = frozenset({0, 1, 2})
-    plan = prepare(here.configure(metrics={"port": 0}))
-    shown = MemberStatus(plan, Health(ready=True), supervisor, lambda: "group <g>", lambda: None).to_json()
-    assert shown is not None
-    status = json.loads(shown)
-    assert (status["kind"], status["source"], status["held"]) == ("member", "group <g>", [0, 1, 2])
-    assert [(one["process"], one["saved"]) for one in status["partitions"]] == [
-        ("reading", 12345),
-        ("waiting for process 7 on <b>", 12345),
-        ("waiting to be started", None),
-    ]
+    shown = [(child.state, child.saved) for child in supervisor.children.values()]
+    assert shown == [("reading", 12345), ("waiting for process 7 on <b>", 12345)]
 
 
 @pytest.fixture(autouse=True)

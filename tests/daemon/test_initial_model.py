@@ -14,13 +14,7 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
-
-RIVER = [
-    {"river.compose.Discard": {"args": ["colour"]}},
-    "river.preprocessing.StandardScaler",
-    {"river.tree.HoeffdingTreeClassifier": {"grace_period": 50}},
-]
-OURS = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}]
+from tests.daemon.test_warm_start import OURS, RIVER
 
 
 def beginning(path: str = "out/state", **sections: Any) -> dict[str, Any]:
@@ -80,8 +74,6 @@ def test_another_model_is_refused_before_anything_is_begun(trained: Home) -> Non
 def test_check_and_evaluate_begin_with_it(trained: Home) -> None:
     plan = prepare(trained.configure(**beginning(checkpoint=None)))
     assert "model: KernelClassifier, that of out/state" in check(plan).good
-    with StopSignals() as stopped:
-        warm = evaluate(plan, stopped).view.overall["accuracy"]
-    with StopSignals() as stopped:
-        cold = evaluate(prepare(trained.configure(**beginning(checkpoint=None, initial_model=None))), stopped)
+    warm = evaluate(plan, StopSignals()).view.overall["accuracy"]
+    cold = evaluate(prepare(trained.configure(**beginning(checkpoint=None, initial_model=None))), StopSignals())
     assert warm > cold.view.overall["accuracy"]

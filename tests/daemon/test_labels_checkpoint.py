@@ -1,22 +1,30 @@
-"""What waits for labels in a checkpoint: what is written is read, and what would be refused is not written."""
+"""What waits for labels in a checkpoint: each bit comes back, and whatever a stranger writes there is refused."""
 
 from __future__ import annotations
 
 import json
 import math
+import random
+import struct
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connectors.ports import Record
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.moments import Moments
+from streamkernel.daemon.checkpoints.file import read
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.labels.packed import PendingRecord
-from streamkernel.daemon.labels.snapshot import dump
-from tests.daemon.labels_kept import LABEL, predictions, taken, typed
+from streamkernel.daemon.labels.packed import Packer, PendingRecord
+from streamkernel.daemon.labels.snapshot import dump, part
+from tests.daemon.conftest import Home, Launcher
+from tests.daemon.labels_kept import LABEL, TEXT, predictions, taken, typed
+from tests.daemon.labels_stream import sections, write_pair
 from tests.daemon.labels_twin import Counting, Daemon, event
 
 
@@ -73,3 +81,254 @@ def test_what_is_written_is_read(label: Any, moments: Moments, predicted: Predic
     again = taken(json.loads(json.dumps(header)), blob)
     assert typed(tuple(again.moments)) == typed((moments.n, moments.mean, moments.m2))
     assert [typed(early.y) for _, early in again.waiting] == [typed(label)]
+
+
+INPUT = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**80), 2**80) | st.booleans() | TEXT
+
+
+@st.composite
+def kept_records(draw: st.DrawFn) -> PendingRecord:
+    """Draw a record that waits; where several models predicted it, the prediction of the first one is published."""
+    named = draw(st.dictionaries(st.sampled_from("abcd"), predictions(), max_size=4))
+    published = next(iter(named.values())) if named else draw(predictions())
+    x = draw(st.dictionaries(TEXT, INPUT, max_size=8))
+    lags = draw(st.lists(LABEL | st.floats(allow_nan=False, allow_infinity=False), max_size=3))
+    return PendingRecord(draw(TEXT), draw(st.floats(0.0, 1e12)), x, published, named, tuple(lags))
+
+
+@given(st.lists(kept_records(), max_size=6))
+def test_every_bit_comes_back(many: list[PendingRecord]) -> None:
+    packer = Packer()
+    packed = [packer.pack(kept) for kept in many]
+    for kept, data in zip(many, packed, strict=True):
+        assert typed(packer.unpack(data)) == typed(kept)
+    again = Packer()
+    assert typed(tuple(again.load(json.loads(json.dumps(packer.dump())), packed))) == typed(tuple(many))
+    assert again.dump() == packer.dump()
+    for data in packed:
+        packer.release(data)
+        again.release(data)
+    assert packer.dump() == again.dump() == {"names": [], "classes": []}
+
+
+def test_a_label_that_equals_a_class_comes_back_as_that_class() -> None:
+    packer = Packer()
+    kept = PendingRecord("k", 0.0, {}, Prediction(False, {0: 0.25, 1: 0.75}))
+    assert typed(packer.unpack(packer.pack(kept)).prediction) == typed(Prediction(0, {0: 0.25, 1: 0.75}))
+
+
+def test_what_many_share_is_kept_once() -> None:
+    packer = Packer()
+    draw = random.Random(1)
+    sizes = []
+    for number in range(1000):
+        x = {f"a_field_with_a_name_{i}": draw.gauss(0, 1) for i in range(20)}
+        kept = PendingRecord(f"order {number}", 1000.5 * number, x, Prediction("fraud", {"fine": 0.25, "fraud": 0.75}))
+        sizes.append(len(packer.pack(kept)))
+    assert max(sizes) < 220  # of which the 22 numbers take 176
+    tables = packer.dump()
+    assert (len(tables["names"]), len(tables["classes"])) == (1, 1)
+
+
+def test_the_cost_of_a_pending_record_is_bounded() -> None:
+    daemon = Daemon(1000, Counting())
+    draw = random.Random(2)
+    records: list[Record] = []
+    for number in range(1000):
+        x = {"id": f"transaction-{number:08d}", **{f"field_{i}": draw.gauss(0, 1) for i in range(20)}}
+        records.append(event(False, number, None, None, "good")._replace(x=x))
+    daemon.take(records)
+    header, blob = dump(daemon.join)
+    assert header["pending"] == 1000
+    assert header["bytes"] == len(blob) < 225 * 1000
+
+
+def full() -> tuple[dict[str, Any], bytes]:
+    """A join with some of everything, as a checkpoint has it."""
+    daemon = Daemon(6, Counting(), LabelJoin("id", "y", 3600.0, 6, clock=lambda: 0.0))
+    keys = [("p", None), ("q", "a"), ("r", None), ("s", None), (None, None), ("t", None), ("u", None), ("p", None)]
+    records = [event(False, number, key, y, "good") for number, (key, y) in enumerate(keys)]
+    records = [record._replace(x={**record.x, "word": "red", "count": 3, "flag": True}) for record in records]
+    labels = [event(True, number, key, "b", "good") for number, key in enumerate(["r", "v", "w", "q", "r", "v"])]
+    daemon.take([*records, *labels, event(False, 99, "x", None, "good"), event(False, 100, "y", None, "good")])
+    header, blob = dump(daemon.join)
+    assert (header["pending"], header["waiting"]) == (6, 2)
+    return json.loads(json.dumps(header)), blob
+
+
+HEAD, REST = full()[1].split(b"\n", 1)
+
+
+def altered(change: Callable[[dict[str, Any]], Any]) -> tuple[dict[str, Any], bytes]:
+    head = json.loads(HEAD)
+    change(head)
+    return full()[0], json.dumps(head).encode() + b"\n" + REST
+
+
+def records_altered(change: Callable[[list[Any], list[float]], Any], index: int = 0) -> tuple[dict[str, Any], bytes]:
+    """The same with one record taken apart, changed, and put together again."""
+    header, _ = full()
+    head = json.loads(HEAD)
+    size = 4 * head["records"]
+    lengths = list(struct.unpack(f"<{head['records']}I", REST[:size]))
+    records = []
+    for length in lengths:
+        start = size + sum(map(len, records))
+        records.append(REST[start : start + length])
+    line, _, tail = records[index].partition(b"\n")
+    entry, numbers = json.loads(line), list(struct.unpack(f"<{len(tail) // 8}d", tail))
+    change(entry, numbers)
+    records[index] = json.dumps(entry).encode() + b"\n" + struct.pack(f"<{len(numbers)}d", *numbers)
+    lengths = struct.pack(f"<{len(records)}I", *map(len, records))  # type: ignore[assignment]
+    return header, HEAD + b"\n" + lengths + b"".join(records)  # type: ignore[operator]
+
+
+def headed(change: Callable[[dict[str, Any]], Any]) -> tuple[dict[str, Any], bytes]:
+    header, blob = full()
+    change(header)
+    return header, blob
+
+
+def deep(levels: int = 100_000) -> tuple[dict[str, Any], bytes]:
+    return full()[0], b"[" * levels + b"]" * levels + b"\n"
+
+
+HOSTILE = {
+    "empty": lambda: (full()[0], b""),
+    "no json": lambda: (full()[0], b"{\n" + REST),
+    "a list": lambda: (full()[0], b"[1, 2]\n" + REST),
+    "nested": deep,
+    "cut short": lambda: (full()[0], full()[1][:-1]),
+    "too long": lambda: (full()[0], full()[1] + b"\0"),
+    "a version that is none": lambda: altered(lambda head: head.update(version=True)),
+    "nothing known": lambda: altered(lambda head: head.pop("known")),
+    "known labels that are none": lambda: altered(lambda head: head.update(known=[None])),
+    "more records": lambda: altered(lambda head: head.update(records=10**15)),
+    "fewer records": lambda: altered(lambda head: head.update(records=5)),
+    "no count": lambda: altered(lambda head: head.update(records="6")),
+    "negative": lambda: altered(lambda head: head.update(records=-1)),
+    "no tables": lambda: altered(lambda head: head.pop("tables")),
+    "a table of nothing": lambda: altered(lambda head: head["tables"].update(names=None)),
+    "a place twice": lambda: altered(lambda head: head["tables"]["names"].append(head["tables"]["names"][0])),
+    "a name that is none": lambda: altered(lambda head: head["tables"]["names"][0][1].append(["int", 1])),
+    "a tag that is none": lambda: altered(lambda head: head["tables"]["names"][0][1].append(["eval", "1"])),
+    "more than is used": lambda: altered(lambda head: head["tables"]["names"].append([7, [["str", "z"]]])),
+    "a key twice": lambda: altered(lambda head: head["settled"].__setitem__(0, "s")),
+    "a waiting key twice": lambda: altered(lambda head: head["waiting"].append(head["waiting"][0])),
+    "no outcome": lambda: altered(lambda head: head.update(labelled="")),
+    "another outcome": lambda: altered(lambda head: head.update(labelled=head["labelled"].replace("1", "x"))),
+    "a label that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(1, ["a"])),
+    "a label without end": lambda: altered(lambda head: head["waiting"][0].__setitem__(1, math.nan)),
+    "an infinite label": lambda: altered(lambda head: head["waiting"][0].__setitem__(1, math.inf)),
+    "a stream that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(3, 5)),
+    "an offset that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(5, -1)),
+    "from the future": lambda: altered(lambda head: head["waiting"][0].__setitem__(2, 1e9)),
+    "a time that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(2, math.nan)),
+    "no fields": lambda: altered(lambda head: head["waiting"][0].clear()),
+    "a record that is none": lambda: records_altered(lambda entry, _: entry.clear()),
+    "a record without key": lambda: records_altered(lambda entry, _: entry.__setitem__(0, "")),
+    "a record with a list as key": lambda: records_altered(lambda entry, _: entry.__setitem__(0, [])),
+    "a record from the future": lambda: records_altered(lambda entry, _: entry.__setitem__(1, 1e9)),
+    "an endless time": lambda: records_altered(lambda entry, _: entry.__setitem__(1, math.inf)),
+    "names that are none": lambda: records_altered(lambda entry, _: entry.__setitem__(2, 99)),
+    "names of another type": lambda: records_altered(lambda entry, _: entry.__setitem__(2, [])),
+    "values nested": lambda: records_altered(lambda entry, _: entry[3].__setitem__(1, {"a": 1})),
+    "values misplaced": lambda: records_altered(lambda entry, _: entry[3].__setitem__(0, 99)),
+    "values out of order": lambda: records_altered(lambda entry, _: entry[3].reverse()),
+    "values no list": lambda: records_altered(lambda entry, _: entry.__setitem__(3, "ab")),
+    "classes that are none": lambda: records_altered(lambda entry, _: entry.__setitem__(4, 99)),
+    "a choice that is none": lambda: records_altered(lambda entry, _: entry.__setitem__(5, 7), index=4),
+    "lags that are none": lambda: records_altered(lambda entry, _: entry.extend([[], [None]])),
+    "no list of lags": lambda: records_altered(lambda entry, _: entry.extend([[], "ab"])),
+    "no lags": lambda: records_altered(lambda entry, _: entry.extend([[], []])),
+    "endless lags": lambda: records_altered(lambda entry, _: entry.extend([[], [math.inf]])),
+    "more than lags": lambda: records_altered(lambda entry, _: entry.extend([[], [1], 2])),
+    "inputs without end": lambda: records_altered(lambda _, numbers: numbers.__setitem__(0, math.inf)),
+    "inputs that are none": lambda: records_altered(lambda _, numbers: numbers.__setitem__(0, math.nan)),
+    "numbers missing": lambda: records_altered(lambda _, numbers: numbers.clear()),
+    "numbers too many": lambda: records_altered(lambda _, numbers: numbers.extend([0.0] * 9)),
+    "no account": lambda: headed(lambda header: header.pop("account")),
+    "an account that does not add up": lambda: headed(lambda header: header["account"].update(kept=99)),
+    "labels that do not add up": lambda: headed(lambda header: header["account"].update(taken=99)),
+    "a count that is none": lambda: headed(lambda header: header["account"].update(kept=True)),
+    "another number of records": lambda: headed(lambda header: header.update(pending=5)),
+    "a turn that is none": lambda: headed(lambda header: header.update(label_next=1)),
+    "a clock that is none": lambda: headed(lambda header: header.update(clock=math.inf)),
+    "a clock that went back": lambda: headed(lambda header: header.update(clock=-1.0)),
+    "moments that are none": lambda: headed(lambda header: header.update(moments=[1, 0.0, -1.0])),
+    "endless moments": lambda: headed(lambda header: header.update(moments=[1, 10**400, 1.0])),
+    "positions that are none": lambda: headed(lambda header: header.update(positions=[["a", 0]])),
+    "an offset of text": lambda: headed(lambda header: header.update(positions=[["a", 0, "0"]])),
+    "dead letters that are none": lambda: headed(lambda header: header.update(recent_dead=["x"])),
+}
+
+
+def test_what_is_whole_is_taken() -> None:
+    join = taken(*full())
+    assert (len(join.pending), len(join.waiting), len(join.settled)) == (6, 2, 2)
+    assert dump(join)[1] == full()[1]
+    assert dump(taken(*records_altered(lambda *_: None)))[0]["pending"] == 6
+
+
+def test_what_is_not_is_refused(subtests: pytest.Subtests) -> None:
+    for how in HOSTILE:
+        with subtests.test(how=how):
+            header, blob = HOSTILE[how]()
+            with pytest.raises(CheckpointError, match="cannot be restored: ") as caught:
+                taken(header, blob)
+            assert len(str(caught.value)) < 300
+
+
+@given(st.data())
+def test_damage_is_refused_or_does_not_show(data: st.DataObject) -> None:
+    header, blob = full()
+    damaged = bytearray(blob)
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(damaged) - 1))
+        how = data.draw(st.sampled_from(["set", "cut", "insert"]))
+        if how == "set":
+            damaged[place] = data.draw(st.integers(0, 255))
+        elif how == "cut":
+            del damaged[place : place + data.draw(st.integers(1, 5))]
+        else:
+            damaged[place:place] = data.draw(st.binary(min_size=1, max_size=5))
+    try:
+        join = taken(header, bytes(damaged))
+    except CheckpointError:
+        return
+    assert join.counts.balances(len(join.pending), len(join.waiting))
+    for key, entry in join.pending:
+        assert entry.data is not None
+        assert join.packer.unpack(entry.data).key == key
+
+
+@pytest.mark.parametrize("header", [{}, {"bytes": -1}, {"bytes": "9"}, {"bytes": 10**9}, {"bytes": True}, []])
+def test_more_than_there_is_is_refused(header: Any) -> None:
+    with pytest.raises(CheckpointError, match="cannot be restored: "):
+        part(b"model", header)
+
+
+def test_a_forged_checkpoint_is_passed_over_with_one_line(home: Home, launcher: Launcher) -> None:
+    write_pair(home.folder, "jsonl", 1000)
+    home.configure(**sections())
+    assert launcher.call(home, "run", "config.yaml", "--max-records", "700").returncode == 0
+    newest = read(sorted((home.folder / "out/state").glob("*.skc"))[-1])
+    store = CheckpointStore(home.folder / "out/state", keep=9)
+    labels = newest.header["labels"]
+    start = len(newest.payload) - labels["bytes"]
+    reasons = (
+        (labels, newest.payload[:start] + b"X" + newest.payload[start + 1 :], "Expecting value: line 1 column 1"),
+        ({**labels, "pending": 3}, newest.payload, "the account does not add up"),
+        ({**labels, "bytes": 10**9}, newest.payload, "1000000000 bytes are more than"),
+    )
+    store.lock()
+    for forged, payload, _ in reasons:
+        store.write({**newest.header, "labels": forged}, payload)
+    store.close()
+    ended = launcher.call(home, "run", "config.yaml", "--max-records", "0")
+    assert ended.returncode == 0
+    for _, _, reason in reasons:
+        assert f"the late labels of the checkpoint cannot be restored: {reason}" in ended.stderr
+    assert ended.stderr.count("the next older checkpoint is tried") == 3
+    assert "Traceback" not in ended.stderr
+    assert "from record 701 on" in ended.stderr

@@ -1,11 +1,14 @@
-"""What the time of the loop goes into: seconds by activity, and the slowest record."""
+"""What the time of the loop goes into, and that the length of its chunks shows in nothing it leaves behind."""
 
 from __future__ import annotations
 
+import gc
+import json
 import math
 import random
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,12 +24,14 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream import batch_size
 from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
+from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.loop_time import ACTIVITIES, LoopTime
 from streamkernel.daemon.stream.slowest import SlowestRecord
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import Home
+from tests.daemon.conftest import Home, write_stream
 from tests.daemon.test_calibration import served
 
 
@@ -208,3 +213,71 @@ def test_a_chunk_costs_the_exporter_the_same_however_long_it_is(monkeypatch: pyt
         found.append(list(calls))
     assert found[0]
     assert all(one == found[0] for one in found)
+
+
+GROWING: dict[str, Any] = {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 128}}
+MODELS = {
+    "growing": GROWING,
+    # A third class now and then is refused by the model itself, in the middle of a chunk.
+    "two classes": {"streamkernel.KernelClassifier": {"seed": 1, "loss": {"streamkernel.losses.Log": {}}}},
+    "adaptive": {"streamkernel.AdaptiveKernelClassifier": {"seed": 1, "n_features": 32}},
+}
+
+
+def write_json_stream(path: Path, records: int) -> None:
+    """Write as JSON lines what `write_stream` writes as CSV, with faults only JSON can have."""
+    draw = random.Random(5)
+    lines = []
+    for _ in range(records):
+        a, b = draw.gauss(0, 1), draw.gauss(0, 1)
+        x: dict[str, Any] = {"a": a, "b": b, "colour": draw.choice(["red", "green", None]), "y": a * a + b * b < 1.2}
+        kind = draw.random()
+        if kind < 0.03:
+            x["y"] = None
+        elif kind < 0.06:
+            x["a"] = float("nan")
+        elif kind < 0.08:
+            x["b"] = draw.choice([[1], float("inf"), "w" * 300])
+        elif kind < 0.1:
+            x["y"] = "perhaps"
+        line = json.dumps(x)
+        lines.append(draw.choice(["", "{", "[1]", "null"]) if kind > 0.98 else line)
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(("kind", "model"), [("csv", "growing"), ("jsonl", "two classes"), ("jsonl", "adaptive")])
+def test_the_length_of_the_chunks_changes_no_byte(
+    home: Home, monkeypatch: pytest.MonkeyPatch, kind: str, model: str
+) -> None:
+    path = home.folder / f"stream.{kind}"
+    (write_stream if kind == "csv" else write_json_stream)(path, 400)
+    home.configure(source={"kind": kind, "path": str(path), "target": "y"}, model=[MODELS[model]])
+    results, metrics = [], []
+    for most in (1, 7, 512):
+        monkeypatch.setattr(batch_size, "MOST_RECORDS", most)
+        view = run(prepare(home.config), fresh=True)
+        results.append((*home.result(), home.header()["recent_dead"]))
+        metrics.append({**view.overall, **view.rolling, "loss": view.loss})
+    assert results[1:] == results[:1] * 2
+    assert metrics[1] == pytest.approx(metrics[0], rel=1e-12)
+    assert metrics[2] == pytest.approx(metrics[0], rel=1e-12)
+    assert home.header()["account"]["dead"] > 10
+    assert "refused" in {letter["reason"] for letter in home.lines("out/dead.jsonl")} or model != "two classes"
+
+
+@pytest.mark.parametrize("before", [(0, 10, 10), (60_000, 5, 5)])
+def test_a_garbage_collector_somebody_set_up_is_left_alone(before: tuple[int, int, int]) -> None:
+    now = gc.get_threshold()
+    try:
+        gc.set_threshold(*before)
+        with rare_collections():
+            assert gc.get_threshold() == before
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*now)
+
+
+def test_a_run_leaves_the_garbage_collector_as_it_was(here: Home) -> None:
+    before = gc.get_threshold()
+    run(prepare(here.config))
+    assert gc.get_threshold() == before

@@ -125,8 +125,7 @@ def write_numbers(path: Path, n: int = 400) -> None:
     path.write_text("\n".join(["a,y", *lines]) + "\n")
 
 
-def test_the_unit_of_a_model_of_rivers_outlives_a_restart(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.folder)
+def test_the_unit_of_a_model_of_rivers_outlives_a_restart(home: Home) -> None:
     write_numbers(home.folder / "stream.csv")
     model = ["river.preprocessing.StandardScaler", "river.linear_model.LinearRegression"]
     plan = {"model": model, "source": {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}}
@@ -145,11 +144,10 @@ def test_the_unit_of_a_model_of_rivers_outlives_a_restart(home: Home, monkeypatc
 
 
 @pytest.mark.parametrize("moments", [[1, 2.0], "text", [-1, 0.0, 0.0], [1, 0.0, -1.0], [1.5, 0.0, 0.0], [1, None, 0.0]])
-def test_moments_that_cannot_be_are_refused(home: Home, monkeypatch: pytest.MonkeyPatch, moments: Any) -> None:
+def test_moments_that_cannot_be_are_refused(home: Home, moments: Any) -> None:
     from streamkernel.daemon.base.errors import CheckpointError
     from streamkernel.daemon.checkpoints.schema import check_header
 
-    monkeypatch.chdir(home.folder)
     write_numbers(home.folder / "stream.csv", 20)
     home.configure(
         source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"},
@@ -260,7 +258,6 @@ class Broken(Gaussian):
 def test_a_broken_kernel_ends_the_run_and_is_named(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], first: list[str]
 ) -> None:
-    monkeypatch.chdir(home.folder)
     monkeypatch.syspath_prepend(home.folder)
     (home.folder / "broken_kernel.py").write_text(KERNEL)
     write_numbers(home.folder / "stream.csv", 50)

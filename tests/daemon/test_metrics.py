@@ -38,7 +38,8 @@ from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
-from tests.daemon.test_metrics_mixture import learnt
+from tests.daemon.test_calibration import served
+from tests.daemon.test_metrics_models import learnt
 
 ALWAYS = {
     *("records_consumed_total", "records_learned_total", "records_predicted_total", "records_unlabelled_total"),
@@ -256,17 +257,15 @@ def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) ->
 
 @pytest.mark.usefixtures("processes")
 def test_rolling_metrics_of_a_regression(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[dict[str, float]] = []
-    refresh = Exporter.refresh
-    monkeypatch.setattr(
-        Exporter, "refresh", lambda self, view, *rest: (seen.append(dict(view.rolling)), refresh(self, view, *rest))
-    )
-    monkeypatch.chdir(home.folder)
+    exporters = served(monkeypatch)
     home.configure(
         source={"kind": "river", "dataset": "ChickWeights"},
         model=[{"streamkernel.KernelRegressor": {"seed": 1}}],
         metrics={"port": 0, "window": 100, "report": ["rmse", "r2"]},
     )
-    run(prepare(home.config))
-    assert set(seen[-1]) == {"rmse", "r2"}
-    assert seen[-1]["rmse"] > 0
+    view = run(prepare(home.config))
+    assert set(view.rolling) == {"rmse", "r2"}
+    for name, value in view.rolling.items():
+        labels = {"metric": name, "window": "100"}
+        assert exporters[-1].registry.get_sample_value("streamkernel_rolling_metric", labels) == value
+    assert view.rolling["rmse"] > 0

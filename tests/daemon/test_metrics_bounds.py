@@ -20,7 +20,7 @@ from tests.daemon.test_calibration import served
 
 pytestmark = pytest.mark.usefixtures("processes")
 
-MADE_UP = 10_000
+MADE_UP = 2_000
 # Of a daemon; each bound of a histogram is a series.
 MOST_SERIES = 200
 # What takes its values from the stream, and how many it may have at a time.
@@ -40,7 +40,6 @@ def series(families: Iterable[Metric]) -> Counter[str]:
 
 
 def exported(home: Home, monkeypatch: pytest.MonkeyPatch, **sections: Any) -> Counter[str]:
-    monkeypatch.chdir(home.folder)
     exporters = served(monkeypatch)
     home.configure(metrics={"port": 0}, **sections)
     run(prepare(home.config), fresh=True)
@@ -116,7 +115,7 @@ def test_paths_and_bodies_that_clients_make_up(home: Home) -> None:
         for path, body in (("/predict", {"a": 1}), ("/learn", {"a": 1, "y": "yes"}), ("/predict", b"{")):
             client.ask(path, body)
         few = asked()
-        for number in range(3_000):
+        for number in range(1_000):
             client.ask(f"/predict/{number}?a={number}")
         for number in range(50):
             client.ask("/predict", f"{{broken {number}".encode())

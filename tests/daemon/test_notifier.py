@@ -25,12 +25,6 @@ WATCHDOG_USEC = "400000"
 _SILENCE = 0.9  # several times the watchdog's interval
 
 
-@pytest.fixture(params=[False, True], ids=["path", "abstract"])
-def manager(request: pytest.FixtureRequest) -> Iterator[ServiceManager]:
-    with ServiceManager(abstract=request.param) as one:
-        yield one
-
-
 @pytest.fixture
 def by_path() -> Iterator[ServiceManager]:
     with ServiceManager() as one:
@@ -46,12 +40,14 @@ def several_pings(lines: list[str]) -> bool:
 
 
 class TestSocket:
-    def test_a_message_is_one_datagram_and_a_value_one_line(self, manager: ServiceManager) -> None:
-        socket = take_notify_socket(environment(manager))
-        assert socket is not None
-        assert socket.watchdog == 0.4
-        assert socket.send(READY=1, STATUS="a\nSTOPPING=1\r\x00\u2028é" + "x" * 1000)
-        ready, status = manager.read(60)
+    @pytest.mark.parametrize("abstract", [False, True], ids=["path", "abstract"])
+    def test_a_message_is_one_datagram_and_a_value_one_line(self, abstract: bool) -> None:
+        with ServiceManager(abstract) as manager:
+            socket = take_notify_socket(environment(manager))
+            assert socket is not None
+            assert socket.watchdog == 0.4
+            assert socket.send(READY=1, STATUS="a\nSTOPPING=1\r\x00\u2028é" + "x" * 1000)
+            ready, status = manager.read(60)
         assert ready == "READY=1"
         assert status == "STATUS=a STOPPING=1   é" + "x" * (300 - len("a STOPPING=1   é"))
 

@@ -1,4 +1,4 @@
-"""Lines are there for others by flush_seconds, whatever the checkpoints do, and a kill behind that changes nothing."""
+"""Lines are there for others by flush_seconds, whatever the checkpoints do; a slow reader is waited for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from prometheus_client import generate_latest
 from river import linear_model
 
 from connectors.memory import MemorySink
-from connectors.ports import SinkError
+from connectors.ports import Position, SinkError
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
@@ -221,3 +223,28 @@ def test_a_time_that_is_none_is_refused(home: Home, seconds: object) -> None:
     configured(home, predictions=predictions(flush_seconds=seconds))
     with pytest.raises(ConfigError, match=r"predictions\.flush_seconds: must be"):
         prepare(home.config)
+
+
+def test_a_slow_reader_is_waited_for() -> None:
+    class SlowSink(MemorySink):
+        left = 3
+
+        def flush(self) -> int:
+            if self.left:
+                self.left -= 1
+                try:
+                    raise BlockingIOError
+                except BlockingIOError:
+                    raise SinkError("nobody reads it") from None
+            return super().flush()
+
+        def write(self, lines: Sequence[Any], positions: Sequence[Position] = ()) -> None:
+            super().write(lines, positions)
+            self.flush()
+
+    slow = SlowSink()
+    PatientSink(slow, lambda: False).write([{"a": 1}], [])
+    assert (slow.lines, slow.left) == ([{"a": 1}], 0)
+    slow.left = 1
+    with pytest.raises(SinkError):
+        PatientSink(slow, lambda: True).write([{"a": 2}], [])

@@ -1,4 +1,4 @@
-"""Mode predict: a trained model is read from another run's directory, which stays as it is."""
+"""Mode predict: a model is read from another run's directory, which stays as it is; newer ones are taken over."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ from typing import Any
 
 import pytest
 
+from connectors.memory import MemorySource
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
+from streamkernel.daemon.base.model import last_step
 from streamkernel.daemon.check import check
-from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, read
+from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.watch import Watch
+from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring import parts
 from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.daemon.wiring.processor import make_processor
+from streamkernel.daemon.wiring.reload import ModelReload
+from tests.daemon.configurations import OWN, predicting
 from tests.daemon.conftest import Home
-from tests.daemon.predicting import OWN, predicting
 
 
 def untouched(folder: Path) -> dict[str, tuple[int, ...]]:
@@ -57,12 +65,6 @@ class TestWhatItReads:
             == f"off; predicting with checkpoint 2, {trained.header()['account']['learnt']} records learnt"
         )
         assert len(trained.lines("own/predictions.jsonl")) == view.account["predicted"] > 300
-
-    def test_it_serves_while_another_process_holds_the_lock(self, trained: Home) -> None:
-        store = CheckpointStore(trained.folder / "out/state")
-        store.lock()
-        predict(trained)
-        store.close()
 
     def test_the_run_that_learns_goes_on_as_if_nothing_had_been(self, trained: Home) -> None:
         predict(trained)
@@ -114,16 +116,6 @@ class TestWhatItReads:
         with pytest.raises(CheckpointError) as caught:
             predict(trained, **sections)
         assert str(caught.value) == why
-
-    def test_a_newer_format_is_refused(self, trained: Home) -> None:
-        (newest,) = sorted((trained.folder / "out/state").glob("*.skc"))[-1:]
-        data = bytearray(newest.read_bytes())
-        data[8:12] = (FORMAT_VERSION + 1).to_bytes(4, "little")
-        import hashlib
-
-        newest.write_bytes(bytes(data[:-32]) + hashlib.sha256(bytes(data[:-32])).digest())
-        with pytest.raises(CheckpointError, match="update streamkernel"):
-            predict(trained)
 
     def test_of_a_damaged_checkpoint_the_one_before_is_taken_and_nothing_renamed(
         self, trained: Home, caplog: pytest.LogCaptureFixture
@@ -245,8 +237,7 @@ class TestWithADirectoryOfItsOwn:
 def test_evaluate_judges_the_trained_model(trained: Home) -> None:
     plan = prepare(trained.configure(**predicting(predictions={"kind": "jsonl", "path": "out/predictions.jsonl"})))
     before = trained.result()
-    with StopSignals() as stopped:
-        evaluation = evaluate(plan, stopped)
+    evaluation = evaluate(plan, StopSignals())
     assert evaluation.view.overall["accuracy"] > 0.6
     assert evaluation.view.account["learnt"] == 0
     assert trained.result() == before
@@ -263,3 +254,87 @@ class TestCheck:
     def test_it_says_why_there_is_none(self, here: Home) -> None:
         findings = check(prepare(here.configure(**predicting(source={"kind": "csv", "path": "stream.csv"}))))
         assert findings.bad == ["out/state: there is no such directory or file: start the run that learns first"]
+
+
+class Reloading:
+    """The parts of a run in mode predict that have to do with the model, and a clock."""
+
+    def __init__(self, home: Home) -> None:
+        plan = prepare(home.configure(**predicting(reload=10, metrics={"port": 0})))
+        self.start = resume.resume(plan, None)
+        exporter = parts.make_exporter(plan, self.start)
+        assert isinstance(exporter, Exporter)
+        self.exporter = exporter
+        self.processor = make_processor(plan, self.start)
+        self.time = 0.0
+        watch = Watch(self.processor, exporter)
+        self._reload = ModelReload(watch, plan, self.start, self.processor, exporter, clock=lambda: self.time)
+
+    def turn(self, seconds: float) -> tuple[int, int]:
+        """Let time pass, turn, and give the checkpoint that a line names and the records its model has learnt."""
+        self.time += seconds
+        self._reload.turn()
+        source = MemorySource([({"a": 0.1, "b": 0.2}, None)])
+        done = self.processor.process(source.poll(1, 0))
+        self._reload.chunk(done)
+        learner = self.processor.learner
+        assert learner.model is self.start.model
+        return done.lines[0]["checkpoint"], last_step(learner.model).n_records  # type: ignore[attr-defined]
+
+    def metric(self, name: str) -> float | None:
+        return self.exporter.registry.get_sample_value(f"streamkernel_{name}")
+
+
+@pytest.fixture
+def learnt(here: Home) -> list[int]:
+    """How many records the model has learnt at each checkpoint of a run."""
+    run(prepare(here.configure(checkpoint={"directory": "out/all", "every_records": 100, "keep": 9})))
+    return [read(path).header["account"]["learnt"] for path in sorted((here.folder / "out/all").glob("*.skc"))]
+
+
+def publish(home: Home, number: int, **header: object) -> Path:
+    """Write a checkpoint of the run as the next one of the directory that is served."""
+    checkpoint = read(home.folder / f"out/all/checkpoint-{number:012d}.skc")
+    store = CheckpointStore(home.folder / "out/state", keep=2)
+    store.lock()
+    path = store.write({**checkpoint.header, **header}, checkpoint.payload)
+    store.close()
+    return path
+
+
+def test_newer_checkpoints_are_taken_over_when_it_is_time(here: Home, learnt: list[int]) -> None:
+    publish(here, 1)
+    reloading = Reloading(here)
+    assert reloading.turn(0) == (0, learnt[1])
+    assert reloading.metric("model_checkpoint_records") == learnt[1]
+    publish(here, 2)
+    assert reloading.turn(9) == (0, learnt[1])
+    assert reloading.turn(1) == (1, learnt[2])
+    assert reloading.turn(100) == (1, learnt[2])
+    publish(here, 3)
+    publish(here, 4)
+    assert reloading.turn(10) == (3, learnt[4])
+    assert (reloading.metric("model_reloads_total"), reloading.metric("model_checkpoint")) == (2, 3)
+    assert (
+        reloading.metric("model_checkpoint_timestamp_seconds")
+        == read(here.folder / "out/all/checkpoint-000000000004.skc").header["written"]
+    )
+
+
+def test_those_that_cannot_be_used_are_told_and_the_model_stays(
+    here: Home, learnt: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    publish(here, 1)
+    reloading = Reloading(here)
+    damaged = publish(here, 2)
+    damaged.write_bytes(damaged.read_bytes()[:-50])
+    assert reloading.turn(10) == (0, learnt[1])
+    publish(here, 3, versions={"streamkernel": "99.0.0", "river": "0.1"})
+    for _ in range(3):
+        assert reloading.turn(10) == (0, learnt[1])
+    (line,) = [one.getMessage() for one in caplog.records if "predictions go on" in one.getMessage()]
+    assert line.startswith("out/state: the checkpoint was written with streamkernel 99.0.0, this is streamkernel ")
+    assert line.endswith("or train the model anew; predictions go on with the checkpoint before")
+    assert reloading.metric("model_reload_failures_total") == 1
+    publish(here, 4)
+    assert reloading.turn(10) == (3, learnt[4])

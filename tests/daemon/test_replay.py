@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 from pathlib import Path
@@ -32,10 +31,9 @@ MENDED = ["1.0,2.0,yes", "5.0,1.0,yes", "3.0,4.0,no"]
 
 
 @pytest.fixture
-def dead(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+def dead(home: Home) -> Home:
     """A home in which three records became dead letters."""
     (home.folder / "stream.csv").write_text(stream(BAD))
-    monkeypatch.chdir(home.folder)
     configured(
         home,
         source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"},
@@ -140,8 +138,7 @@ def test_the_file_may_be_mended_where_it_stands(dead: Home) -> None:
     assert [letter["raw"] for letter in dead.lines("out/dead.jsonl")] == [*MENDED, "broken"]
 
 
-def test_a_mended_configuration_is_for_the_replay_alone(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.folder)
+def test_a_mended_configuration_is_for_the_replay_alone(home: Home) -> None:
     text = "a,colour,y\n" + "1,red,yes\n2,blue,no\n" * 10 + "3,wei\xdf,yes\n"
     (home.folder / "stream.csv").write_bytes(text.encode("latin-1"))
     configured(
@@ -160,8 +157,7 @@ def test_a_mended_configuration_is_for_the_replay_alone(home: Home, monkeypatch:
     assert cli.main(["run", "config.yaml"]) == 0
 
 
-def test_letters_that_are_not_whole_are_still_dead(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.folder)
+def test_letters_that_are_not_whole_are_still_dead(home: Home) -> None:
     (home.folder / "stream.jsonl").write_text(
         '{"a": 1, "y": "p"}\n' * 5 + json.dumps({"a": 1, "y": "p", "b": 200 * "x"}) + "\nnull\n"
     )
@@ -225,23 +221,6 @@ def test_letters_the_daemon_has_yet_to_read_are_left_to_it(dead: Home, capsys: p
     shutil.copy(dead.folder / "mended.jsonl", dead.folder / "out/dead.jsonl")
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
     assert "remove these lines, and replay again" in capsys.readouterr().err
-
-
-def test_letters_as_csv_and_compressed(dead: Home) -> None:
-    import csv
-    import gzip
-    import io
-
-    text = io.StringIO()
-    letters = dead.lines("out/dead.jsonl")
-    writer = csv.DictWriter(text, letters[0])
-    writer.writeheader()
-    for letter, raw in zip(letters, MENDED, strict=True):
-        data = base64.b64encode(raw.encode()).decode()
-        writer.writerow({**letter, "position": json.dumps(letter["position"]), "encoding": "base64", "raw": data})
-    (dead.folder / "mended.csv.gz").write_bytes(gzip.compress(text.getvalue().encode()))
-    assert cli.main(["replay", "mended.csv.gz", "config.yaml"]) == 0
-    assert dead.header()["account"]["dead"] == 0
 
 
 def test_a_daemon_at_work_is_named(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:

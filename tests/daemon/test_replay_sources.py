@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +21,6 @@ from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured, predictions
 
 DEAD = predictions("out/dead.jsonl")
-
-
-@pytest.fixture
-def folder(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.chdir(home.folder)
-    return home
 
 
 def mend(home: Home, raws: dict[str, str]) -> None:
@@ -52,13 +46,13 @@ class TestLateLabels:
         )
         assert cli.main(["run", "config.yaml"]) == 0
 
-    def test_both_sides_are_learnt(self, folder: Home) -> None:
-        self.started(folder)
-        before = folder.header()
+    def test_both_sides_are_learnt(self, home: Home) -> None:
+        self.started(home)
+        before = home.header()
         assert (before["account"]["dead"], before["labels"]["account"]["dead"]) == (1, 1)
-        mend(folder, {"3": "3,0.3", "2,maybe": "2,yes"})
+        mend(home, {"3": "3,0.3", "2,maybe": "2,yes"})
         assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-        header = folder.header()
+        header = home.header()
         assert header["account"] == before["account"] | {"predicted": 6, "learnt": 6, "dead": 0}
         labels = header["labels"]
         assert (labels["pending"], labels["waiting"]) == (0, 0)
@@ -68,64 +62,64 @@ class TestLateLabels:
         ]
         assert sorted(group[0] for group in header["replayed"]) == ["labels", "records"]
         assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-        assert folder.header()["account"] == header["account"]
+        assert home.header()["account"] == header["account"]
         assert cli.main(["run", "config.yaml"]) == 0
 
-    def test_a_mended_record_waits_for_its_label(self, folder: Home) -> None:
-        self.started(folder, labels=self.LABELS.replace("3,no\n", ""))
-        mend(folder, {"3": "3,0.3", "2,maybe": "2,yes"})
+    def test_a_mended_record_waits_for_its_label(self, home: Home) -> None:
+        self.started(home, labels=self.LABELS.replace("3,no\n", ""))
+        mend(home, {"3": "3,0.3", "2,maybe": "2,yes"})
         assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-        assert folder.header()["labels"]["pending"] == 1
-        with (folder.folder / "labels.csv").open("a") as file:
+        assert home.header()["labels"]["pending"] == 1
+        with (home.folder / "labels.csv").open("a") as file:
             file.write("3,no\n")
         assert cli.main(["run", "config.yaml"]) == 0
-        assert folder.header()["account"]["learnt"] == 6
+        assert home.header()["account"]["learnt"] == 6
 
 
-def test_letters_of_a_rotated_file_are_told_apart(folder: Home) -> None:
-    log = folder.folder / "log.jsonl"
+def test_letters_of_a_rotated_file_are_told_apart(home: Home) -> None:
+    log = home.folder / "log.jsonl"
     good = '{"a": 1, "y": true}\n'
     log.write_text("bad\n" + 5 * good)
     source = {"kind": "jsonl", "path": "log.jsonl", "target": "y", "target_type": "bool", "follow": True}
-    configured(folder, source=source, model=RIVER, dead_letters=DEAD)
-    run(prepare(folder.config), max_records=6)
-    log.rename(folder.folder / "log.jsonl.1")
+    configured(home, source=source, model=RIVER, dead_letters=DEAD)
+    run(prepare(home.config), max_records=6)
+    log.rename(home.folder / "log.jsonl.1")
     log.write_text("bad\n" + 3 * good)
-    run(prepare(folder.config), max_records=4)
-    letters = folder.lines("out/dead.jsonl")
+    run(prepare(home.config), max_records=4)
+    letters = home.lines("out/dead.jsonl")
     assert [letter["position"]["offset"] for letter in letters] == [0, 0]
-    mend(folder, {"bad": good.strip()})
+    mend(home, {"bad": good.strip()})
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    assert folder.header()["replayed"] == [["records", 0, 0, [0]], ["records", 0, 1, [0]]]
-    assert folder.header()["account"]["dead"] == 0
+    assert home.header()["replayed"] == [["records", 0, 0, [0]], ["records", 0, 1, [0]]]
+    assert home.header()["account"]["dead"] == 0
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    assert folder.header()["account"]["learnt"] == 10
+    assert home.header()["account"]["learnt"] == 10
 
 
-def test_records_of_a_data_set(folder: Home) -> None:
+def test_records_of_a_data_set(home: Home) -> None:
     model = [{"river.compose.Select": {"args": ["0", "missing"]}}, *RIVER]
     source = {"kind": "river", "dataset": "synth.SEA", "args": {"seed": 1}}
-    configured(folder, source=source, model=model, dead_letters={**DEAD, "max_rate": 1})
+    configured(home, source=source, model=model, dead_letters={**DEAD, "max_rate": 1})
     assert cli.main(["run", "config.yaml", "--max-records", "3"]) == 0
     letters = [
-        letter | {"raw": '{"x": {"0": 1.5, "missing": 2}, "y": true}'} for letter in folder.lines("out/dead.jsonl")
+        letter | {"raw": '{"x": {"0": 1.5, "missing": 2}, "y": true}'} for letter in home.lines("out/dead.jsonl")
     ]
     letters[2]["raw"] = "{}"
-    (folder.folder / "mended.jsonl").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
+    (home.folder / "mended.jsonl").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
-    account = folder.header()["account"]
+    account = home.header()["account"]
     assert (account["consumed"], account["learnt"], account["dead"]) == (3, 2, 1)
 
 
 def test_a_record_that_kills_is_tried_in_a_process_of_its_own(
-    folder: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder.folder / "stream.jsonl").write_text('{"a": 1, "y": true}\nbad\nbad\n{"a": 1, "y": true}\n')
+    (home.folder / "stream.jsonl").write_text('{"a": 1, "y": true}\nbad\nbad\n{"a": 1, "y": true}\n')
     source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y", "target_type": "bool"}
-    configured(folder, source=source, model=RIVER, dead_letters=DEAD)
+    configured(home, source=source, model=RIVER, dead_letters=DEAD)
     assert cli.main(["run", "config.yaml"]) == 0
-    mend(folder, {"bad": '{"a": 7, "y": true}'})
-    mended = folder.folder / "mended.jsonl"
+    mend(home, {"bad": '{"a": 7, "y": true}'})
+    mended = home.folder / "mended.jsonl"
     mended.write_text(mended.read_text().replace("not_json", "kills_process", 1))
     tried: list[Any] = []
 
@@ -139,12 +133,10 @@ def test_a_record_that_kills_is_tried_in_a_process_of_its_own(
     assert "1 replayed; 1 still dead (1 kills_process)" in capsys.readouterr().out
 
 
-def test_too_many_are_refused(
-    folder: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder.folder / "stream.jsonl").write_text('{"a": 1, "y": true}\n' * 3 + "bad\n" * 3)
+def test_too_many_are_refused(home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (home.folder / "stream.jsonl").write_text('{"a": 1, "y": true}\n' * 3 + "bad\n" * 3)
     source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y", "target_type": "bool"}
-    configured(folder, source=source, model=RIVER, dead_letters=DEAD)
+    configured(home, source=source, model=RIVER, dead_letters=DEAD)
     assert cli.main(["run", "config.yaml"]) == 0
     monkeypatch.setattr("streamkernel.daemon.replay.selection.MOST_REPLAYED", 2)
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
@@ -183,6 +175,7 @@ def test_a_letter_is_read_as_it_was_written(
     sink.open()
     sink.write(letters)
     sink.close()
-    for path in (folder / "dead.jsonl", folder / "dead.csv"):
-        read = list(read_letters(Path(path), 100))
+    (folder / "dead.csv.gz").write_bytes(gzip.compress((folder / "dead.csv").read_bytes()))
+    for name in ("dead.jsonl", "dead.csv", "dead.csv.gz"):
+        read = list(read_letters(folder / name, 100))
         assert [(one.raw, one.place.offset) for one in read] == [(raw, offset) for raw, offset, _ in some]

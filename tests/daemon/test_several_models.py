@@ -83,11 +83,15 @@ def test_a_challenger_that_refuses_everything_is_disabled_and_the_stream_goes_on
 class TestWhatItGoesOnFrom:
     """Models come and go; one that changed is refused, with all differences and the ways on."""
 
-    def test_a_new_one_begins_where_it_comes_and_one_that_is_gone_is_dropped(self, here: Home) -> None:
+    def test_a_new_one_begins_where_it_comes_and_one_that_is_gone_is_dropped(
+        self, here: Home, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
         run(several(here), max_records=160)
         run(several(here, models={"champion": OURS, "new": RIVER}), max_records=80)
         header = here.header()
         assert list(header["models"]) == ["champion", "new"]
+        assert "the model new is new: it begins after record 160" in caplog.text
         assert [header["models"][name]["began"] for name in ("champion", "new")] == [0, 160]
         assert header["account"]["consumed"] == 240
 
@@ -167,28 +171,23 @@ class TestPromotion:
         assert checkpoint_files(here.folder / "out/state") == before
 
 
+ALONE = "model: [river.linear_model.Perceptron]"
+ONE = "models: {a: [river.linear_model.Perceptron]"
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (
-            "models: {a: [river.linear_model.Perceptron]}\nmodel: [river.linear_model.Perceptron]\n",
-            "model: not together",
-        ),
+        (ONE + "}\n" + ALONE, "model: not together"),
         ("models: {}\n", "models: must not be empty"),
         ("models: {a b: [river.linear_model.Perceptron]}\n", "models.a b: must be a name of at most 64"),
         ("models: {a: [river.linear_model.Perceptrn]}\n", "models.a[0]: river.linear_model has no Perceptrn"),
-        ("models: {a: [river.linear_model.Perceptron]}\npublish: b\n", "publish: must be one of a, got 'b'"),
-        ("model: [river.linear_model.Perceptron]\npublish: b\n", "publish: only with models"),
+        (ONE + "}\npublish: b\n", "publish: must be one of a, got 'b'"),
+        (ALONE + "\npublish: b\n", "publish: only with models"),
+        (ONE + ", b: [river.linear_model.LinearRegression]}\n", "models.b: is for regression"),
+        (ALONE + "\npredictions: {kind: jsonl, path: p, models: all}\n", "predictions.models: all needs models"),
         (
-            "models: {a: [river.linear_model.Perceptron], b: [river.linear_model.LinearRegression]}\n",
-            "models.b: is for regression",
-        ),
-        (
-            "model: [river.linear_model.Perceptron]\npredictions: {kind: jsonl, path: p, models: all}\n",
-            "predictions.models: all needs models",
-        ),
-        (
-            "models: {a: [river.linear_model.Perceptron]}\npredictions: {kind: jsonl, path: p, include: [model]}\n",
+            ONE + "}\npredictions: {kind: jsonl, path: p, include: [model]}\n",
             "predictions.include[0]: each line has model already",
         ),
         ("", "model: required"),
@@ -196,10 +195,3 @@ class TestPromotion:
 )
 def test_configurations_that_cannot_be(tmp_path: Any, text: str, line: str) -> None:
     assert any(one.startswith(line) for one in lines_of(tmp_path, SOURCE + text))
-
-
-def test_a_run_with_names_logs_them(here: Home, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    run(several(here), max_records=160)
-    run(several(here, models={**BOTH, "third": OURS}), max_records=1)
-    assert "the model third is new: it begins after record 160" in caplog.text

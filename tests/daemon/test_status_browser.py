@@ -1,25 +1,30 @@
-"""The status page of a real daemon in a real browser: it moves, stays quiet, and is open to every reader."""
+"""The status page and the report of an evaluation in a real browser: quiet, and open to every reader."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
+from streamkernel.daemon.cli import main
 from streamkernel.daemon.monitoring.model_view import ModelView
 from tests.browser.chromium import Opened, chromium
 from tests.daemon.conftest import Home, Launcher, program, write_stream
+from tests.daemon.endpoint import serving
 from tests.daemon.members import BoardedMember
-from tests.daemon.status import BoardedRun, account, letter, served
+from tests.daemon.status import BoardedRun, account, letter
+from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting
+from tests.daemon.test_evaluate_report import GROWING
 from tests.ports import reserved_port
 
 pytestmark = pytest.mark.usefixtures("processes")
 
 FOLLOWED = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
-ADAPTIVE = [{"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}]
 SCREENS = (("light", 1200), ("dark", 1200), ("light", 360), ("dark", 360))
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 HOSTILE = f"{MARKUP}\u202egnp.exe\u200b\ud800\x00"
@@ -92,7 +97,7 @@ def test_hostile_texts_stay_texts(browser: Browser, here: Home) -> None:
     figures = {"loss": 0.5, "rolling": {HOSTILE: 0.5}, "experts": shares, "inputs": shares}
     run.learn(account=account(consumed=5), models={HOSTILE: model}, loop_seconds={HOSTILE: 1.0}, **figures)
     run.health.obstacle = lambda: HOSTILE
-    with served(run.health) as url:
+    with serving(run.health) as url:
         opened = Opened(browser, url)
         text = opened.wait_for(lambda text: "Models side by side" in text)
         for summary in opened.page.query_selector_all("summary"):
@@ -114,7 +119,7 @@ def test_a_name_and_a_password_are_no_part_of_what_the_page_asks(browser: Browse
     run = BoardedRun(here, metrics={"port": 0, "dead_letter_chars": 0})
     run.board.letters.add([letter("very private")])
     run.learn(account=account(consumed=77), loss=0.5)
-    with served(run.health, basic_auth={"username": "me", "password": "secret"}) as url:
+    with serving(run.health, basic_auth={"username": "me", "password": "secret"}) as url:
         opened = Opened(browser, url, http_credentials={"username": "me", "password": "secret"})
         text = opened.wait_for(lambda text: "77" in text)
         assert "not shown" in text
@@ -141,7 +146,7 @@ def test_a_machine_that_grows_late_labels_and_several_models(browser: Browser, h
     }
     for second in range(3):
         run.learn(account=account(consumed=1000 * second), taken=1000 * second, loss=0.5 / (1 + second), **figures)
-    with served(run.health) as url:
+    with serving(run.health) as url:
         opened = Opened(browser, url)
         text = opened.wait_for(lambda text: "Models side by side" in text)
         for shown in (
@@ -172,7 +177,7 @@ def test_a_member_shows_its_partitions_and_leads_to_each(
             runs[-1].learn(loss=0.5 - point / 10, account=account(consumed=1500), rolling={"accuracy": 0.75})
     with ExitStack() as stack:
         member = BoardedMember(runs[0].plan, runs, stack)
-        url = stack.enter_context(served(member.health))
+        url = stack.enter_context(serving(member.health))
         opened = Opened(browser, url)
         text = opened.wait_for(lambda text: "Partitions of this member" in text)
         for shown in ("group <g>", "3,000", "1,500", "accuracy 0.75", "waiting to be started", "4001"):
@@ -186,3 +191,48 @@ def test_a_member_shows_its_partitions_and_leads_to_each(
         opened.wait_for(lambda text: "Partitions of this member" in text)
         assert opened.complaints == []
         opened.close()
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[tuple[Page, list[str]]]:
+    """Open a file in Chromium; what the console says is added to a list."""
+    complaints: list[str] = []
+    with chromium(program("chromium")) as browser:
+        page = browser.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: complaints.append(request.url) if request.url != file.as_uri() else None)
+        page.goto(file.as_uri())
+        yield page, complaints
+
+
+def test_it_is_fit_for_every_reader(here: Home) -> None:
+    write_drifting(here.folder / "stream.csv")
+    names = ["grows", "<script>alert(1)", "a_name_that_is_longer_than_the_screen_of_a_phone_is_wide" * 2]
+    for name, model in zip(names, (GROWING, ADAPTIVE, ADAPTIVE), strict=True):
+        here.configure(model=model).rename(here.folder / f"{name}.yaml")
+    assert main(["evaluate", *(f"{name}.yaml" for name in names), "--html", "report.html"]) == 0
+    with opened(here.folder / "report.html") as (page, complaints):
+        for scheme, width in (("light", 1200), ("dark", 1200), ("light", 360)):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # it is one of the two
+            page.set_viewport_size({"width": width, "height": 900})
+            for summary in page.query_selector_all("summary"):
+                summary.click()
+            assert Axe().run(page).response["violations"] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            # Texts keep their size whatever the width, curves fill theirs.
+            assert page.evaluate("getComputedStyle(document.querySelector('.plot i')).fontSize") == "12px"
+            chart = page.query_selector(".plot svg")
+            assert chart is not None
+            box = chart.bounding_box()
+            assert box is not None
+            assert width / 4 < box["width"] < width
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != ground
+        assert page.query_selector("script") is None
+        assert f"Evaluation of {names[0]}, {names[1]}" in page.inner_text("h1")
+        assert len(page.query_selector_all("[role=img]")) == 5
+        assert page.query_selector_all(".plot .drift")
+        assert f"{datetime.now(UTC):%Y-%m}" in page.inner_text("header")
+    assert complaints == []

@@ -1,19 +1,28 @@
-"""Calls, attributes and items in hostile pickles: what is not allowed raises one clear error and runs nothing."""
+"""Calls and attributes in hostile pickles run nothing; models of River come back, and their parts are bounded."""
 
+import collections
+import datetime
+import io
+import math
 import pickle
+import random
 import struct
 from typing import Any
 
+import numpy as np
 import pytest
 from river import linear_model
 from river.utils.math import minkowski_distance
 
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from tests.daemon.pickles import (
     GETATTR,
     LOGISTIC,
+    MODELS,
     PARTIAL,
     build,
     call,
+    learnt,
     load,
     name,
     new,
@@ -21,6 +30,7 @@ from tests.daemon.pickles import (
     program,
     refused,
     value,
+    written,
 )
 
 
@@ -200,3 +210,136 @@ def test_lengths_that_lie_and_stacks_that_run_dry(subtests: pytest.Subtests) -> 
     ]:
         with subtests.test(data=data):
             refused(data)
+
+
+def test_a_class_of_a_package_that_is_not_listed_is_the_configuration_s_affair() -> None:
+    with pytest.raises(UnfitError, match=r"names mine.models.Half.*listed under imports"):
+        load(program(name("mine.models", "Half")))
+    for module in ("os", "numpy", "river.datasets", "streamkernel.state", "posix", "", "a b"):
+        with pytest.raises(CheckpointError) as caught:
+            load(program(name(module, "Half")))
+        assert not isinstance(caught.value, UnfitError)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "arguments"),
+    [
+        ("stats:RsRollingQuantile", (0.5, 1 << 62)),
+        ("stats:RsRollingQuantile", (0.5, 1 << 40)),
+        ("stats:RsRollingQuantile", (float("nan"), 0)),
+        ("stats:RsRollingIQR", (0.9, 0.1, 5)),
+        ("stats:RsIQR", (0.9, 0.1)),
+        ("stats:RsEWMean", ("0.5",)),
+        ("drift:AdaptiveWindowing", (0.002, 32, (1 << 31) - 1, 5, 10)),
+        ("drift:AdaptiveWindowing", (0.002, 32, -1, 5, 10)),
+    ],
+)
+def test_the_compiled_parts_of_river_get_small_numbers(compiled: str, arguments: tuple[Any, ...]) -> None:
+    module, _, qualified = compiled.partition(":")
+    refused(program(new(name(f"river._river_rust.{module}", qualified), *map(value, arguments))))
+
+
+@pytest.mark.parametrize("state", [b"", b"\xff" * 64, b"\x7f" * 400, "text", None, (1, 2)], ids=numbered)
+def test_a_panic_in_the_compiled_parts_is_an_error(state: Any) -> None:
+    window = name("river._river_rust.stats", "RsRollingQuantile")
+    refused(program(build(new(window, value(0.5), value(3)), value(state))))
+
+
+@pytest.mark.parametrize("position", [-1, 625, 1 << 40, "0", None])
+def test_a_generator_reads_inside_its_table(position: Any) -> None:
+    class Spoiled(pickle._Pickler):
+        """Writes a generator whose position is not what it should be."""
+
+        def save(self, obj: Any, save_persistent_id: bool = True) -> None:
+            if isinstance(obj, dict) and set(obj) == {"key", "pos"}:
+                obj = {**obj, "pos": position}
+            super().save(obj, save_persistent_id)
+
+    file = io.BytesIO()
+    Spoiled(file, 5).dump(np.random.RandomState(1))
+    refused(file.getvalue(), "generator")
+
+
+LEAF = new(name("river.tree.nodes.htc_nodes", "LeafMajorityClass"))
+
+
+def test_the_attributes_of_trees_follow() -> None:
+    leaf = load(program(LEAF) + program(value([{"depth": 3}])))
+    assert leaf.depth == 3
+    pair = load(program(LEAF, LEAF, pickle.TUPLE2) + program(value([{"depth": 1}, {"depth": 2}])))
+    assert [leaf.depth for leaf in pair] == [1, 2]
+    inner = program(pickle.EMPTY_LIST, pickle.EMPTY_DICT, value("inner"), LEAF, pickle.SETITEM, pickle.APPEND)
+    assert load(program(LEAF) + inner + program(value([{"depth": 4}]))).inner.depth == 4
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        b"",
+        program(value([])),
+        program(value([{}, {}])),
+        program(value({})),
+        program(value([{"__class__": 1}])),
+        program(value([{"__setstate__": 1}])),
+        program(value([[]])),
+        program(value([(None, {"learn_one": 1})])),
+        program(name("os", "system")),
+    ],
+    ids=numbered,
+)
+def test_attributes_of_trees_are_as_plain_as_any(states: bytes) -> None:
+    refused(program(LEAF) + states)
+
+
+def test_a_cycle_is_no_trouble() -> None:
+    loop: list[Any] = []
+    loop.append((loop, {"loop": loop}))
+    again = load(pickle.dumps(loop, 5))
+    assert again[0][0] is again
+    assert again[0][1]["loop"] is again
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_comes_back(kind: str) -> None:
+    model = learnt(MODELS[kind]())
+    x = {"a": 0.3, "b": 0.7}
+    assert load(written(model)).predict_proba_one(x) == model.predict_proba_one(x)
+
+
+def test_parts_come_back(subtests: pytest.Subtests) -> None:
+    for part in [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2),
+        np.zeros((2, 0), np.uint8),
+        np.array(["a", "bc"]),
+        np.array([1, "a", None], object),
+        np.float32(1.5),
+        np.bool_(True),
+        np.array(3),
+        collections.Counter("abca"),
+        collections.OrderedDict(a=1),
+        collections.deque([1, 2, 3], maxlen=2),
+        collections.defaultdict(float, a=1.0),
+        frozenset({"a", ("b", 1)}),
+        bytearray(b"abc"),
+        range(1, 7, 2),
+        1 << 200,
+        datetime.date(2026, 2, 28),
+        datetime.datetime(2026, 2, 28, 12, 30),
+        datetime.datetime(2026, 2, 28, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
+        math.exp,
+        int,
+    ]:
+        with subtests.test(part=part):
+            again = load(pickle.dumps(part, 5))
+            assert type(again) is type(part)
+            assert np.array_equal(again, part)
+
+
+def test_a_generator_goes_on_where_it_was() -> None:
+    for rng in (random.Random(3), np.random.RandomState(3), np.random.RandomState()):
+        again = load(pickle.dumps(rng, 5))
+        assert [rng.gauss(0, 1) if isinstance(rng, random.Random) else rng.normal() for _ in range(5)] == [
+            again.gauss(0, 1) if isinstance(rng, random.Random) else again.normal() for _ in range(5)
+        ]

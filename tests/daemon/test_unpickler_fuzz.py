@@ -17,7 +17,6 @@ def test_random_bytes_raise_or_give_a_value(data: bytes) -> None:
             load(prefix + data)
 
 
-CHANGES = ["change", "insert", "delete", "repeat"]
 VALID = [written(learnt(MODELS[kind]())) for kind in ("pipeline", "bayes", "neighbours", "bagging", "ours")]
 
 

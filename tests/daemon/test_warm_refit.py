@@ -6,7 +6,6 @@ import csv
 import errno
 import logging
 import re
-import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.model import build_model
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import GOOD, lines_of
-from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.conftest import Home, write_stream
 from tests.daemon.refits import INNER, refitted
 from tests.daemon.test_several_models import several
 from tests.kills.simulated import runs
@@ -84,45 +83,6 @@ def prepared(folder: Path) -> None:
     Home(folder).configure(warm_start={"source": SOURCE}, model=refitted())
 
 
-SLOW = """
-import pathlib, sys, time
-from streamkernel import WindowRefit
-from streamkernel.daemon.stream import stop
-
-stop.GRACE_SECONDS = 0.3
-refit = WindowRefit.refit
-
-def slowly(self):
-    if not pathlib.Path("quick").exists():
-        print("at work", file=sys.stderr, flush=True)
-        time.sleep(60)
-    return refit(self)
-
-WindowRefit.refit = slowly
-"""
-
-
-def test_a_stop_in_the_midst_of_the_refit_does_not_wait_for_it(
-    undisturbed: Home, home: Home, launcher: Launcher
-) -> None:
-    prepared(home.folder)
-    (home.folder / "slow.py").write_text(SLOW)
-    home.configure(warm_start={"source": SOURCE}, model=refitted(), imports=["slow"])
-    # The module is imported where a name in it is looked for.
-    text = home.config.read_text().replace("streamkernel.WindowRefit", "slow.WindowRefit")
-    home.config.write_text(text)
-    daemon = launcher.start(home, "run", "config.yaml")
-    daemon.wait_for("at work")
-    daemon.signal(signal.SIGTERM)
-    ended = daemon.wait()
-    assert ended.returncode == 1
-    assert "a restart goes on from the last checkpoint" in ended.stderr
-    assert not home.header()["warm_start"]["done"]
-    (home.folder / "quick").touch()
-    assert launcher.call(home, "run", "config.yaml").returncode == 0
-    assert home.result() == undisturbed.result()
-
-
 def test_all_of_several_models_are_refitted(warm: Home) -> None:
     (warm.folder / "stream.csv").write_text("a,b,colour,y\n")
     plain = [INNER]
@@ -174,8 +134,7 @@ def test_check_and_evaluate_know_of_it(warm: Home) -> None:
     found = check(plan)
     assert found.bad == []
     assert "warm_start: csv file history.csv, and the model is refitted behind it" in found.good
-    with StopSignals() as stopped:
-        view = evaluate(plan, stopped).view
+    view = evaluate(plan, StopSignals()).view
     ran = run(prepare(warm.config))
     assert ran.overall == pytest.approx(view.overall)
 
