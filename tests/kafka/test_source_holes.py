@@ -161,19 +161,6 @@ class TestDamage:
         told = [record for record in caplog.records if "cannot be read and are dead letters" in record.message]
         assert len(told) == len(wrong)
 
-    def test_it_is_passed_over_again_after_a_restart_in_the_middle(self, local_broker: Broker, topic: Topics) -> None:
-        name = topic()
-        for start in range(0, 30, 10):
-            produce(local_broker.bootstrap, name, rows(10, start), linger_ms=0)
-        corrupt_batch(local_broker.log_directory(name, 0), 15)
-        with source_of(local_broker.bootstrap, name) as source:
-            source.open()
-            records = drain(source, 30, most=14)
-            source.open(after(records[:14]))
-            again = drain(source, 16)
-        assert places(again) == places(records[14:])
-        assert [record.fault is None for record in again] == [False] * 6 + [True] * 10
-
     def test_a_record_that_is_odd_in_itself(self, broker: Cluster, topic: Topics) -> None:
         """The name of a header that is not UTF-8 makes the client raise where it unpacks a batch of many."""
         name = topic()
