@@ -167,22 +167,6 @@ def test_a_full_disk_is_an_error_and_costs_no_line(
 
 
 @pytest.mark.parametrize("sink", SINKS)
-def test_no_space_left(tmp_path: Path, sink: type[JsonLinesSink | CsvSink], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(descriptor: int, data: bytes) -> int:  # noqa: ARG001 - the system's
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    out = sink(tmp_path / "out")
-    out.open()
-    out.write(lines(1))
-    with monkeypatch.context() as full:
-        full.setattr(os, "write", refuse)
-        with pytest.raises(SinkError, match=r"out: .*: No space left on device$"):
-            out.flush()
-    out.close()
-    assert (tmp_path / "out").read_bytes() == expected(sink, 1)
-
-
-@pytest.mark.parametrize("sink", SINKS)
 def test_what_a_sink_promises(sink: type[JsonLinesSink | CsvSink]) -> None:
     assert all(sink(name).exactly_once for name in ("out", "out.gz", "out.zst"))
     assert not sink("-").exactly_once

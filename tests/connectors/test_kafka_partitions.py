@@ -75,13 +75,6 @@ class TestAdded:
             assert drain(source, 600)[0].position == Position(STREAM, 1, 200)
             assert gap in caplog.text
 
-    def test_what_came_before_the_first_run_is_no_gap(self, cluster: FakeCluster, make: Make) -> None:
-        cluster.produce(values(10))
-        cluster.remove(0, 4)
-        source = make()
-        source.open()
-        assert drain(source, 6)[0].position.offset == 4
-
     def test_one_that_is_chosen_later_begins_with_what_is_there(self, cluster: FakeCluster, make: Make) -> None:
         """It was left out before, and what it lost meanwhile is nobody's loss."""
         cluster.add(1)

@@ -16,7 +16,6 @@ from tests.kafka.broker import Broker, BrokerError
 from tests.kafka.distribution import Distribution, UnavailableError, distribution
 
 _ROOT = Path(__file__).parents[2]
-_OTHER_AUTHORITY = _ROOT / "tests/daemon/tls/certificate.pem"
 
 
 class TestLife:

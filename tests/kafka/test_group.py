@@ -241,21 +241,6 @@ def test_mode_predict_serves_each_partition_its_own_model(broker: Cluster, make_
 
 
 @pytest.mark.long
-def test_a_partition_that_is_added_is_read_from_its_first_record(broker: Cluster, make_group: MakeGroup) -> None:
-    group = make_group(1)
-    produce(broker.bootstrap, group.topic, rows(100))
-    group.configure(source=group.source(start="latest"))
-    member = group.start()
-    member.wait_for("partition 0: reading")
-    produce(broker.bootstrap, group.topic, rows(200))
-    wait_until(lambda: group.saved(0) == 200, "what came after the start")
-    with broker.admin() as admin:
-        admin.create_partitions({group.topic: 2})
-    produce(broker.bootstrap, group.topic, rows(300), partition=1)
-    wait_until(lambda: group.saved(1) == 300, "all of the new partition")
-
-
-@pytest.mark.long
 def test_whatever_happens_to_the_members(broker: Cluster, make_group: MakeGroup) -> None:
     group = make_group(4)
     stream = Stream(broker, group)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy import special
 
-from streamkernel import KernelClassifier, losses
+from streamkernel import losses
 from tests.parts import scores_of
 from tests.records.one_input import classifier, inputs
 
@@ -41,21 +41,6 @@ def test_a_class_that_joins_late_begins_at_zero():
     probabilities = model.predict_proba_one({"a": 1.0})
     expected = special.softmax([*scores, 0.0])
     assert list(probabilities.values()) == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 12])
-def test_softmax_learns_classes(n_classes):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, n_classes, 1500)
-    xs = [
-        {"a": float(3 * np.cos(6.28 * y / n_classes) + v), "b": float(3 * np.sin(6.28 * y / n_classes) + w)}
-        for y, (v, w) in zip(labels, 0.2 * rng.normal(size=(1500, 2)), strict=True)
-    ]
-    model = KernelClassifier(seed=1)
-    outcome = model.advance(xs, labels.tolist())
-    right = [p == y for p, y in zip(outcome.predictions, labels, strict=True)]
-    assert np.mean(right[500:]) > 0.85
-    assert model._multiclass is True
 
 
 def test_classes_past_the_limit_are_predicted_only_counted_and_warned_of_once():
