@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +282,13 @@ def test_a_first_line_after_a_restart_may_lack_what_its_record_does_not_carry(tm
     sink.flush()
     sink.close()
     assert (tmp_path / "out.csv").read_text().splitlines() == ["prediction,id", "1,a", "2,"]
+
+
+def test_a_line_that_waits_takes_no_more_memory_than_it_is_long() -> None:
+    tracemalloc.start()
+    try:
+        lines = [to_json({"prediction": "yes", "probabilities": {"no": number / 7}}) for number in range(1000)]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < sum(len(line) + 100 for line in lines)

@@ -99,26 +99,6 @@ class TestHoles:
                 produce(broker.bootstrap, name, rows(4, 4))
                 assert [record.x["n"] for record in drain(source, 4)] == [4, 5, 6, 7]
 
-    def test_compaction(self, broker: Cluster, topic: Topics) -> None:
-        name = topic(cleanup_policy="compact", segment_ms=100, min_cleanable_dirty_ratio=0.01)
-        produce(broker.bootstrap, name, rows(50), keys=lambda number: b"%d" % (number % 5))
-        produce(broker.bootstrap, name, rows(1, 50), keys=lambda _: b"last")
-
-        def compacted() -> bool:
-            # A segment that is still written to is not compacted.
-            produce(broker.bootstrap, name, rows(1, 51), keys=lambda _: b"last")
-            with source_of(broker.bootstrap, name) as source:
-                source.open()
-                return source.poll(1, 5.0)[0].position.offset >= 45
-
-        until(compacted)
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            records = source.poll(5, 5.0)
-            assert [at for _, at in places(records)] == [45, 46, 47, 48, 49]
-            source.open(after(records[:2]))
-            assert source.poll(1, 5.0)[0].position.offset == 47
-
 
 class TestDamage:
     """A batch that cannot be read costs its own records, and says which."""

@@ -1,11 +1,13 @@
-"""The pages of the window benchmark: what they say first, and that a short run of each fills its tables."""
+"""The pages of the window benchmark and that of refits: what they say, and that a short run fills their tables."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
-from benchmarks.solvers import dspdc_page, s3gd_page
+from benchmarks import window_refit
+from benchmarks.solvers import dspdc_page, s3gd_page, slopes
 from benchmarks.solvers.curve import LossCurve
 from benchmarks.solvers.data import PENALTIES, SIZES, factorised, two_classes
 from benchmarks.solvers.optimum import Optimum
@@ -135,3 +137,57 @@ def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
         for plot in [part.split(")")[0] for part in text.split("](")[1:]]:
             assert (out / plot).exists(), plot
     assert "not measured yet" not in (out / "window.md").read_text()
+
+
+@pytest.mark.parametrize("form", ["factors", "A"])
+def test_an_iteration_takes_time(form):
+    assert 0 < slopes.iteration_seconds(form, n=60, p=16, d=8, m=2, q=4) < 1
+
+
+def test_the_gap_falls_faster_than_theorem_2_says():
+    m, q, true, theorem, slope, last, thumb, *_ = slopes.gap_slopes(20, 5, n=60, p=10)
+    assert (m, q) == ("20", "5")
+    assert float(true) > 0
+    assert float(thumb) > 0
+    assert float(slope) <= float(theorem) < 0
+    assert float(last) <= 1e-12
+
+
+def pairs(n):
+    return [({"a": i % 7, "b": i % 11}, float((i * i) % 7)) for i in range(n)]
+
+
+def test_a_run_counts_every_record_and_its_second_half():
+    plain = window_refit.run("toy", pairs(500), "no refit", window_refit.plain, 1)
+    assert (plain.records, plain.refits, plain.longest) == (500, 0, 0.0)
+    assert plain.late_score < plain.score
+    make = window_refit.refitted(window=200, every=250)
+    refitted = window_refit.run("toy", pairs(500), "Exact (default)", make, 1)
+    assert refitted.refits == 2
+    assert 0 < refitted.longest < refitted.seconds
+
+
+def test_labels_are_scored_in_per_cent():
+    labels = [({"a": i % 2}, f"class {i % 2}") for i in range(400)]
+    assert 50 < window_refit.run("toy", labels, "no refit", window_refit.plain, 1).late_score <= 100
+
+
+def test_the_report_has_a_row_for_each_model(tmp_path):
+    runs = [window_refit.Run("s", 10, label, seed, 90.0 + seed, 91.0, 1.0, 2, 0.5) for label in "ab" for seed in (1, 2)]
+    window_refit.report(runs, [["10,000", "256", "squared", "1.00"]], tmp_path)
+    text = (tmp_path / "window_refit.md").read_text()
+    assert "| s | 10 | a | 91.50 | 91.00 | 2 | 0.5 | 1.0 |" in text
+    assert "| 10,000 | 256 | squared | 1.00 |" in text
+
+
+def test_a_quick_run_keeps_what_was_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "sys.argv",
+        ["window_refit", "--quick", "--streams", "RandomRBF", "--models", "no refit", "--out", str(tmp_path)],
+    )
+    old = window_refit.Run("other", 10, "no refit", 1, 50.0, 50.0, 1.0, 0, 0.0)
+    (tmp_path / "window_refit.jsonl").write_text(f"{json.dumps(vars(old))}\n")
+    window_refit.main()
+    kept = [json.loads(line) for line in (tmp_path / "window_refit.jsonl").read_text().splitlines()]
+    assert [line.get("stream") for line in kept] == ["other", "RandomRBF", None]
+    assert kept[1]["score"] == pytest.approx(75, abs=25)
