@@ -145,22 +145,6 @@ class TestAdded:
             ]
             source.close()
 
-    def test_the_log_reaches_back_to_the_checkpoints_of_one_partition(
-        self, cluster: FakeCluster, make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """It is begun by a run that finds two partitions, and the next one has to go back to an older checkpoint."""
-        cluster.produce(values(100))
-        cluster.add(1)
-        cluster.produce(values(50), 1)
-        source = make(order_log=tmp_path / "order.log")
-        source.open({0: Position(STREAM, 0, 60)})
-        before = drain(source, 90, most=13)
-        source.close()
-        source.open({0: Position(STREAM, 0, 20)})
-        after = [record.position for record in drain(source, 130, most=29)]
-        assert after[40:] == [record.position for record in before]
-        assert "does not reach back" not in caplog.text
-
 
 class TestIdle:
     def test_where_it_begins_is_asked_once(
