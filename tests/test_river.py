@@ -1,4 +1,4 @@
-"""River's ways of putting models together: evaluation, pipelines, multiclass, drift, ensembles, selection."""
+"""River's ways of putting models together: evaluation, pipelines, multiclass, drift, selection."""
 
 import pickle
 
@@ -7,7 +7,6 @@ from river import (
     compose,
     datasets,
     drift,
-    ensemble,
     evaluate,
     feature_extraction,
     linear_model,
@@ -77,24 +76,6 @@ def test_retrained_on_drift(base_model):
     model = drift.DriftRetrainingClassifier(base_model, drift.binary.DDM())
     rows = [({"a": (i * 7 % 13) / 13}, ((i * 7 % 13) > 6) != (i > 800)) for i in range(1600)]
     assert _score(rows, model, metrics.Accuracy()) > 0.8
-
-
-@pytest.mark.parametrize(
-    ("classifier", "regressor"),
-    [
-        (KernelClassifier(), KernelRegressor(seed=1)),
-        (AdaptiveKernelClassifier(n_features=32), AdaptiveKernelRegressor(n_features=32, seed=1)),
-    ],
-)
-def test_bagged(classifier, regressor):
-    phishing = list(datasets.Phishing().take(250))
-    for classifiers in (
-        ensemble.BaggingClassifier(classifier.clone({"seed": 1}), n_models=3, seed=1),
-        ensemble.ADWINBaggingClassifier(classifier, n_models=3, seed=1),
-    ):
-        assert _score(phishing, classifiers, metrics.Accuracy()) > 0.75
-    regressors = ensemble.BaggingRegressor(regressor, n_models=3, seed=1)
-    assert _score(datasets.TrumpApproval(), regressors, metrics.MAE()) < 1.5
 
 
 def test_selected_among_others():

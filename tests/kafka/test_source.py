@@ -15,13 +15,9 @@ from connectors.kafka.reading.reader import TopicReader
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import produce
-from tests.kafka.reading import after, drain, places, source_of, until
+from tests.kafka.reading import after, drain, places, rows, source_of, until
 
 Topics = Callable[..., str]
-
-
-def rows(count: int, start: int = 0) -> list[dict[str, int]]:
-    return [{"n": number, "y": number % 2} for number in range(start, start + count)]
 
 
 class TestReading:
