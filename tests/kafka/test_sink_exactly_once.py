@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from connectors.kafka.writing.session import Broken, Line
+from connectors.kafka.writing.session import Line
 from connectors.kafka.writing.sink import KafkaSink
 from tests.kafka.cluster import Cluster
 from tests.kafka.sinking import at, opened, put, standing, with_session
@@ -89,30 +89,3 @@ class TestLateLines:
         with opened(broker, name, mark) as sink:
             put(sink, map(at, range(9, 12)))
         assert standing(broker, name) == {0: [*range(12)]}
-
-    def test_two_that_both_go_on_do_not_double_a_line(
-        self, broker: Cluster, both: tuple[KafkaSink, KafkaSink, str]
-    ) -> None:
-        # Which no lock keeps apart, because somebody copied the checkpoints.
-        first, second, name = both
-        for offset in range(1, 6):
-            put(second, [at(offset)])
-            second.flush()
-            put(first, [at(offset)])
-            first.flush()
-        assert standing(broker, name) == {0: [*range(6)], 1: [0]}
-        second.close()
-        first.close()
-
-
-def test_a_session_breaks_where_a_line_came_in_between(broker: Cluster, topic: MakeTopic) -> None:
-    name = topic()
-    first = opened(broker, name)
-    mark = first.flush()
-    second, session = with_session(broker, name, mark)
-    put(first, [at(1, 1)])
-    first.flush()
-    with pytest.raises(Broken, match="a line of an earlier process came in between"):
-        session.send_verified(Line(b"{}", at(1)))
-    second.close()
-    first.close()

@@ -6,8 +6,6 @@ import math
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import special
 
@@ -98,13 +96,3 @@ def test_what_is_no_label_is_refused_and_changes_nothing(loss, label):
     with pytest.raises(ValueError, match=r"label is NaN|names and labels are"):
         model.advance(inputs(3), ["a", label, "b"])
     assert model.state_digest() == before
-
-
-@pytest.mark.parametrize("make", [pd.Series, pl.Series, np.array, list, tuple], ids=lambda make: make.__name__)
-@pytest.mark.parametrize("labels", [["a", "b", "a"], [True, False, True], [3, 4, 3]], ids=str)
-def test_learn_many_takes_labels_in_any_box(make, labels):
-    one, other = classifier(), classifier()
-    X = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
-    one.learn_many(X if make is not pl.Series else pl.DataFrame({"a": [1.0, 2.0, 3.0]}), make(labels))
-    other.advance([{"a": v} for v in (1.0, 2.0, 3.0)], labels)
-    assert one.state_digest() == other.state_digest()
