@@ -275,13 +275,18 @@ def test_arguments_are_stored_under_their_own_names():
     assert KernelClassifier().seed is None
 
 
-@pytest.mark.parametrize("model", BOTH)
-def test_what_a_user_would_plot_is_read_only(model):
+def _fresh_and_read_only(model):
     learner = model(seed=1)
     for name in dir(type(learner)):
         if isinstance(getattr(type(learner), name), property) and not name.startswith("_"):
             with pytest.raises(AttributeError):
                 setattr(learner, name, 1)
+    return learner
+
+
+@pytest.mark.parametrize("model", BOTH)
+def test_what_a_user_would_plot_is_read_only(model):
+    learner = _fresh_and_read_only(model)
     assert (learner.n_records, learner.n_features, learner.n_blocks, learner.n_grown, learner.n_reused) == (0,) * 5
     assert (learner.n_steps, learner.gamma_0, learner.bandwidth, learner.input_names) == (0, 0, 0, [])
     assert math.isnan(learner.last_check_margin)
@@ -289,22 +294,14 @@ def test_what_a_user_would_plot_is_read_only(model):
 
 @pytest.mark.parametrize("model", ADAPTIVE)
 def test_what_a_user_would_plot_of_the_adaptive_is_read_only(model):
-    learner = model(seed=1)
-    for name in dir(type(learner)):
-        if isinstance(getattr(type(learner), name), property) and not name.startswith("_"):
-            with pytest.raises(AttributeError):
-                setattr(learner, name, 1)
+    learner = _fresh_and_read_only(model)
     assert (learner.n_records, learner.bandwidth, learner.n_ignored_inputs, learner.input_names) == (0, 0, 0, [])
     assert (learner.expert_weights, learner.feature_importances_) == ({}, {})
 
 
 @pytest.mark.parametrize("model", LEAST_SQUARES)
 def test_what_a_user_would_plot_of_least_squares_is_read_only(model):
-    learner = model(seed=1)
-    for name in dir(type(learner)):
-        if isinstance(getattr(type(learner), name), property) and not name.startswith("_"):
-            with pytest.raises(AttributeError):
-                setattr(learner, name, 1)
+    learner = _fresh_and_read_only(model)
     assert (learner.n_records, learner.n_steps, learner.last_batch_size, learner.bandwidth) == (0,) * 4
     assert (learner.n_ignored_inputs, learner.input_names, learner.expert_weights) == (0, [], {})
     learner.learn_one({"a": 1.0}, 1)

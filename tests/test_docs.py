@@ -88,13 +88,7 @@ def _follow(page: Path, blocks: list[tuple[str, str, str]]) -> None:
         if title:
             Path(title).write_text(body)
         if title and language == "yaml":
-            variables = {
-                "BROKERS": "127.0.0.1:9092",
-                "PORT": "9108",
-                "PASSWORD": "secret",
-                "REGISTRY_PASSWORD": "secret",
-            }
-            prepare(Path(title), variables)
+            prepare(Path(title), VARIABLES)
         elif not title and language == "python":
             with redirect_stdout(io.StringIO()) as out:
                 exec(compile(body, str(page), "exec"), names)

@@ -110,15 +110,6 @@ def test_orders_and_their_reverses_are_near_the_twin():
     assert found == pytest.approx(halves)  # what joins two at a time, one order and its reverse give exactly
 
 
-def test_the_input_that_decides_contributes_most():
-    for name in ("adaptive regressor", "growing regressor"):
-        model, xs = MODELS[name](), _records(1_000)
-        model.advance(xs, [3.0 * x["x0"] for x in xs])
-        found = model.explain_one({"x0": 1.5, "x1": 1.0, "x2": -1.0, "kind": "p"})
-        assert max(found, key=found.get) == "x0"
-        assert found["x0"] > 2.0
-
-
 @pytest.mark.parametrize("name", ["adaptive classifier", "growing classifier", "two sides"])
 def test_a_label_may_be_named(name):
     model, xs = _learnt(name)

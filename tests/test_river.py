@@ -1,15 +1,12 @@
-"""River's ways of putting models together: evaluation, pipelines, multiclass, drift, ensembles, selection."""
+"""River's ways of putting models together: evaluation, pipelines, multiclass, drift, selection."""
 
-import copy
 import pickle
 
-import pandas as pd
 import pytest
 from river import (
     compose,
     datasets,
     drift,
-    ensemble,
     evaluate,
     feature_extraction,
     linear_model,
@@ -44,19 +41,6 @@ def test_with_delayed_labels(classifier):
         assert set(step) >= {"Accuracy", "Step"}
 
 
-@BOTH_CLASSIFIERS
-def test_progressive_validation_is_advance(classifier):
-    one, other = classifier(seed=1), classifier(seed=1)
-    metric = metrics.LogLoss()
-    expected = _score(datasets.Phishing().take(500), one, metrics.LogLoss())
-    xs, ys = zip(*datasets.Phishing().take(500), strict=True)
-    for y, p in zip(ys, other.advance(xs, ys).probabilities, strict=True):
-        if p:
-            metric.update(y, p)
-    assert metric.get() == expected
-    assert one.state_digest() == other.state_digest()
-
-
 @pytest.mark.parametrize(
     ("classifier", "regressor"),
     [(KernelClassifier, KernelRegressor), (AdaptiveKernelClassifier, AdaptiveKernelRegressor)],
@@ -72,21 +56,6 @@ def test_in_a_pipeline_of_many_parts(classifier, regressor):
     assert copied.state_digest() == model[classifier.__name__].state_digest()
     polynomial = feature_extraction.PolynomialExtender() | preprocessing.StandardScaler() | regressor(seed=1)
     assert _score(datasets.TrumpApproval(), polynomial, metrics.MAE()) < 1.5
-
-
-@BOTH_CLASSIFIERS
-def test_learn_many_in_a_pipeline(classifier):
-    model = compose.Select("1") | classifier(seed=1)
-    alone = classifier(seed=1)
-    rows = list(datasets.Bananas().take(600))
-    for first in range(0, 600, 250):
-        xs, ys = zip(*rows[first : first + 250], strict=True)
-        model.learn_many(pd.DataFrame(xs), pd.Series(ys))
-    for x, y in rows:
-        alone.learn_one({"1": x["1"]}, y)
-    assert model[classifier.__name__].state_digest() == alone.state_digest()
-    xs = [x for x, _ in rows[:9]]
-    assert model.predict_many(pd.DataFrame(xs)).tolist() == [model.predict_one(x) for x in xs]
 
 
 def test_one_against_the_rest():
@@ -109,24 +78,6 @@ def test_retrained_on_drift(base_model):
     assert _score(rows, model, metrics.Accuracy()) > 0.8
 
 
-@pytest.mark.parametrize(
-    ("classifier", "regressor"),
-    [
-        (KernelClassifier(), KernelRegressor(seed=1)),
-        (AdaptiveKernelClassifier(n_features=32), AdaptiveKernelRegressor(n_features=32, seed=1)),
-    ],
-)
-def test_bagged(classifier, regressor):
-    phishing = list(datasets.Phishing().take(250))
-    for classifiers in (
-        ensemble.BaggingClassifier(classifier.clone({"seed": 1}), n_models=3, seed=1),
-        ensemble.ADWINBaggingClassifier(classifier, n_models=3, seed=1),
-    ):
-        assert _score(phishing, classifiers, metrics.Accuracy()) > 0.75
-    regressors = ensemble.BaggingRegressor(regressor, n_models=3, seed=1)
-    assert _score(datasets.TrumpApproval(), regressors, metrics.MAE()) < 1.5
-
-
 def test_selected_among_others():
     candidates = [
         linear_model.LinearRegression(),
@@ -146,16 +97,3 @@ def test_selected_among_others():
     ]
     grid = utils.expand_param_grid(AdaptiveKernelRegressor(seed=1), {"ridge": [0.1, 1.0], "kernel": [None, Gaussian()]})
     assert [(m.ridge, m.kernel is None) for m in grid] == [(0.1, True), (0.1, False), (1.0, True), (1.0, False)]
-
-
-@BOTH_CLASSIFIERS
-def test_deep_copies_and_clones_of_compositions(classifier):
-    model = compose.Pipeline(("scale", preprocessing.StandardScaler()), ("model", classifier(seed=1)))
-    for x, y in datasets.Phishing().take(250):
-        model.learn_one(x, y)
-    twin = copy.deepcopy(model)
-    assert twin["model"].state_digest() == model["model"].state_digest()
-    assert model.clone()["model"].n_records == 0
-    for x, y in datasets.Phishing().take(20):
-        model.learn_one(x, y)
-    assert twin["model"].n_records == 250

@@ -85,16 +85,3 @@ def test_the_index_of_a_pandas_frame_is_kept(classifier):
     model.learn_many(frame, pd.Series([i % 2 for i in range(70)], index=frame.index))
     assert model.predict_many(frame).index.equals(frame.index)
     assert model.predict_proba_many(frame).index.equals(frame.index)
-
-
-@pytest.mark.parametrize(
-    "regressor",
-    [KernelRegressor(seed=1, batch_size=4), AdaptiveKernelRegressor(seed=1), KernelLeastSquaresRegressor(seed=1)],
-)
-def test_columns_named_by_numbers(regressor):
-    one, many = (regressor.clone() for _ in range(2))
-    frame = pd.DataFrame([[0.5, 1.0], [1.5, -1.0], [2.5, 3.0], [0.0, 0.0]])
-    many.learn_many(frame, [1.0, 2.0, 3.0, 4.0])
-    for row, y in zip(frame.itertuples(index=False), [1.0, 2.0, 3.0, 4.0], strict=True):
-        one.learn_one({0: row[0], 1: row[1]}, y)
-    assert many.state_digest() == one.state_digest()

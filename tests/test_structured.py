@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river.datasets import synth
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
@@ -193,17 +192,3 @@ def test_a_wave_is_learnt_as_by_independent_frequencies(bandwidth, d):
     assert structured.mean() < 0.95
     noise = np.std(structured - independent) / math.sqrt(len(structured))
     assert structured.mean() <= independent.mean() + 3 * noise + 0.01
-
-
-def test_classes_are_learnt_as_by_independent_frequencies():
-    right = {}
-    for structured in (True, False):
-        right[structured] = []
-        for seed in range(3):
-            rows = list(synth.RandomRBF(seed_model=seed, seed_sample=seed, n_classes=3, n_features=20).take(2000))
-            xs, ys = zip(*rows, strict=True)
-            model = KernelClassifier(kernel=Gaussian(structured=structured), seed=seed)
-            predictions = model.advance(xs, ys).predictions
-            right[structured].append(np.mean([p == y for p, y in zip(predictions, ys, strict=True)]))
-    assert np.mean(right[True]) > 0.6
-    assert np.mean(right[True]) >= np.mean(right[False]) - 0.02

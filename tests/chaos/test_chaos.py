@@ -12,6 +12,7 @@ from tests.chaos.failure import Failure, run
 from tests.chaos.failures import ALL, warm
 from tests.chaos.settings import JOURNAL, LOGGED, PLAIN, TRANSACTIONS, WATCHED, Setting
 from tests.chaos.site import Site
+from tests.chaos.soak import soak
 from tests.daemon.test_kill_service import PLACES as PLACES_OF_THE_SERVICE
 
 
@@ -59,3 +60,15 @@ def test_none_is_waited_for_that_the_run_does_not_pass() -> None:
 )
 def test_on_every_configuration(site: Site, failure: Failure, setting: Setting) -> None:
     check(site, [failure], setting, long=True)
+
+
+@pytest.mark.long
+def test_harm_without_end(site: Site) -> None:
+    """For a minute; `python -m tests.chaos.soak` runs for half an hour."""
+    soaked = soak(site, 60.0)
+    assert soaked.findings.good, "\n".join(soaked.findings.faults)
+    assert soaked.findings.digest is True
+    assert soaked.findings.records > 0
+    assert soaked.lives > 1
+    assert soaked.done["SIGKILLs of the daemon"] > 0
+    assert soaked.done["SIGKILLs of the broker"] > 0

@@ -99,10 +99,3 @@ def test_every_record_before_a_truncation_is_delivered(tmp_path: Path, suffix: s
 def poll_until_it_fails(source: CsvSource, at_once: int, into: list[Record]) -> None:
     while True:
         into += source.poll(at_once, timeout=0)
-
-
-@pytest.mark.parametrize("at_once", [1, 2, 3])
-def test_the_size_of_a_poll_changes_nothing(tmp_path: Path, at_once: int) -> None:
-    data = b"a,b\n" + b'1,"x\ny"\n3,4\n\n"z,5\n' * 5
-    source = CsvSource(written(tmp_path / "data.csv", data), multiline=True)
-    assert drain(source, at_once=at_once) == drain(source)

@@ -85,19 +85,6 @@ def test_numbers_whose_sum_overflows_are_no_fault(tmp_path: Path) -> None:
     assert record.x == {"a": 1e308, "b": 1e308}
 
 
-def test_a_word_in_one_record_changes_no_other(tmp_path: Path) -> None:
-    records = read(tmp_path, b"a,b\n1,2\nx,y\n1,2\nx,inf\ny,\n3,4\n")
-    assert [record.x for record in records] == [
-        {"a": 1.0, "b": 2.0},
-        {"a": "x", "b": "y"},
-        {"a": 1.0, "b": 2.0},
-        {},
-        {"a": "y"},
-        {"a": 3.0, "b": 4.0},
-    ]
-    assert reasons(records) == [None, None, None, "infinite", None, None]
-
-
 @pytest.mark.parametrize("line", ["1", "1,2,3", ",,", '"1,2"', '"1,2', '1,"2', '"a"b,2', '"a" ,2', '1,"a\rb"x'])
 def test_a_line_of_another_width_is_a_fault(tmp_path: Path, line: str) -> None:
     bad, good = read(tmp_path, f"a,b\n{line}\n3,4\n".encode())
@@ -189,30 +176,6 @@ def test_a_record_beyond_the_limit_is_a_fault(tmp_path: Path) -> None:
     consistent(records, data, start=4)
 
 
-def test_a_stray_quote_costs_one_record(tmp_path: Path) -> None:
-    data = b"a,b\n1,2\n" + b'"3,4\n' + b"5,6\n" * 100
-    assert reasons(read(tmp_path, data)) == [None, "csv_width"] + [None] * 100
-
-
-def test_line_ends(tmp_path: Path) -> None:
-    data = b"a,b\r\n1,2\r\n3,4\n5,6"
-    records = read(tmp_path, data)
-    assert [record.x for record in records] == [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 4.0}, {"a": 5.0, "b": 6.0}]
-    assert [record.raw for record in records] == [b"1,2", b"3,4", b"5,6"]
-    consistent(records, data, start=5)
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
-@pytest.mark.parametrize("multiline", [False, True])
-def test_resuming_reads_the_header_again(tmp_path: Path, suffix: str, multiline: bool) -> None:
-    data = b"a,b,y\n" + b"".join(b'%d,"w",%d\n' % (i, i % 2) for i in range(700))
-    source = CsvSource(written(tmp_path / f"data.csv{suffix}", data), target="y", multiline=multiline)
-    records = drain(source)
-    assert len(records) == 700
-    for index in (0, 1, 434, 699):
-        assert drain(source, {0: records[index].next}, at_once=300) == records[index + 1 :]
-
-
 def test_resuming_before_the_header_begins_after_it(tmp_path: Path) -> None:
     source = CsvSource(written(tmp_path / "data.csv", b"a\n1\n"))
     (record,) = drain(source)
@@ -267,17 +230,6 @@ def test_a_header_may_be_quoted(tmp_path: Path) -> None:
 
 def test_a_header_without_line_end_is_a_file_without_records(tmp_path: Path) -> None:
     assert read(tmp_path, b"a,y", target="y") == []
-
-
-@pytest.mark.parametrize("at_once", [1, 2, 7, 1000])
-def test_a_poll_hands_out_no_more_than_asked_for(tmp_path: Path, at_once: int) -> None:
-    data = b"a,b\n" + b"1,2\n" * 20
-    assert len(read(tmp_path, data, at_once=at_once)) == 20
-    source = CsvSource(tmp_path / "data.csv")
-    source.open()
-    assert len(source.poll(at_once, timeout=0)) == min(at_once, 20)
-    assert source.poll(0, timeout=0) == []
-    source.close()
 
 
 def test_words_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:

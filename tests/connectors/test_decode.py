@@ -11,30 +11,6 @@ def test_what_is_absent_is_left_out() -> None:
     assert decode_inputs(values, 256) == {"e": 0, "f": False, "g": "x"}
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        (math.inf, "infinite"),
-        (-math.inf, "infinite"),
-        (10**400, "infinite"),
-        ([1], "nested"),
-        ({"b": 1}, "nested"),
-        ("x" * 11, "string_too_long"),
-    ],
-)
-def test_what_no_model_could_use_is_a_fault(value: Any, reason: str) -> None:
-    with pytest.raises(UndecodableError) as raised:
-        decode_inputs([("fine", 1.0), ("bad", value)], max_string=10)
-    assert raised.value.fault.reason == reason
-    assert "'bad'" in raised.value.fault.detail
-
-
-def test_a_name_may_not_grow_without_bound_either() -> None:
-    with pytest.raises(UndecodableError) as raised:
-        decode_inputs([("n" * 11, 1.0)], max_string=10)
-    assert raised.value.fault.reason == "string_too_long"
-
-
 def test_targets(subtests: pytest.Subtests) -> None:
     for target_type, value, label in [
         ("str", "red", "red"),

@@ -86,16 +86,6 @@ def test_a_shorter_file_is_refused(tmp_path: Path, suffix: str, kept: int) -> No
         JsonLinesSource(path).open({0: position})
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_longer_file_is_gone_on_with(tmp_path: Path, suffix: str) -> None:
-    # Eleven lines.
-    path = written(tmp_path / f"data.jsonl{suffix}", LINES[:100])
-    position = drain(JsonLinesSource(path))[-1].next
-    written(path, LINES)
-    assert position.stream.startswith("100:")
-    assert len(drain(JsonLinesSource(path), {0: position})) == 3000 - 11
-
-
 @pytest.mark.parametrize(
     "stream",
     [

@@ -23,23 +23,13 @@ def test_objects_become_records(tmp_path: Path) -> None:
     consistent(records, data, start=0)
 
 
-@pytest.mark.parametrize("value", ["null", "NaN", "-NaN", '""', '"  "'])
-def test_absent_inputs(tmp_path: Path, value: str) -> None:
-    if value == "-NaN":
-        (record,) = read(tmp_path, b'{"a": -NaN}')
-        assert record.fault is not None
-        assert record.fault.reason == "not_json"
-        return
-    (record,) = read(tmp_path, f'{{"a": {value}, "b": 1}}\n'.encode())
-    assert record.x == {"b": 1}
-
-
 def test_what_cannot_be_used_is_a_fault(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for line, reason in [
         (b"{", "not_json"),
         (b'{"a": 1}}', "not_json"),
         (b"a,b,c", "not_json"),
         (b'{"a": 01}', "not_json"),
+        (b'{"a": -NaN}', "not_json"),
         (b"{'a': 1}", "not_json"),
         (b'{"a": "\\ud800"}', "not_json"),
         (b'{"\\udc00": 1, "b": NaN}', "not_json"),
@@ -86,19 +76,11 @@ def test_an_empty_line_is_blank(tmp_path: Path, line: bytes) -> None:
 @pytest.mark.parametrize(
     ("value", "target_type", "label"),
     [
-        ("true", "str", "true"),
-        ("1", "str", "1"),
-        ('"1"', "int", 1),
         ("18446744073709551616", "int", 2**64),
         ("18446744073709551616", "str", str(2**64)),
         ("-9223372036854775809", "int", -(2**63) - 1),
-        ("1e300", "float", 1e300),
-        ("null", "str", None),
         ("NaN", "float", None),
-        ('""', "str", None),
         ("true", "bool", True),
-        ('"no"', "bool", False),
-        ("3", "float", 3.0),
     ],
 )
 def test_targets(tmp_path: Path, value: str, target_type: str, label: Any) -> None:
@@ -109,11 +91,6 @@ def test_targets(tmp_path: Path, value: str, target_type: str, label: Any) -> No
     assert record.x == {"a": 1}
 
 
-def test_a_missing_target_is_unlabelled(tmp_path: Path) -> None:
-    records = read(tmp_path, b'{"a": 1}\n{}\n', target="y")
-    assert [(record.x, record.y, record.fault) for record in records] == [({"a": 1}, None, None), ({}, None, None)]
-
-
 def test_integers_of_more_than_64_bits(tmp_path: Path) -> None:
     (record,) = read(tmp_path, b'{"a": 18446744073709551616, "b": 18446744073709551615, "c": NaN}')
     assert record.x == {"a": 2.0**64, "b": 2**64 - 1}
@@ -121,13 +98,6 @@ def test_integers_of_more_than_64_bits(tmp_path: Path) -> None:
 
 def test_of_a_repeated_name_the_last_value_counts(tmp_path: Path) -> None:
     assert read(tmp_path, b'{"a": 1, "a": 2}\n{"a": NaN, "a": 3}\n{"a": 1, "a": NaN}')[1].x == {"a": 3}
-
-
-def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
-    data = b'\xef\xbb\xbf{"a": 1}\n{"a": 2}\n'
-    records = read(tmp_path, data)
-    assert [record.x for record in records] == [{"a": 1}, {"a": 2}]
-    consistent(records, data, start=3)
 
 
 def test_names_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:

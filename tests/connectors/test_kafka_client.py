@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from kafka import KafkaConsumer
 
-from connectors.kafka.base.client import NetworkClient, Unreachable, connect
+from connectors.kafka.base.client import Unreachable, connect
 from connectors.kafka.writing.producer_client import ProducerClient
 from tests.processes import wait_until
 
@@ -49,26 +49,6 @@ def test_who_leads_is_not_asked_again_at_once_without_an_answer(
     assert len(woken) == 2
     # Being told may be missed: some time later it is told again.
     wait_until(lambda: network.cluster.request_update() is second and len(woken) == 3)
-
-
-def test_a_client_that_is_closed_while_it_connects_leaves_no_socket_behind() -> None:
-    """What is left to the collector is a warning, and with that an error here."""
-    begun: list[NetworkClient] = []
-
-    class Noted(NetworkClient):
-        def __init__(self, **settings: object) -> None:
-            super().__init__(**settings)
-            begun.append(self)
-
-    def connecting() -> bool:
-        return bool(begun and begun[0].connections._conns)
-
-    # Whoever waits to be accepted fills the queue; who comes then gets no answer.
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
-        place = full.getsockname()
-        with socket.create_connection(place), pytest.raises(Unreachable):
-            connect(KafkaConsumer, {"bootstrap_servers": f"127.0.0.1:{place[1]}"}, kind=Noted, cancelled=connecting)
-    gc.collect()
 
 
 def test_a_client_that_is_closed_while_it_connects_leaves_no_socket() -> None:

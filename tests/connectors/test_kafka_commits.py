@@ -1,4 +1,4 @@
-"""Offsets for the tools that watch groups: told when they can be, and not forgotten where they cannot."""
+"""Offsets for the tools that watch groups, told when they can be; and a member of a group that waits for brokers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import pytest
 from fake_kafka import until
 from kafka import errors
 
+from connectors.kafka.base.client import Unreachable
+from connectors.kafka.group import membership
+from connectors.kafka.group.membership import Membership
 from connectors.kafka.group.pending_offsets import PendingOffsets
 from connectors.kafka.reading import offset_committer
 from connectors.kafka.reading.offset_committer import OffsetCommitter
+from connectors.ports import ConnectorError, SourceError
 
 
 class Consumer:
@@ -85,3 +89,21 @@ def test_a_member_commits_again_after_its_client_was_replaced() -> None:
     offsets.reconnect()
     offsets.commit(client, [0])
     assert len(begun) == 2
+
+
+def test_very_many_attempts_do_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member of a group goes on where brokers are away for hours."""
+    attempts = []
+
+    def connect(_: str, __: object, attempt: int) -> None:
+        attempts.append(attempt)
+        raise Unreachable("it is down") if attempt < 1100 else ConnectorError("the credentials are wrong")
+
+    monkeypatch.setattr(membership, "KafkaTopic", connect)
+    monkeypatch.setattr(membership, "LONGEST_PAUSE", 0.0)
+    member = Membership("clicks", "broker:9092", "mine")
+    member.open()
+    with pytest.raises(SourceError, match="the credentials are wrong"):
+        member.turn(30.0)
+    member.close(1.0)
+    assert attempts == [*range(1101)]

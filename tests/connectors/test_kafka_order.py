@@ -81,19 +81,6 @@ class TestLog:
         with pytest.raises(ValueError, match="is torn or damaged"):
             OrderEntry.from_line(line)
 
-    def test_what_the_checkpoint_holds_is_not_repeated(self, path: Path) -> None:
-        log = OrderLog(path, 1)
-        log.open({0: 0, 1: 0})
-        for entry in (OrderEntry(0, 0, 5), OrderEntry(1, 0, 9), OrderEntry(0, 5, 8)):
-            log.append(entry)
-        log.close()
-        assert log.open({0: 5, 1: 4}) == [OrderEntry(1, 4, 9), OrderEntry(0, 5, 8)]
-        log.close()
-        assert log.open({0: 8, 1: 9}) == []
-        log.close()
-        # A partition that came later has no place in the checkpoint.
-        assert log.open({0: 8}) == [OrderEntry(1, 0, 9)]
-
     def test_a_log_that_begins_too_late_says_so(self, path: Path, caplog: pytest.LogCaptureFixture) -> None:
         path.write_bytes(OrderEntry(0, 5, 8).to_line())
         assert OrderLog(path, 1).open({0: 4}) == []

@@ -75,13 +75,6 @@ class TestAdded:
             assert drain(source, 600)[0].position == Position(STREAM, 1, 200)
             assert gap in caplog.text
 
-    def test_what_came_before_the_first_run_is_no_gap(self, cluster: FakeCluster, make: Make) -> None:
-        cluster.produce(values(10))
-        cluster.remove(0, 4)
-        source = make()
-        source.open()
-        assert drain(source, 6)[0].position.offset == 4
-
     def test_one_that_is_chosen_later_begins_with_what_is_there(self, cluster: FakeCluster, make: Make) -> None:
         """It was left out before, and what it lost meanwhile is nobody's loss."""
         cluster.add(1)
@@ -151,22 +144,6 @@ class TestAdded:
                 one.position for one in before[done:]
             ]
             source.close()
-
-    def test_the_log_reaches_back_to_the_checkpoints_of_one_partition(
-        self, cluster: FakeCluster, make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """It is begun by a run that finds two partitions, and the next one has to go back to an older checkpoint."""
-        cluster.produce(values(100))
-        cluster.add(1)
-        cluster.produce(values(50), 1)
-        source = make(order_log=tmp_path / "order.log")
-        source.open({0: Position(STREAM, 0, 60)})
-        before = drain(source, 90, most=13)
-        source.close()
-        source.open({0: Position(STREAM, 0, 20)})
-        after = [record.position for record in drain(source, 130, most=29)]
-        assert after[40:] == [record.position for record in before]
-        assert "does not reach back" not in caplog.text
 
 
 class TestIdle:

@@ -134,21 +134,6 @@ class TestSink:
         assert found[0] == found[1] == found[2]
         assert len(registry.schemas) == 1
 
-    def test_lines_that_stand_there_are_not_written_again(self, registry: RegistryServer) -> None:
-        topic = FakeTopic()
-        more = {"value_format": "avro", "registry": registry.settings(), "schema": LINE}
-        with made(topic, **more) as sink:
-            sink.open()
-            mark = sink.flush()
-            write(sink)
-            sink.flush()
-        with made(topic, **more) as sink:
-            sink.open(mark)
-            write(sink)
-            write(sink, LINES[:1], 3)
-            sink.flush()
-        assert topic.lines() == {0: [at(0), at(1), at(2), at(3)]}
-
     @pytest.mark.usefixtures("impatient")
     def test_an_outage_is_waited_for(self, registry: RegistryServer) -> None:
         topic = FakeTopic()
@@ -267,19 +252,6 @@ class TestSink:
         with pytest.raises(SinkError, match=r"does not fit .* subject out-value \(.*\)"):
             write(sink)
         sink.close()
-
-    def test_a_line_that_is_too_long_is_shortened(self, registry: RegistryServer) -> None:
-        topic = FakeTopic()
-
-        def shorten(line: Any, _: int) -> Any:
-            return {**line, "prediction": line["prediction"][:10]}
-
-        more = {"value_format": "avro", "registry": registry.settings(), "schema": LINE, "shorten": shorten}
-        with made(topic, **more) as sink:
-            sink.open()
-            write(sink, [{**LINES[0], "prediction": "x" * 5000}])
-            sink.flush()
-        assert len(standing(topic)[0]) < 100
 
     def test_what_check_says(self, registry: RegistryServer) -> None:
         def probed(**more: Any) -> str:

@@ -126,18 +126,6 @@ class TestOutages:
             assert len(topic.sessions) == 3
             assert topic.lines() == {0: [at(0), at(1)]}
 
-    def test_after_a_minute_it_connects_anew(self) -> None:
-        topic = FakeTopic()
-        with made(topic) as sink:
-            sink.open()
-            topic.deaf = True
-            put(sink, at(0), at(1))
-            topic.clock.now += 61
-            topic.deaf = False
-            until(lambda: sink.waiting == 0, sink)
-            assert len(topic.sessions) == 2
-            assert topic.lines() == {0: [at(0), at(1)]}  # they stood there, and were found
-
     def test_very_many_attempts_to_connect_do_not_end_it(self) -> None:
         topic = FakeTopic()
         topic.down = True

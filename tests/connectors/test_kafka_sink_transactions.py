@@ -149,18 +149,6 @@ class TestTransactions:
             put(sink, at(1), at(2), at(3))
         assert topic.lines() == {0: [*map(at, range(4))]}
 
-    def test_who_is_shut_out_ends(self, topic: FakeTopic) -> None:
-        first, second = made(topic, transactional_id="me"), made(topic, transactional_id="me")
-        first.open()
-        put(first, at(0))
-        second.open()
-        with pytest.raises(SinkError, match="another one is in"):
-            first.flush()
-        first.close()
-        put(second, at(0))
-        second.close()
-        assert topic.lines() == {0: [at(0)]}
-
 
 @given(data=st.data(), transactional=st.booleans(), partitions=st.integers(1, 3))
 def test_whatever_happens_each_line_stands_there_once_and_in_order(

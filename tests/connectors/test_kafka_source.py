@@ -49,21 +49,6 @@ class TestReading:
         assert [settings["isolation_level"] for settings in made] == [level]
         assert made[0]["enable_auto_commit"] is False
 
-    def test_partitions_have_their_turns(self, cluster: FakeCluster, make: Make) -> None:
-        cluster.__init__(3)  # type: ignore[misc]
-        for partition in range(3):
-            cluster.produce(values(2000), partition)
-        source = make()
-        source.open()
-        records = drain(source, 6000, most=100)
-        turns = [records[index].position.partition for index in range(0, 6000, 100)]
-        for begin in range(0, 40, 12):
-            assert {turns.count(one) > 0 for one in turns[begin : begin + 12]} == {True}
-            assert len(set(turns[begin : begin + 12])) == 3
-        for partition in range(3):
-            offsets = [record.position.offset for record in records if record.position.partition == partition]
-            assert offsets == list(range(2000))
-
     def test_only_the_chosen_partitions_are_read(self, cluster: FakeCluster, make: Make) -> None:
         cluster.__init__(3)  # type: ignore[misc]
         for partition in range(3):

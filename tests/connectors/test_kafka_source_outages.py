@@ -168,25 +168,6 @@ class TestOutages:
 
 
 class TestLoggedOrder:
-    def test_a_restart_repeats_what_the_checkpoint_does_not_hold(
-        self, cluster: FakeCluster, make: Make, tmp_path: Path
-    ) -> None:
-        cluster.__init__(3)  # type: ignore[misc]
-        for number in range(30):
-            cluster.produce(values(17), number % 3)
-        log = tmp_path / "order.log"
-        source = make(order_log=log)
-        source.open(places(0, 0, 0))
-        before = drain(source, 510, most=13)
-        source.close()
-        for done in (0, 100, 333, 510):
-            positions = places(0, 0, 0) | {record.next.partition: record.next for record in before[:done]}
-            source.open(positions)
-            assert [record.position for record in drain(source, 510 - done, most=29)] == [
-                record.position for record in before[done:]
-            ]
-            source.close()
-
     def test_what_is_waited_for_comes_however_much_else_is_there(
         self, cluster: FakeCluster, make: Make, tmp_path: Path
     ) -> None:

@@ -1,4 +1,4 @@
-"""Errors of the operating system without a number say in messages what they have, and never None."""
+"""Errors of the operating system in words, with and without a number, and a folder that cannot be made."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import pytest
 from connectors.files.bytes import system_error
 from connectors.os_reason import os_reason, reason_and_file
 from connectors.registry.settings import RegistrySettings
+from connectors.regular import make_folder
 from streamkernel.daemon.checkpoints import file
 from streamkernel.daemon.checkpoints.directory import StateDirectory
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.document import read
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.failure import sentence
@@ -57,3 +59,19 @@ def test_messages_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert refused.value.lines == [f"{tmp_path / 'config.yaml'}: cannot be read: the share is gone"]
     with pytest.raises(ValueError, match=r"ca\.pem: .*: the share is gone$"):
         RegistrySettings(url="https://here", ssl_cafile="ca.pem").tls()
+
+
+def test_a_folder_is_made_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        make_folder(tmp_path / "a/b")
+    assert (tmp_path / "a/b").is_dir()
+
+
+@pytest.mark.parametrize("inner", ["", "inner"])
+def test_a_file_in_the_way_is_no_directory(tmp_path: Path, inner: str) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(NotADirectoryError, match="Not a directory"):
+        make_folder(file / inner)
+    with pytest.raises(NotADirectoryError, match="Not a directory"):
+        CheckpointStore(file / inner).lock()

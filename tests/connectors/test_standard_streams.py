@@ -103,8 +103,3 @@ def test_a_reader_that_has_gone_is_an_error() -> None:
         assert b"SinkError: standard output: cannot be written: Broken pipe" in err
         # Nothing is written a second time at exit.
         assert b"Exception ignored" not in err
-
-
-def test_reading_files_does_not_import_river() -> None:
-    code = "import sys, connectors; sys.exit('river' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

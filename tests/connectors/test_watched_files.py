@@ -157,11 +157,15 @@ def test_a_file_that_changes_after_it_was_read_is_told_and_not_read_again(
     source.close()
 
 
-def test_what_came_late_is_told_and_the_names_are_bounded(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three finished files are known by name, and two files are read at once."""
     monkeypatch.setattr(watched, "MOST_FINISHED", 3)
     monkeypatch.setattr(watched, "MOST_AT_ONCE", 2)
+
+
+@pytest.mark.usefixtures("few")
+def test_what_came_late_is_told_and_the_names_are_bounded(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(1, 8):
         arrive(folder, f"{number}.csv", rows(number), 10 * number)
     source = WatchedFiles(CSV, str(folder))
@@ -182,13 +186,6 @@ def test_what_came_late_is_told_and_the_names_are_bounded(
     late.touch()
     assert values(poll_all(source)) == [99]
     source.close()
-
-
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three finished files are known by name, and two files are read at once."""
-    monkeypatch.setattr(watched, "MOST_FINISHED", 3)
-    monkeypatch.setattr(watched, "MOST_AT_ONCE", 2)
 
 
 @pytest.mark.usefixtures("few")

@@ -73,18 +73,11 @@ class Cluster:
 
     def end_offsets(self, name: str) -> dict[int, int]:
         """Tell by partition the offset the next record will get."""
-        return self._offsets(name, OffsetSpec.LATEST)
-
-    def first_offsets(self, name: str) -> dict[int, int]:
-        """Tell by partition the offset of the oldest record that is kept."""
-        return self._offsets(name, OffsetSpec.EARLIEST)
-
-    def _offsets(self, name: str, which: OffsetSpec) -> dict[int, int]:
         with self.admin() as admin:
             [topic] = admin.describe_topics([name])
             if topic["error_code"]:
                 raise UnknownTopicOrPartitionError(name)
-            asked = {TopicPartition(name, each["partition_index"]): which for each in topic["partitions"]}
+            asked = {TopicPartition(name, each["partition_index"]): OffsetSpec.LATEST for each in topic["partitions"]}
             return {each.partition: found.offset for each, found in sorted(admin.list_partition_offsets(asked).items())}
 
     def delete_records(self, name: str, before: Mapping[int, int]) -> None:

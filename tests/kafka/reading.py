@@ -12,6 +12,11 @@ _SECONDS = 60
 """How long reading may take: only what hangs gets there."""
 
 
+def rows(count: int, start: int = 0) -> list[dict[str, int]]:
+    """Records that are numbered."""
+    return [{"n": number, "y": number % 2} for number in range(start, start + count)]
+
+
 def source_of(bootstrap: str, topic: str, **settings: Any) -> KafkaSource:
     """Make a source whose records have their target in ``y``."""
     return KafkaSource(topic, bootstrap, **{"target": "y", **settings})

@@ -60,18 +60,3 @@ def test_an_output_that_refuses(
     assert f"kafka topic {written['topic']} at" in said
     assert said in checked.stderr + checked.stdout
     assert contents(home.folder) == before
-
-
-@pytest.mark.long
-def test_a_broker_that_is_not_there_is_waited_for(
-    home: Home, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_stream(home.folder / "stream.csv", 300)
-    monkeypatch.chdir(home.folder)
-    run(prepare(home.configure()))
-    home.configure(dead_letters={"kind": "kafka", "bootstrap_servers": "127.0.0.1:1", "topic": "letters"})
-    daemon = launcher.start(home, "run", "config.yaml", "--fresh")
-    daemon.wait_for("nothing is acknowledged .*: lines wait in memory until it is")
-    daemon.signal(15)
-    assert daemon.wait().returncode in (0, 1)
-    assert list((home.folder / "out/state").glob("*.old"))

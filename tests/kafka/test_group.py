@@ -19,6 +19,7 @@ from kafka import KafkaProducer
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamkernel.daemon import cli
+from tests.daemon.notifications import ServiceManager
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.listeners import GUEST
@@ -241,21 +242,6 @@ def test_mode_predict_serves_each_partition_its_own_model(broker: Cluster, make_
 
 
 @pytest.mark.long
-def test_a_partition_that_is_added_is_read_from_its_first_record(broker: Cluster, make_group: MakeGroup) -> None:
-    group = make_group(1)
-    produce(broker.bootstrap, group.topic, rows(100))
-    group.configure(source=group.source(start="latest"))
-    member = group.start()
-    member.wait_for("partition 0: reading")
-    produce(broker.bootstrap, group.topic, rows(200))
-    wait_until(lambda: group.saved(0) == 200, "what came after the start")
-    with broker.admin() as admin:
-        admin.create_partitions({group.topic: 2})
-    produce(broker.bootstrap, group.topic, rows(300), partition=1)
-    wait_until(lambda: group.saved(1) == 300, "all of the new partition")
-
-
-@pytest.mark.long
 def test_whatever_happens_to_the_members(broker: Cluster, make_group: MakeGroup) -> None:
     group = make_group(4)
     stream = Stream(broker, group)
@@ -324,3 +310,32 @@ def test_a_record_that_kills_its_process_costs_one_partition_some_seconds(
     _, account, _, _, dead = group.result(0)
     assert (account["consumed"], account["learnt"], account["dead"]) == (101, 100, 1)
     assert b'"reason":"kills_process"' in dead.replace(b" ", b"")
+
+
+@pytest.mark.long
+def test_a_member_is_ready_when_its_partitions_are_read(
+    broker: Cluster, topic: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = topic(partitions=2)
+    for partition in (0, 1):
+        produce(broker.bootstrap, name, rows(100), partition=partition)
+    group = Group(tmp_path, broker, name, 2)
+    with ServiceManager() as manager:
+        monkeypatch.setenv("NOTIFY_SOCKET", manager.name)
+        monkeypatch.setenv("WATCHDOG_USEC", "2000000")
+        member = group.start()
+        try:
+            manager.wait_for("READY=1")
+            assert member.holds({0, 1})
+            for partition in group.partitions:
+                variables = Path(f"/proc/{group.pid(partition)}/environ").read_bytes()
+                assert b"PYTHONPATH=" in variables
+                assert not any(given in variables for given in (b"NOTIFY_SOCKET=", b"WATCHDOG_"))
+            manager.wait_for(lambda lines: any(line.startswith("STATUS=partitions 0, 1 of ") for line in lines))
+            manager.wait_for(lambda lines: lines.count("WATCHDOG=1") >= 3)
+            member.signal(signal.SIGTERM)
+            manager.wait_for("STOPPING=1")
+            assert member.wait() == 0
+        finally:
+            group.close()
+    assert manager.told.count("READY=1") == 1

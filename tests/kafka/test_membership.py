@@ -125,18 +125,10 @@ def test_offsets_are_committed_by_the_member(broker: Cluster, topic: Callable[..
     assert committed()[1 - mine] == {0: 18, 1: 4}[1 - mine]
 
 
-def test_partitions_that_are_added_are_shared_out_too(broker: Cluster, topic: Callable[..., str], join: Join) -> None:
-    name = topic(partitions=1)
-    member = join(broker.bootstrap, name)
-    turn_until(member, lambda turn: turn.held == {0})
-    with broker.admin() as admin:
-        admin.create_partitions({name: 3})
-    assert lost(turn_until(member, lambda turn: turn.held == {0, 1, 2})) == set()
-
-
 def test_an_answer_that_comes_after_a_poll_is_taken_up(
     broker: Cluster, topic: Callable[..., str], join: Join, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of partitions that are added to the topic."""
     monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
     name = topic(partitions=1)
     member = join(broker.bootstrap, name)
@@ -144,7 +136,7 @@ def test_an_answer_that_comes_after_a_poll_is_taken_up(
     for count in (2, 3, 4):
         with broker.admin() as admin:
             admin.create_partitions({name: count})
-        turn_until(member, lambda turn, count=count: len(turn.held) == count)
+        assert lost(turn_until(member, lambda turn, count=count: len(turn.held) == count)) == set()
 
 
 def test_what_cannot_be_is_said_in_one_sentence(local_broker: Broker, topic: Callable[..., str], join: Join) -> None:

@@ -7,7 +7,6 @@ import json
 import random
 import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from tests.kafka.producing import consume, produce
 from tests.processes import wait_until
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record
-from tests.registry.server import RegistryServer, base64_descriptor
+from tests.registry.server import RegistryServer
 
 fastavro = needed("fastavro")
 needed("google.protobuf")
@@ -37,14 +36,14 @@ def registry() -> Iterator[RegistryServer]:
         yield server
 
 
-def into(where: Home, bootstrap: str, topic: str, registry: RegistryServer, value_format: str = "avro") -> None:
+def into(where: Home, bootstrap: str, topic: str, registry: RegistryServer) -> None:
     """Let the predictions of a configuration go to a topic."""
     settings = yaml.safe_load(where.config.read_text())
     settings["predictions"] = {
         "kind": "kafka",
         "topic": topic,
         "bootstrap_servers": bootstrap,
-        "value_format": value_format,
+        "value_format": "avro",
         "schema_registry": {"url": registry.url},
     }
     where.config.write_text(yaml.safe_dump(settings))
@@ -126,45 +125,3 @@ def test_check_tries_the_registry(
     found = launcher.call(home, "check", "config.yaml")
     assert found.returncode == 1
     assert (found.stdout + found.stderr).count("refuses the credentials (HTTP 401: Unauthorized)") == 2
-
-
-def test_protobuf_out_of_one_topic_and_into_another(
-    broker: Cluster, topic: Topics, home: Home, launcher: Launcher, registry: RegistryServer, tmp_path: Path
-) -> None:
-    """By a descriptor set that protoc would make, and by a schema that the daemon registers."""
-    from google.protobuf import descriptor_pb2, text_format
-
-    from connectors.registry.descriptors import FileSet
-    from connectors.registry.line_schema import file_descriptor
-    from streamkernel.daemon.stream.line_schemas import prediction_schema
-
-    kinds = {"id": "TYPE_INT32", "a": "TYPE_DOUBLE", "b": "TYPE_DOUBLE", "y": "TYPE_STRING"}
-    fields = " ".join(
-        f'field {{ name: "{name}" number: {number} type: {kind} label: LABEL_OPTIONAL }}'
-        for number, (name, kind) in enumerate(kinds.items(), 1)
-    )
-    text = f'name: "ring.proto" syntax: "proto3" message_type {{ name: "Ring" {fields} }}'
-    file = text_format.Parse(text, descriptor_pb2.FileDescriptorProto())
-    (tmp_path / "ring.desc").write_bytes(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString())
-    number = registry.add("syntax = ...", "PROTOBUF", "ring-value")
-    registry.knows_serialized = False
-    ring = FileSet([file], "ring.proto").message_class("Ring")
-    name, out = topic(), topic()
-    rows = rings(300)
-    head = b"\0" + number.to_bytes(4, "big") + b"\0"
-    produce(broker.bootstrap, name, [head + ring(**row).SerializeToString() for row in rows] + [head + b"\xff"])
-    given = {"url": registry.url, "descriptor_set": str(tmp_path / "ring.desc"), "message": "Ring"}
-    configure(home, broker.bootstrap, name, value_format="protobuf", schema_registry=given)
-    into(home, broker.bootstrap, out, registry, "protobuf")
-    ended = launcher.call(home, "run", "config.yaml", "--max-records", "301")
-    assert ended.returncode == 0, ended.stderr
-    account = home.header()["account"]
-    assert (account["learnt"], account["dead"]) == (300, 1)
-    assert [letter["reason"] for letter in home.lines("out/dead.jsonl")] == ["schema"]
-    descriptor = file_descriptor(prediction_schema("str"))
-    registry.serialized[registry.schemas[number + 1]["schema"]] = base64_descriptor(descriptor)
-    make = FileSet([descriptor], descriptor.name).message_class("streamkernel.Prediction")
-    found = [make.FromString(message.value[6:]) for message in consume(broker.bootstrap, out)[0]]
-    assert [line.position.offset for line in found] == list(range(300))
-    assert [line.target for line in found] == [row["y"] for row in rows]
-    assert all(abs(sum(line.probabilities.values()) - 1) < 1e-6 for line in found[100:])

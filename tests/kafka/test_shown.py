@@ -10,7 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
+import pytest
 import yaml
+from kafka import KafkaProducer
 
 from tests.daemon.conftest import Home, Launcher, program
 from tests.kafka.cluster import Cluster
@@ -18,6 +21,7 @@ from tests.kafka.members import Group
 from tests.kafka.producing import produce
 from tests.mixin.boards import DAEMON, asked_by_panel
 from tests.mixin.conftest import MIXIN
+from tests.mixin.hurried import hurried_rules, wait_until_clear, wait_until_fired
 from tests.mixin.scraping import ALERTS_OF_TOPICS, PANELS_OF_TOPICS, answer, prometheus, without_bounds
 
 Topics = Callable[..., str]
@@ -109,5 +113,34 @@ def test_the_panels_and_alerts_of_topics_get_data(
                 time.sleep(0.1)
     finally:
         group.close()
+    daemon.signal(signal.SIGTERM)
+    assert daemon.wait().returncode == 0
+
+
+STALLED = "StreamkernelSourceStalled"
+OTHERS = {"StreamkernelRestarting", "StreamkernelDeadLetters", "StreamkernelCheckpointFailing"}
+
+
+@pytest.mark.long
+def test_a_source_that_stalls(broker: Cluster, topic: Topics, home: Home, launcher: Launcher, tmp_path: Path) -> None:
+    """A producer's transaction stays open, and the alert comes and goes with it."""
+    installed = program("prometheus")
+    name = topic()
+    produce(broker.bootstrap, name, rings(100))
+    configure(home, broker, name)
+    daemon = launcher.start(home, "run", "config.yaml")
+    address = daemon.wait_for(SERVING)[1]
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=f"stalls-{name}")
+    producer.init_transactions()
+    with prometheus(installed, tmp_path, [address], hurried_rules(tmp_path)) as url:
+        wait_until_clear(url, {STALLED})
+        producer.begin_transaction()
+        for row in rings(50):
+            producer.send(name, orjson.dumps(row))
+        producer.flush()
+        wait_until_fired(url, {STALLED}, OTHERS)
+        producer.commit_transaction()
+        wait_until_clear(url, {STALLED})
+    producer.close()
     daemon.signal(signal.SIGTERM)
     assert daemon.wait().returncode == 0

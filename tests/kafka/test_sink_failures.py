@@ -85,19 +85,6 @@ class TestOutages:
         assert writing.outages >= 1
         assert standing(own_broker, name) == {0: [*range(writing.written)]}
 
-    def test_a_broker_that_is_not_there_at_the_start(
-        self, own_broker: Broker, topic: MakeTopic, transactional_id: str | None
-    ) -> None:
-        name = topic(on=own_broker)
-        own_broker.stop()
-        with opened(own_broker, name, transactional_id=transactional_id) as sink:
-            put(sink, map(at, range(30)))
-            with pytest.raises(OutageError, match="30 lines wait"):
-                sink.flush()
-            own_broker.start()
-            finish(sink)
-        assert standing(own_broker, name) == {0: [*range(30)]}
-
     def test_a_broker_that_is_away_when_it_is_closed(
         self, own_broker: Broker, topic: MakeTopic, transactional_id: str | None
     ) -> None:

@@ -5,60 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kafka.errors import TransactionalIdNotFoundError
-from kafka.protocol.producer import EndTxnRequest
 
 from connectors import SinkError
-from connectors.kafka.writing.sink import KafkaSink
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.sinking import at, finish, opened, put, settle, standing, write_on
+from tests.kafka.sinking import at, finish, opened, put, standing, write_on
 from tests.processes import wait_until
 
 MakeTopic = Callable[..., str]
 
 
 class TestTransactionsThatEndByThemselves:
-    def test_the_end_of_the_one_before_comes_once_more(
-        self, broker: Cluster, topic: MakeTopic, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        # A copy of the request that was held up on the way: the broker takes it for the end of the one that is open.
-        name = topic(partitions=2)
-        sink = opened(broker, name, transactional_id=name)
-        put(sink, map(at, range(3)))
-        mark = sink.flush()
-        put(sink, map(at, range(3, 6)))
-        settle(sink)
-        end_transaction(broker, sink)
-        put(sink, [*map(at, range(6, 9)), at(0, 1)])
-        finish(sink)
-        assert standing(broker, name) == {0: [*range(9)], 1: [0]}
-        [told] = caplog.messages
-        assert "connecting anew: InvalidTxnStateError" in told
-        with opened(broker, name, mark, transactional_id=name) as again:
-            put(again, map(at, range(3, 12)))
-        assert standing(broker, name) == {0: [*range(12)], 1: [0]}
-        sink.close()
-
-    def test_what_was_acknowledged_and_aborted_is_written_by_a_restart(self, broker: Cluster, topic: MakeTopic) -> None:
-        name = topic()
-        sink = opened(broker, name, transactional_id=name)
-        put(sink, map(at, range(3)))
-        mark = sink.flush()
-        put(sink, map(at, range(3, 6)))
-        settle(sink)
-        end_transaction(broker, sink, committed=False)
-        put(sink, map(at, range(6, 9)))
-        with pytest.raises(SinkError, match=r"3 lines that were acknowledged are not there any more.*start again"):
-            finish(sink)
-        sink.close()
-        with opened(broker, name, mark, transactional_id=name) as again:
-            put(again, map(at, range(3, 9)))
-        assert standing(broker, name) == {0: [*range(9)]}
-
     @pytest.mark.long
     @pytest.mark.parametrize("taken", [False, True])
     def test_a_producer_the_broker_has_forgotten(
@@ -90,31 +50,6 @@ class TestTransactionsThatEndByThemselves:
             assert caplog.messages
             assert all("connecting anew: InvalidProducerIdMappingError" in told for told in caplog.messages)
             sink.close()
-
-
-def end_transaction(cluster: Cluster, sink: KafkaSink, committed: bool = True) -> None:
-    """Tell the broker that a sink's transaction is over, without telling the sink."""
-    name = sink.transactional_id
-    assert name is not None
-    with cluster.admin() as admin:
-        about = admin.describe_transactions([name])[name]
-        request = EndTxnRequest(
-            transactional_id=name,
-            producer_id=about.producer_id,
-            producer_epoch=about.producer_epoch,
-            committed=committed,
-            max_version=3,
-        )
-
-        async def end(connections: Any) -> int:
-            return int((await connections.send(request, node_id=about.coordinator_id)).error_code)
-
-        assert admin._manager.run(end, admin._manager) == 0
-        # What comes before it is over everywhere may still be taken for a part of it.
-        deadline = time.monotonic() + 30
-        while admin.describe_transactions([name])[name].state.name.startswith("PREPARE"):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
 
 
 def until_forgotten(cluster: Cluster, transactional_id: str) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-import random
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
@@ -18,13 +15,9 @@ from connectors.kafka.reading.reader import TopicReader
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import produce
-from tests.kafka.reading import after, drain, places, source_of, until
+from tests.kafka.reading import after, drain, places, rows, source_of, until
 
 Topics = Callable[..., str]
-
-
-def rows(count: int, start: int = 0) -> list[dict[str, int]]:
-    return [{"n": number, "y": number % 2} for number in range(start, start + count)]
 
 
 class TestReading:
@@ -46,26 +39,6 @@ class TestReading:
         assert topic_name == name
         assert len(cluster) == 22
         assert str(uuid.UUID(number)) == number
-
-    def test_two_partitions_take_turns_while_both_have_something(self, broker: Cluster, topic: Topics) -> None:
-        name = topic(partitions=2)
-        produce(broker.bootstrap, name, rows(40_000), partition=lambda number: number % 2, batch_size=10_000)
-        options = {"max_partition_fetch_bytes": 20_000}
-        with source_of(broker.bootstrap, name, options=options) as source:
-            source.open()
-            records = drain(source, 40_000, most=500)
-        turns = [len(list(run)) for _, run in itertools.groupby(one for one, _ in places(records[:30_000]))]
-        # A fetch brings some hundreds of a partition, and what was read ahead of it goes first.
-        assert max(turns) < 5000
-        assert len(turns) > 10
-
-    @pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
-    def test_codecs(self, broker: Cluster, topic: Topics, codec: str | None) -> None:
-        name = topic()
-        produce(broker.bootstrap, name, rows(3000), compression_type=codec)
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            assert [record.x["n"] for record in drain(source, 3000)] == list(range(3000))
 
     @pytest.mark.parametrize("late", [False, True], ids=["as it comes", "met before open returns"])
     def test_a_codec_whose_library_is_missing(
@@ -93,41 +66,6 @@ class TestReading:
                 "gzip compression codec not found): pip install 'streamkernel[kafka-codecs]'",
             )
 
-    def test_keys_headers_and_times_on_request(self, broker: Cluster, topic: Topics) -> None:
-        name = topic()
-        produce(
-            broker.bootstrap,
-            name,
-            [{"n": 1}, {"n": 2}],
-            keys=lambda number: b"k%d" % number,
-            headers=lambda number: [("from", b"here"), ("number", b"%d" % number)],
-            timestamps=lambda number: 1_500 + number,
-        )
-        with source_of(broker.bootstrap, name, include=["key", "headers", "timestamp"]) as source:
-            source.open()
-            first, second = drain(source, 2)
-        assert first.x == {
-            "n": 1,
-            "kafka.key": "k0",
-            "kafka.timestamp": 1.5,
-            "kafka.header.from": "here",
-            "kafka.header.number": "0",
-        }
-        assert second.x["kafka.timestamp"] == 1.501
-
-    def test_tombstones_and_everything_that_is_no_object(self, broker: Cluster, topic: Topics) -> None:
-        name = topic()
-        odd = [None, b"", b"[1]", b"{", b"\xff", b'{"n": 1}', b"x" * 1001]
-        produce(broker.bootstrap, name, odd, keys=lambda number: b"%d" % number)
-        with source_of(broker.bootstrap, name, max_record_bytes=1000) as source:
-            source.open()
-            records = drain(source, 7)
-        assert [record.blank for record in records] == [True, True, False, False, False, False, False]
-        assert [record.fault and record.fault.reason for record in records] == [
-            *(None, None, "not_an_object", "not_json", "encoding", None, "too_long")
-        ]
-        assert records[3].raw == b"{"
-
     def test_large_messages(self, broker: Cluster, topic: Topics) -> None:
         """Larger than what is fetched of a partition at once."""
         name = topic(max_message_bytes=5_000_000)
@@ -140,19 +78,6 @@ class TestReading:
         with source_of(broker.bootstrap, name, max_record_bytes=4_000_000, max_string=4_000_000) as source:
             source.open()
             assert [record.x["n"] for record in drain(source, 3)] == [0, 1, 2]
-
-    def test_lag_is_right_while_catching_up_and_when_idle(self, broker: Cluster, topic: Topics) -> None:
-        name = topic()
-        produce(broker.bootstrap, name, rows(30_000))
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            taken = 0
-            while taken < 30_000:
-                assert source.lag == {(name, 0): 30_000 - taken}
-                taken += len(source.poll(700, 1.0))
-            assert source.lag == {(name, 0): 0}
-            produce(broker.bootstrap, name, rows(100))
-            until(lambda: source.lag == {(name, 0): 100})
 
     @pytest.mark.parametrize("start", ["earliest", "latest"])
     def test_partitions_that_are_added_are_read_at_once(
@@ -210,31 +135,6 @@ class TestReading:
 
 
 class TestGoingOn:
-    def test_at_any_record_of_any_partition(self, broker: Cluster, topic: Topics) -> None:
-        name = topic(partitions=3)
-        produce(broker.bootstrap, name, rows(900), partition=lambda number: number % 3)
-        draw = random.Random(1)
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            records = drain(source, 900, most=50)
-            for done in (0, 1, draw.randrange(900), 899):
-                source.open(after(records[:done]) or None)
-                assert sorted(places(drain(source, 900 - done))) == sorted(places(records[done:]))
-
-    def test_the_logged_order_is_repeated(self, broker: Cluster, topic: Topics, tmp_path: Path) -> None:
-        name = topic(partitions=4)
-        with source_of(broker.bootstrap, name, order_log=tmp_path / "order.log") as source:
-            source.open()
-            begun = dict(source.starting_offsets)
-            draw = random.Random(2)
-            before = []
-            for _ in range(5):
-                produce(broker.bootstrap, name, rows(60), partition=lambda _: draw.randrange(4))
-                before += drain(source, 60, most=7)
-            for done in (0, 77, 300):
-                source.open(begun | after(before[:done]))
-                assert places(drain(source, 300 - done, most=41)) == places(before[done:])
-
     def test_retention_passed_the_place(self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture) -> None:
         name = topic()
         produce(broker.bootstrap, name, rows(1000))
@@ -280,24 +180,6 @@ class TestGoingOn:
                 assert offsets[at] == 11_000
                 gap = f"offsets {offsets[at - 1] + 1} to 10999 ({10_999 - offsets[at - 1]:,} of them) were removed"
                 assert gap in caplog.text
-
-    def test_a_topic_made_anew(self, broker: Cluster, topic: Topics) -> None:
-        name = topic()
-        produce(broker.bootstrap, name, rows(10))
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            place = after(drain(source, 10))
-        broker.delete_topic(name)
-        broker.create_topic(name)
-        produce(broker.bootstrap, name, rows(100))
-        with (
-            source_of(broker.bootstrap, name) as source,
-            pytest.raises(
-                SourceError,
-                match=f"kafka topic {name} at .*: the topic was deleted and made anew since the checkpoint: go",
-            ),
-        ):
-            source.open(place)
 
     def test_the_offsets_of_a_checkpoint_are_committed_for_the_tools(self, broker: Cluster, topic: Topics) -> None:
         name = topic(partitions=2)

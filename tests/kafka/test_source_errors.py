@@ -144,20 +144,6 @@ def test_what_cannot_be_ends_at_once_and_says_why(
         assert "secret" not in text
 
 
-def test_a_broker_that_is_not_there_is_reported_by_check(
-    home: Home,  # noqa: F811
-    launcher: Launcher,  # noqa: F811
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-    home.configure(source=source(address, "t"))
-    checked = launcher.call(home, "check", "config.yaml")
-    assert checked.returncode == 1
-    assert checked.stderr.splitlines()[-1].endswith(
-        f"source: kafka topic t at {address}: no broker answers (connection refused)"
-    )
-
-
 @pytest.mark.parametrize("way", ["plain", "scrambled", "tls"])
 def test_check_finds_nothing_wrong_with_what_is_right(
     local_broker: Broker,

@@ -64,24 +64,6 @@ class TestBroker:
         assert sorted(predicted(home)) == [(one, offset) for one in range(2) for offset in range(2000)]
         assert "error" not in log
 
-    def test_it_stalls(self, own_broker: Broker, topic: Topics, home: Home, launcher: Launcher) -> None:
-        """Its connections stay open and nobody answers: no error tells of it."""
-        name = topic(on=own_broker)
-        stream = rings(2000)
-        produce(own_broker.bootstrap, name, stream[:1000])
-        configure(home, own_broker.bootstrap, name)
-        running = launcher.start(home, "run", "config.yaml")
-        learnt(home, 1000)
-        own_broker.pause()
-        running.wait_for("no broker answers \\(no answer\\): trying again until one does")
-        own_broker.resume()
-        running.wait_for("a broker answers again")
-        produce(own_broker.bootstrap, name, stream[1000:])
-        learnt(home, 2000)
-        log = stop(running)
-        assert outages(log) == ["no broker answer", "a broker answers"]
-        assert predicted(home) == [(0, offset) for offset in range(2000)]
-
     @pytest.mark.parametrize(
         "state",
         [
@@ -163,27 +145,6 @@ class TestTopic:
         told = "the topic was deleted and made anew since the checkpoint" if anew else "the cluster has no such topic"
         assert told in again.stderr.splitlines()[-1]
         assert home.header()["account"]["learnt"] == 800
-
-    def test_retention_passes_while_the_daemon_is_down(
-        self, broker: Cluster, topic: Topics, home: Home, launcher: Launcher
-    ) -> None:
-        name = topic()
-        produce(broker.bootstrap, name, rings(3000))
-        configure(home, broker.bootstrap, name)
-        assert launcher.call(home, "run", "config.yaml", "--max-records", "700").returncode == 0
-        broker.delete_records(name, {0: 1000})
-        ended = launcher.call(home, "run", "config.yaml", "--max-records", "700")
-        assert ended.returncode == 1
-        assert (
-            "partition 0: offsets 700 to 999 (300 of them) were removed by retention" in ended.stderr.splitlines()[-1]
-        )
-        configure(home, broker.bootstrap, name, on_gap="skip")
-        ended = launcher.call(home, "run", "config.yaml", "--max-records", "2000")
-        assert ended.returncode == 0
-        assert (
-            "offsets 700 to 999 (300 of them) were removed by retention before they were read: they are" in ended.stderr
-        )
-        assert predicted(home) == [(0, offset) for offset in (*range(700), *range(1000, 3000))]
 
     def test_another_topic_is_not_taken_for_it(
         self, broker: Cluster, topic: Topics, home: Home, launcher: Launcher

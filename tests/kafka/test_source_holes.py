@@ -15,13 +15,9 @@ from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.damage import corrupt_batch
 from tests.kafka.producing import produce
-from tests.kafka.reading import after, drain, places, source_of, until
+from tests.kafka.reading import after, drain, places, rows, source_of, until
 
 Topics = Callable[..., str]
-
-
-def rows(count: int, start: int = 0) -> list[dict[str, int]]:
-    return [{"n": number, "y": number % 2} for number in range(start, start + count)]
 
 
 class TestHoles:
@@ -99,26 +95,6 @@ class TestHoles:
                 produce(broker.bootstrap, name, rows(4, 4))
                 assert [record.x["n"] for record in drain(source, 4)] == [4, 5, 6, 7]
 
-    def test_compaction(self, broker: Cluster, topic: Topics) -> None:
-        name = topic(cleanup_policy="compact", segment_ms=100, min_cleanable_dirty_ratio=0.01)
-        produce(broker.bootstrap, name, rows(50), keys=lambda number: b"%d" % (number % 5))
-        produce(broker.bootstrap, name, rows(1, 50), keys=lambda _: b"last")
-
-        def compacted() -> bool:
-            # A segment that is still written to is not compacted.
-            produce(broker.bootstrap, name, rows(1, 51), keys=lambda _: b"last")
-            with source_of(broker.bootstrap, name) as source:
-                source.open()
-                return source.poll(1, 5.0)[0].position.offset >= 45
-
-        until(compacted)
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            records = source.poll(5, 5.0)
-            assert [at for _, at in places(records)] == [45, 46, 47, 48, 49]
-            source.open(after(records[:2]))
-            assert source.poll(1, 5.0)[0].position.offset == 47
-
 
 class TestDamage:
     """A batch that cannot be read costs its own records, and says which."""
@@ -160,19 +136,6 @@ class TestDamage:
         assert mine == sorted(mine)
         told = [record for record in caplog.records if "cannot be read and are dead letters" in record.message]
         assert len(told) == len(wrong)
-
-    def test_it_is_passed_over_again_after_a_restart_in_the_middle(self, local_broker: Broker, topic: Topics) -> None:
-        name = topic()
-        for start in range(0, 30, 10):
-            produce(local_broker.bootstrap, name, rows(10, start), linger_ms=0)
-        corrupt_batch(local_broker.log_directory(name, 0), 15)
-        with source_of(local_broker.bootstrap, name) as source:
-            source.open()
-            records = drain(source, 30, most=14)
-            source.open(after(records[:14]))
-            again = drain(source, 16)
-        assert places(again) == places(records[14:])
-        assert [record.fault is None for record in again] == [False] * 6 + [True] * 10
 
     def test_a_record_that_is_odd_in_itself(self, broker: Cluster, topic: Topics) -> None:
         """The name of a header that is not UTF-8 makes the client raise where it unpacks a batch of many."""

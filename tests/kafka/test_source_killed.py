@@ -12,7 +12,7 @@ import pytest
 
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.cluster import Cluster
-from tests.kafka.learning import configure, predicted, rings, stop
+from tests.kafka.learning import configure, predicted, rings
 from tests.kafka.producing import produce
 
 Topics = Callable[..., str]
@@ -147,17 +147,3 @@ class TestKilled:
         produce(broker.bootstrap, name, rings(50), partition=lambda number: number % 2)
         assert launcher.call(home, "run", "config.yaml", "--max-records", "50").returncode == 0
         assert sorted(predicted(home)) == [*((0, at) for at in range(30, 55)), *((1, at) for at in range(25))]
-
-    def test_a_gap_in_a_topic_that_was_idle_is_told(
-        self, broker: Cluster, topic: Topics, home: Home, launcher: Launcher
-    ) -> None:
-        name = topic()
-        configure(home, broker.bootstrap, name)
-        running = launcher.start(home, "run", "config.yaml")
-        running.wait_for("reading kafka topic")
-        stop(running)
-        produce(broker.bootstrap, name, rings(100))
-        broker.delete_records(name, {0: 60})
-        ended = launcher.call(home, "run", "config.yaml")
-        assert ended.returncode == 1
-        assert "partition 0: offsets 0 to 59 (60 of them) were removed by retention" in ended.stderr.splitlines()[-1]

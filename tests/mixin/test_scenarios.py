@@ -1,6 +1,6 @@
 """Real faults of daemons at work: a flood of dead letters, an outage of labels, a full disk. The alerts come and go.
 
-A source that stalls is in tests/kafka/test_alerts.py.
+A source that stalls is in tests/kafka/test_shown.py.
 """
 
 from __future__ import annotations

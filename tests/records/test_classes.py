@@ -6,12 +6,10 @@ import math
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import special
 
-from streamkernel import KernelClassifier, losses
+from streamkernel import losses
 from tests.parts import scores_of
 from tests.records.one_input import classifier, inputs
 
@@ -41,21 +39,6 @@ def test_a_class_that_joins_late_begins_at_zero():
     probabilities = model.predict_proba_one({"a": 1.0})
     expected = special.softmax([*scores, 0.0])
     assert list(probabilities.values()) == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 12])
-def test_softmax_learns_classes(n_classes):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, n_classes, 1500)
-    xs = [
-        {"a": float(3 * np.cos(6.28 * y / n_classes) + v), "b": float(3 * np.sin(6.28 * y / n_classes) + w)}
-        for y, (v, w) in zip(labels, 0.2 * rng.normal(size=(1500, 2)), strict=True)
-    ]
-    model = KernelClassifier(seed=1)
-    outcome = model.advance(xs, labels.tolist())
-    right = [p == y for p, y in zip(outcome.predictions, labels, strict=True)]
-    assert np.mean(right[500:]) > 0.85
-    assert model._multiclass is True
 
 
 def test_classes_past_the_limit_are_predicted_only_counted_and_warned_of_once():
@@ -113,13 +96,3 @@ def test_what_is_no_label_is_refused_and_changes_nothing(loss, label):
     with pytest.raises(ValueError, match=r"label is NaN|names and labels are"):
         model.advance(inputs(3), ["a", label, "b"])
     assert model.state_digest() == before
-
-
-@pytest.mark.parametrize("make", [pd.Series, pl.Series, np.array, list, tuple], ids=lambda make: make.__name__)
-@pytest.mark.parametrize("labels", [["a", "b", "a"], [True, False, True], [3, 4, 3]], ids=str)
-def test_learn_many_takes_labels_in_any_box(make, labels):
-    one, other = classifier(), classifier()
-    X = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
-    one.learn_many(X if make is not pl.Series else pl.DataFrame({"a": [1.0, 2.0, 3.0]}), make(labels))
-    other.advance([{"a": v} for v in (1.0, 2.0, 3.0)], labels)
-    assert one.state_digest() == other.state_digest()

@@ -90,11 +90,6 @@ REFUSED = [
     (1j, "is of type complex"),
     (np.array(1.0), "is of type ndarray"),
     (datetime.datetime(2020, 1, 1), "is of type datetime"),
-    (datetime.timedelta(1), "is of type timedelta"),
-    (pd.Timestamp("2020-01-01"), "is of type Timestamp"),
-    (np.datetime64("2020-01-01"), "is of type "),
-    (np.datetime64("2020-01-01", "ns"), "is of type "),
-    (np.timedelta64(1, "ns"), "is of type "),
     (object(), "is of type object"),
 ]
 

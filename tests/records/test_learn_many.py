@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import base
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier, KernelRegressor
 from tests.laws.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
 from tests.records.frame_models import models_of_each_kind
 from tests.records.tables import BOXES, Table, in_array_of_objects, numbered, rows_of, tables, values_of
@@ -153,13 +153,3 @@ def test_labels_that_are_tuples_are_answered_in_an_array_of_objects():
     predicted = model.predict_many(X)
     assert predicted.shape == (8,)
     assert set(predicted) <= {("a", 0), ("a", 1)}
-
-
-@pytest.mark.parametrize("make", [np.array, pd.Series, lambda ys: pl.Series(ys, strict=False), tuple])
-@pytest.mark.parametrize("ys", [[1.5, 2.5], [1, 2], [True, False]], ids=repr)
-def test_targets_in_any_box(make, ys):
-    one, many = (AdaptiveKernelRegressor(seed=1, n_features=4) for _ in range(2))
-    many.learn_many(np.ones((2, 1)), make(ys))
-    for y in ys:
-        one.learn_one({0: 1.0}, y)
-    assert many.state_digest() == one.state_digest()

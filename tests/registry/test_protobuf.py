@@ -144,27 +144,6 @@ class TestValues:
         with pytest.raises(UnusableSchemaError, match=r"shop\.Oder.* shop\.Order, shop\.Order\.Line, shop\.Other"):
             ProtobufDecoder(FILES, 0, "shop.Oder")
 
-    @given(
-        amount=st.floats(allow_nan=False),
-        number=st.integers(0, 2**64 - 1),
-        colour=st.text(max_size=9),
-        tags=st.lists(st.text(max_size=3), max_size=3),
-        counts=st.dictionaries(st.booleans(), st.integers(-(2**63), 2**63 - 1), max_size=2),
-        cash=st.none() | st.integers(-(2**31), 2**31 - 1),
-    )
-    def test_the_same_as_went_in(
-        self, amount: float, number: int, colour: str, tags: list[str], counts: dict[bool, int], cash: int | None
-    ) -> None:
-        message = ORDER(amount=amount, id=number, colour=colour, tags=tags, counts=counts, cash=cash)
-        assert DECODER.decode(value(message)) == UNSET | {
-            "amount": amount,
-            "id": number,
-            "colour": colour,
-            "tags": tags or None,
-            "counts": {str(key).lower(): item for key, item in counts.items()} or None,
-            "cash": cash,
-        }
-
 
 class TestDescriptors:
     def test_what_a_file_imports(self) -> None:

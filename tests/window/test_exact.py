@@ -68,12 +68,6 @@ def test_three_classes_are_solved_one_against_rest():
     assert (model.predict(X) == labels).mean() > 0.6
 
 
-def test_the_same_data_give_the_same_bytes():
-    X, y, _ = data(700, 40)
-    first, second = (Exact("log", 1e-3).fit(X, y > 0).coef_ for _ in range(2))
-    assert first.tobytes() == second.tobytes()
-
-
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

@@ -1,13 +1,17 @@
-"""The pages of the window benchmark: what they say first, and that a short run of each fills its tables."""
+"""The benchmarks of window solvers, matrix risk and refits: what they say, and that a short run fills their pages."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
-from benchmarks.solvers import dspdc_page, s3gd_page
+from benchmarks import window_refit
+from benchmarks.solvers import dspdc_page, matrix_page, s3gd_page, slopes
 from benchmarks.solvers.curve import LossCurve
 from benchmarks.solvers.data import PENALTIES, SIZES, factorised, two_classes
+from benchmarks.solvers.matrix_risk import Look, Solver, random_matrices, solvers
+from benchmarks.solvers.metric_tasks import digits
 from benchmarks.solvers.optimum import Optimum
 from benchmarks.solvers.s3gd_runs import Plateau, chosen
 from benchmarks.solvers.task import Task
@@ -135,3 +139,95 @@ def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
         for plot in [part.split(")")[0] for part in text.split("](")[1:]]:
             assert (out / plot).exists(), plot
     assert "not measured yet" not in (out / "window.md").read_text()
+
+
+@pytest.mark.parametrize("form", ["factors", "A"])
+def test_an_iteration_takes_time(form):
+    assert 0 < slopes.iteration_seconds(form, n=60, p=16, d=8, m=2, q=4) < 1
+
+
+def test_the_gap_falls_faster_than_theorem_2_says():
+    m, q, true, theorem, slope, last, thumb, *_ = slopes.gap_slopes(20, 5, n=60, p=10)
+    assert (m, q) == ("20", "5")
+    assert float(true) > 0
+    assert float(thumb) > 0
+    assert float(slope) <= float(theorem) < 0
+    assert float(last) <= 1e-12
+
+
+def pairs(n):
+    return [({"a": i % 7, "b": i % 11}, float((i * i) % 7)) for i in range(n)]
+
+
+def test_a_run_counts_every_record_and_its_second_half():
+    plain = window_refit.run("toy", pairs(500), "no refit", window_refit.plain, 1)
+    assert (plain.records, plain.refits, plain.longest) == (500, 0, 0.0)
+    assert plain.late_score < plain.score
+    make = window_refit.refitted(window=200, every=250)
+    refitted = window_refit.run("toy", pairs(500), "Exact (default)", make, 1)
+    assert refitted.refits == 2
+    assert 0 < refitted.longest < refitted.seconds
+
+
+def test_labels_are_scored_in_per_cent():
+    labels = [({"a": i % 2}, f"class {i % 2}") for i in range(400)]
+    assert 50 < window_refit.run("toy", labels, "no refit", window_refit.plain, 1).late_score <= 100
+
+
+def test_the_report_has_a_row_for_each_model(tmp_path):
+    runs = [window_refit.Run("s", 10, label, seed, 90.0 + seed, 91.0, 1.0, 2, 0.5) for label in "ab" for seed in (1, 2)]
+    window_refit.report(runs, [["10,000", "256", "squared", "1.00"]], tmp_path)
+    text = (tmp_path / "window_refit.md").read_text()
+    assert "| s | 10 | a | 91.50 | 91.00 | 2 | 0.5 | 1.0 |" in text
+    assert "| 10,000 | 256 | squared | 1.00 |" in text
+
+
+def test_a_quick_run_keeps_what_was_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "sys.argv",
+        ["window_refit", "--quick", "--streams", "RandomRBF", "--models", "no refit", "--out", str(tmp_path)],
+    )
+    old = window_refit.Run("other", 10, "no refit", 1, 50.0, 50.0, 1.0, 0, 0.0)
+    (tmp_path / "window_refit.jsonl").write_text(f"{json.dumps(vars(old))}\n")
+    window_refit.main()
+    kept = [json.loads(line) for line in (tmp_path / "window_refit.jsonl").read_text().splitlines()]
+    assert [line.get("stream") for line in kept] == ["other", "RandomRBF", None]
+    assert kept[1]["score"] == pytest.approx(75, abs=25)
+
+
+@pytest.mark.parametrize("kind", ["matrix risk", "metrics"])
+def test_all_solvers_come_to_one_optimum(kind):
+    problem = random_matrices(6, 3, 3) if kind == "matrix risk" else digits(None, 3, 12, 3).problem()
+    ends = {}
+    for solver in solvers(4, 2):
+        looks = solver.run(problem, np.inf, 1e-6, passes=200)
+        assert [look.seconds for look in looks] == sorted(look.seconds for look in looks)
+        ends[solver.name] = looks[-1]
+    # No objective is below what another solver's gap allows.
+    assert min(end.objective for end in ends.values()) >= max(end.objective - end.gap for end in ends.values()) - 1e-12
+    for name in ("DSPDC", "SPDC", "SDCA, measured blocks"):
+        assert ends[name].gap <= 1e-5, name
+    # An iteration of SPDC and of SDCA takes p eigenvalue decompositions, one of DSPDC q.
+    spdc = Solver("SPDC", 4, None).run(problem, np.inf, 0.0, passes=1)[-1]
+    dspdc = Solver("DSPDC", 4, 1).run(problem, np.inf, 0.0, passes=1)[-1]
+    assert spdc.projections % problem.data.p == 0
+    assert dspdc.passes == spdc.passes
+
+
+def test_runs_that_stay_at_the_start_are_at_the_lowest():
+    looks = [Look(passes, 0.1, 6, 0.5, 0.2) for passes in (0.0, 1.0)]
+    runs = [matrix_page.Run("metric", "d = 5, (m, q) = (3, 6)", name, looks) for name in ("DSPDC", "SPDC")]
+    assert matrix_page.excess(runs[0], runs).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.long
+def test_a_quick_run_fills_the_page_and_keeps_its_runs(tmp_path):
+    matrix_page.run(None, True, tmp_path, ("100", "metric"))
+    text = (tmp_path / "window_matrix.md").read_text()
+    assert text.count("| d = 5, (m, q) = (3, 6) |") == len(solvers(3, 6))
+    assert "| 4 tasks, d = 5, (m, q) = (24, 2) | DSPDC |" in text
+    assert "| Euclidean | " in text
+    assert (tmp_path / "window_matrix.png").stat().st_size > 10_000
+    written = (tmp_path / "window_matrix.csv").read_bytes()
+    matrix_page.run(None, True, tmp_path, ("100",))
+    assert (tmp_path / "window_matrix.csv").read_bytes() == written

@@ -1,8 +1,5 @@
 """The refit of a growing model on its last records: cuts of the stream, and what it refuses."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from river import base, tree
@@ -55,27 +52,6 @@ def test_a_wrapper_is_what_its_model_is():
     binary = WindowRefit(KernelClassifier(loss=losses.Log()))
     assert classifier._multiclass
     assert not binary._multiclass
-
-
-@pytest.mark.parametrize("solver", [None, S3GD(anchors=20, max_passes=4)])
-def test_copies_have_learnt_the_same(solver):
-    model = learnt(WindowRefit(KernelClassifier(max_features=64), window=150, every=100, solver=solver))
-    assert (model.n_refits, model.n_window) == (3, 150)  # not at 100, before the bandwidth is fixed
-    for other in (
-        copy.copy(model),
-        copy.deepcopy(model),
-        pickle.loads(pickle.dumps(model)),
-        model.clone(include_attributes=True),
-    ):
-        assert type(other) is type(model)
-        assert other.state_digest() == model.state_digest()
-        assert other.model is not model.model
-        learnt(other)
-        assert other.state_digest() != model.state_digest()
-        assert other.n_refits == 7
-    learnt(model)
-    assert other.predict_proba_one(stream(1)[0][0]) == model.predict_proba_one(stream(1)[0][0])
-    assert other.state_digest() == model.state_digest()
 
 
 def test_the_figures_are_the_models_and_those_of_the_window():
