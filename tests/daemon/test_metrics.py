@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 from river import linear_model, tree
 
 from connectors import Position
@@ -38,6 +39,7 @@ from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
+from tests.daemon.service import service_metrics
 from tests.daemon.test_calibration import served
 from tests.daemon.test_metrics_models import learnt
 
@@ -269,3 +271,9 @@ def test_rolling_metrics_of_a_regression(home: Home, monkeypatch: pytest.MonkeyP
         labels = {"metric": name, "window": "100"}
         assert exporters[-1].registry.get_sample_value("streamkernel_rolling_metric", labels) == value
     assert view.rolling["rmse"] > 0
+
+
+def test_promtool_finds_no_fault_in_the_metrics_of_the_service(promtool: str) -> None:
+    shown = generate_latest(service_metrics().registry)
+    checked = subprocess.run([promtool, "check", "metrics"], input=shown, capture_output=True, check=False)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")

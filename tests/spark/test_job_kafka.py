@@ -13,7 +13,7 @@ MODEL = [{"streamkernel.KernelRegressor": {"seed": 1}}]
 
 
 @pytest.fixture(scope="module")
-def spark(make_session, broker):
+def spark(make_session):
     """A session that knows Kafka."""
     return make_session("local[2]", **{"spark.jars": kafka_jars()})
 

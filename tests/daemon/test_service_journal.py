@@ -1,0 +1,127 @@
+"""What the service acknowledges with 202 is durable, and learnt once; a journal that is full takes no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+
+import pytest
+
+from connectors.journal import writer as writing
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+from tests.daemon.service import DIRECT, LATE, serving
+
+ROW = {"a": 0.25, "y": "yes"}
+
+
+def test_it_is_acknowledged_after_it_is_durable_and_published(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    reached, gate = threading.Event(), threading.Event()
+    real = os.fdatasync
+
+    def sync(descriptor: int) -> None:
+        reached.set()
+        gate.wait()
+        real(descriptor)
+        order.append("durable")
+
+    with serving(here, **DIRECT) as (client, _):
+        before = (here.folder / "out/records/committed").read_bytes()
+        monkeypatch.setattr(writing.os, "fdatasync", sync)
+
+        def ask() -> None:
+            order.append(str(client.ask("/learn", ROW)[0]))
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        reached.wait()
+        assert (here.folder / "out/records/committed").read_bytes() == before
+        assert order == []
+        gate.set()
+        asking.join()
+        assert order == ["durable", "202"]
+        assert (here.folder / "out/records/committed").read_bytes() != before
+
+
+def test_a_write_that_fails_whatever_it_raises_is_answered(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the thread that writes no request would ever be answered again."""
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    with serving(here, **DIRECT) as (client, _):
+        with monkeypatch.context() as patched:
+            patched.setattr(writing.JournalWriter, "_write", fail)
+            status, answer = client.ask("/learn", ROW, Idempotency_Key="1")
+        assert (status, answer["error"]["reason"]) == (503, "journal")
+        assert "MemoryError" in answer["error"]["detail"]
+        assert client.ask("/learn", ROW, Idempotency_Key="1") == (202, {"status": "accepted"})
+
+
+def test_a_journal_that_is_gone_takes_nothing(here: Home) -> None:
+    with serving(here, **DIRECT) as (client, _):
+        assert client.ask("/learn", ROW)[0] == 202
+        (here.folder / "out/records").rename(here.folder / "out/elsewhere")
+        status, answer = client.ask("/learn", ROW)
+        assert (status, answer["error"]["reason"]) == (503, "journal")
+        assert "put it back" in answer["error"]["detail"]
+        assert client.ask("/readyz")[0] == 503
+        (here.folder / "out/elsewhere").rename(here.folder / "out/records")
+        assert client.ask("/learn", ROW)[0] == 202
+
+
+def test_the_ids_of_an_array_are_those_of_no_other_request(here: Home) -> None:
+    with serving(here, **DIRECT) as (client, _):
+        taken = (202, {"status": "accepted"})
+        assert client.ask("/learn", [ROW], Idempotency_Key="k") == (202, [taken[1]])
+        assert [client.ask("/learn", ROW, Idempotency_Key=key) for key in ("k", "k/0", "k0")] == [taken] * 3
+        assert client.ask("/learn", [ROW], Idempotency_Key="k") == (202, [{"status": "repeated"}])
+
+
+def test_another_key_begins_with_no_repeats(here: Home) -> None:
+    other = {**LATE, "labels": {**LATE["labels"], "key": "order"}}
+    row = {"id": 1, "order": 1, "a": 0.5, "y": "yes"}
+    for sections, first in ((LATE, "accepted"), (other, "accepted"), (LATE, "repeated")):
+        with serving(here, **sections) as (client, _):
+            assert client.ask("/learn", row) == (202, {"status": first})
+
+
+def test_a_label_of_json_is_what_a_file_would_have(here: Home) -> None:
+    """As text, true is the class "true" and 1 is "1", in a journal as in JSON lines."""
+    labels = [True, False, 1, 1.0, "True"]
+    rows = [{**ROW, "y": label} for label in labels]
+    (here.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sections = {**DIRECT, "source": {**DIRECT["source"], "follow": False}}
+    with serving(here, **sections) as (client, _):
+        assert client.ask("/learn", rows)[0] == 202
+    run(prepare(here.config))
+    sent = [line["target"] for line in here.lines("out/predictions.jsonl")]
+    out = {"predictions": {"kind": "jsonl", "path": "out/file.jsonl"}, "checkpoint": None}
+    run(prepare(here.configure(source={"kind": "jsonl", "path": "rows.jsonl", "target": "y"}, **out)))
+    assert sent == [line["target"] for line in here.lines("out/file.jsonl")] == ["true", "false", "1", "1.0", "True"]
+
+
+def test_a_run_that_saves_makes_room(here: Home) -> None:
+    """The oldest segments go; what was acknowledged is learnt once, and known again."""
+    source = {**DIRECT["source"], "max_bytes": 2**20, "follow": False}
+    sections = {**DIRECT, "source": source, "checkpoint": {"directory": "out/state", "every_records": 100, "keep": 2}}
+    wide = {f"c{number}": "x" * 200 for number in range(100)}
+    with serving(here, **sections) as (client, _):
+        n_taken = 0
+        while (answer := client.ask("/learn", {**ROW, **wide}, Idempotency_Key=f"{n_taken}"))[0] == 202:
+            n_taken += 1
+        assert answer[0] == 503
+        assert answer[1]["error"]["reason"] == "journal_full"
+        assert int(client.headers["retry-after"]) > 0
+        before = sorted((here.folder / "out/records").glob("*.jsonl"))
+        run(prepare(here.config))
+        after = sorted((here.folder / "out/records").glob("*.jsonl"))
+        assert len(after) < len(before)
+        assert before[0] not in after
+        assert client.ask("/learn", {**ROW, **wide}, Idempotency_Key=f"{n_taken}") == (202, {"status": "accepted"})
+        assert client.ask("/learn", {**ROW, **wide}, Idempotency_Key="0") == (202, {"status": "repeated"})
+        run(prepare(here.config))
+        assert here.header()["account"]["learnt"] == n_taken + 1
