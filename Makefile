@@ -44,9 +44,9 @@ endif
 ring-1: .venv/ready
 	$(PYTEST) -n $(CORES) --dist worksteal -m 'not integration and not long'
 
-# Ring 2: daemons, brokers, browsers and servers. Its tests wait as much as they work: three workers for two cores.
+# Ring 2: daemons, brokers, browsers and servers. Its tests wait as much as they work: two workers a core.
 test-integration: .venv/ready
-	$(PYTEST) -n $$((3 * $(CORES) / 2)) --dist worksteal -m 'integration and not long' $(PATHS)
+	$(PYTEST) -n $$((2 * $(CORES))) --dist worksteal -m 'integration and not long' $(PATHS)
 
 # Ring 3: soak, chaos, fuzz and benchmarks, minutes each; then ten times as many drawn cases as in ring 1, new ones.
 test-long: .venv/ready

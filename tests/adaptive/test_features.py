@@ -66,7 +66,7 @@ def test_the_first_bandwidth(d):
 
 def test_later_inputs_come_last_and_move_nothing():
     columns, X = _columns(2), _rows(5, 4)
-    before = columns.of(X[:, :2], KEYS[:2])
+    before = columns.of(X[:, :2].copy(), KEYS[:2])
     bandwidth = columns.bandwidth
     assert columns.add_input()
     assert columns.add_input()
@@ -96,7 +96,7 @@ def test_the_order_of_the_inputs_does_not_matter_to_the_features():
     columns, X = _columns(4), _rows(5, 4)
     order = np.array([2, 0, 3, 1])
     plain = columns.of(X, KEYS[:4])
-    turned = columns.of(X[:, order], KEYS[:4][order])
+    turned = columns.of(X[:, order].copy(), KEYS[:4][order])
     assert np.allclose(plain[:, : 2 * F], turned[:, : 2 * F], atol=1e-5)
     assert np.array_equal(plain[:, 2 * F + 1 :][:, order], turned[:, 2 * F + 1 :])
     # and back again: what was drawn for other keys is not taken for these
@@ -128,7 +128,7 @@ def test_inputs_met_in_these_rows_only_have_features_and_no_columns():
     assert np.array_equal(known.of(X, KEYS[:4])[:, : 2 * F + 3], Phi)
     # they leave no trace
     fresh = _columns(2)
-    assert np.array_equal(columns.of(X[:, :2], KEYS[:2]), fresh.of(X[:, :2], KEYS[:2]))
+    assert np.array_equal(columns.of(X[:, :2].copy(), KEYS[:2]), fresh.of(X[:, :2], KEYS[:2]))
 
 
 def test_a_rows_bits_do_not_depend_on_its_company():

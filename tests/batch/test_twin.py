@@ -164,7 +164,8 @@ def assert_twin(kind, tolerance=1e-9, **given):
         twin.step(rows, ys, weights)
         start += size
         _assert_state(model, twin, size, tolerance)
-    shown = machine_of(model).solution.scores(rows.astype(model.dtype), machine_of(model).inputs.columns.keys, NO_KEYS)
+    given = rows.astype(model.dtype, order="C")
+    shown = machine_of(model).solution.scores(given, machine_of(model).inputs.columns.keys, NO_KEYS)
     expected = twin.scores(rows, twin.mean if model.average else None)
     np.testing.assert_allclose(shown, expected, rtol=0, atol=tolerance * max(1, np.abs(expected).max()))
     return model, twin

@@ -37,16 +37,20 @@ def pytest_report_header() -> list[str]:
 
 @pytest.fixture(scope="session")
 def make_session():
-    """Start a session on a master, in the place of the one before."""
+    """Give a session on a master: the one there, where it has the same settings, or one in its place."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    made: list[object] = []
 
     def make(master: str, **settings: str):
         if (before := SparkSession.getActiveSession()) is not None:
+            if made == [master, settings]:
+                return before
             before.stop()
+        made[:] = [master, settings]
         builder = SparkSession.builder.master(master).appName("tests")
         for name, value in {**SETTINGS, **settings}.items():
             builder = builder.config(name, value)

@@ -51,7 +51,7 @@ def undisturbed(tmp_path_factory, spark):
     return made.digest
 
 
-@pytest.mark.parametrize("point", ["batch-learnt:2", "checkpoint-before-rename:3", "checkpoint-after-rename:3"])
+@pytest.mark.parametrize("point", ["checkpoint-before-rename:3", "checkpoint-after-rename:3"])
 def test_a_driver_that_is_killed_counts_each_micro_batch_once(job, spark, undisturbed, point):
     """Between step and commit, and between our commit and Spark's."""
     status, printed = job.run("--until-end", "--max-per-batch", "1", crash=point)

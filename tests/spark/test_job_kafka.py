@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from streamkernel.daemon.base.errors import UnfitError
 from tests.kafka.producing import consume, produce
 from tests.spark.jobs import Job
 from tests.spark.kafka_jars import kafka_jars
@@ -70,9 +71,8 @@ def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker,
     job.learn(spark)
     for checkpoint in job.state.glob("checkpoint-*.skc"):
         checkpoint.unlink()
-    status, printed = job.run("--until-end")
-    assert status == 1
-    assert "holds no model that has learnt any" in printed.splitlines()[-1]
+    with pytest.raises(UnfitError, match="holds no model that has learnt any"):
+        job.learn(spark)
 
 
 def test_predictions_are_written_at_least_once(job, broker, topic, spark):

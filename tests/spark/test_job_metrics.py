@@ -41,6 +41,8 @@ def test_metrics_have_the_names_of_the_daemon_and_a_signal_ends_the_job(tmp_path
     finally:
         process.kill()
     assert process.returncode == 0, printed
+    assert "SIGTERM came" in printed
+    assert not any(trace in printed for trace in ("Traceback", "\tat "))
     assert figures["streamkernel_records_learned_total"] == 300
     assert figures["streamkernel_records_consumed_total"] == 301
     assert figures["streamkernel_loss_observations_total"] == 300

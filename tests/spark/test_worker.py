@@ -20,7 +20,8 @@ def _frozen(batches):
 
 @pytest.mark.parametrize("task", ["step", "prediction"])
 def test_what_was_imported_is_frozen_by_the_first_task(make_session, task):
-    spark = make_session("local[1]")  # one worker, which takes every task
+    # One worker, which takes every task, and that of no other test.
+    spark = make_session("local[1]", **{"spark.app.name": task})
     df = spark.createDataFrame(records(60, 0))
     model = KernelRegressor(seed=1)
     if task == "step":
