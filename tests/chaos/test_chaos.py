@@ -13,7 +13,7 @@ from tests.chaos.failures import ALL, warm
 from tests.chaos.settings import JOURNAL, LOGGED, PLAIN, TRANSACTIONS, WATCHED, Setting
 from tests.chaos.site import Site
 from tests.chaos.soak import soak
-from tests.daemon.test_kill_service import PLACES as PLACES_OF_THE_SERVICE
+from tests.daemon.test_kill import PLACES as PLACES_OF_THE_SERVICE
 
 
 def check(site: Site, failures: list[Failure], setting: Setting, long: bool = False) -> None:
