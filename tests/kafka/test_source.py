@@ -213,7 +213,9 @@ class TestGoingOn:
             until(lambda: "the offsets cannot be committed to the group forbidden" in caplog.text, source)
             produce(local_broker.bootstrap, name, rows(5))
             drain(source, 5)
-        assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+        # Of ours: the client warns of its own slowness, as on a machine with other work.
+        ours = [record for record in caplog.records if record.name.startswith("connectors.")]
+        assert len([record for record in ours if record.levelno >= logging.WARNING]) == 1
 
 
 def drain_until_it_fails(source: KafkaSource, count: int, message: str) -> list[Record]:
