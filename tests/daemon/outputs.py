@@ -30,3 +30,11 @@ def offsets_of(home: Home) -> list[int]:
         found.append(offset)
         offset += len(line)
     return found[1:]
+
+
+def with_short_stream(home: Home) -> Home:
+    """Give a home a short stream and a model that starts at once."""
+    text = "".join(f"{number % 7},{number % 3},{'yes' if number % 2 else 'no'}\n" for number in range(400))
+    (home.folder / "stream.csv").write_text("a,b,y\n" + text)
+    configured(home)
+    return home

@@ -1,4 +1,4 @@
-"""What /api/status says of a run and of a member of a group: always JSON, bounded, and never from the model itself."""
+"""What /api/status says of a run: always JSON, always bounded, and never from the model itself."""
 
 from __future__ import annotations
 
@@ -8,40 +8,25 @@ import itertools
 import json
 import math
 import re
-import socket
-import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.parser import text_string_to_metric_families
 
 from connectors.ports import Position
-from streamkernel import AdaptiveKernelClassifier
-from streamkernel.daemon.base.health import Health, NoStatusError
 from streamkernel.daemon.base.status_snapshot import StatusHistory
-from streamkernel.daemon.config.schema import MetricsConfig
-from streamkernel.daemon.group.federation import Federation, ask
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.model_view import ModelView
-from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.monitoring.status.history import INTERVAL_SECONDS, POINTS, FigureHistory
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
 from streamkernel.daemon.serving.status_query import status_query
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import get, serving
-from tests.daemon.members import BoardedMember
 from tests.daemon.status import BoardedRun, account, letter
-from tests.ports import closed_port
 
 
 class TestHistory:
@@ -230,164 +215,3 @@ def test_the_fields_are_those_of_the_documentation(here: Home) -> None:
     page = Path(__file__).parents[2] / "docs/how-to/status-page.md"
     section = page.read_text().partition("## The same as JSON")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(BoardedRun(here).status())
-
-
-@pytest.fixture
-def member(homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch) -> Iterator[BoardedMember]:
-    runs = []
-    for name in ("one", "two"):
-        home = homes(name)
-        (home.folder / "stream.csv").write_text("a,y\n")
-        monkeypatch.chdir(home.folder)
-        runs.append(BoardedRun(home))
-        for point in range(4):
-            runs[-1].learn(loss=0.5 - point / 10, account=account(consumed=100 * point), taken=100 * point)
-    runs[1].board.letters.add([letter("<script>alert(1)</script>")])
-    with ExitStack() as stack:
-        yield BoardedMember(runs[0].plan, runs, stack)
-
-
-def test_it_has_every_partition(member: BoardedMember) -> None:
-    status = member.status()
-    assert status["kind"] == "member"
-    assert status["held"] == [0, 1, 2]
-    assert [one["process"] for one in status["partitions"]] == ["reading", "reading", "waiting to be started"]
-    assert [one["saved"] for one in status["partitions"]] == [0, 1000, None]
-    figures = [one["status"]["figures"] for one in status["partitions"][:2]]
-    assert [one["account"]["consumed"] for one in figures] == [300, 300]
-    assert "history" not in status["partitions"][0]["status"]
-    assert status["state"]["name"] == "ready"
-
-
-def test_many_who_look_ask_the_children_once_a_second(member: BoardedMember) -> None:
-    with serving(member.health) as url:
-        threads = [threading.Thread(target=get, args=(f"{url}/api/status",)) for _ in range(20)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(member.asked) == 2  # there are two children
-        member.now += 1.1
-        get(f"{url}/api/status")
-        assert len(member.asked) == 4
-        threads = [threading.Thread(target=get, args=(f"{url}/api/status?partition=1",)) for _ in range(20)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(member.asked) == 5
-
-
-def test_a_partition_has_its_history(member: BoardedMember) -> None:
-    times = member.status(1)["history"]["time"]
-    assert len(times) == 4
-    newer = member.status(1, times[2])
-    assert newer["history"]["time"] == times[3:]
-    assert newer["dead_letters"][0]["raw"] == "<script>alert(1)</script>"
-    with serving(member.health) as url:
-        assert get(f"{url}/api/status?partition=7") == (404, "not found: partition 7 is not held here\n")
-        status, text = get(f"{url}/api/status?partition=2")
-        assert (status, text) == (503, "partition 2: it is not there yet\n")
-
-
-def test_a_child_that_is_gone_or_does_not_answer_hides_no_other(
-    member: BoardedMember, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("streamkernel.daemon.group.federation.ANSWER_SECONDS", 0.3)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        member.addresses[0] = silent.getsockname()
-        status = member.status()
-        assert "no answer" in status["partitions"][0]["problem"]
-        assert status["partitions"][0]["status"] is None
-        assert status["partitions"][1]["status"]["figures"]["account"]["consumed"] == 300
-        assert status["state"]["name"] == "trouble"
-        assert status["state"]["detail"].startswith("partition 0: no answer")
-        with pytest.raises(NoStatusError, match="partition 0: no answer"):
-            member.page.to_json(0.0, 0)
-    member.now += 2
-    status = member.status()
-    assert "no answer" in status["partitions"][0]["problem"]
-
-
-def exported(partition: int) -> CollectorRegistry:
-    registry = CollectorRegistry()
-    Counter("streamkernel_dead", "With a \\ and\na line.", ["reason"], registry=registry).labels('a "b"').inc(partition)
-    lag = Gauge("streamkernel_lag", "To come.", ["topic", "partition"], registry=registry)
-    lag.labels("t", str(partition)).set(float("nan") if partition else 7)
-    Histogram("streamkernel_seconds", "How long.", buckets=[0.1, 1], registry=registry).observe(0.5)
-    return registry
-
-
-@pytest.fixture(params=[None, {"username": "me", "password": "s3cret"}])
-def settings(request: pytest.FixtureRequest) -> MetricsConfig:
-    return MetricsConfig(port=0, basic_auth=request.param)
-
-
-@pytest.fixture
-def children(settings: MetricsConfig) -> Iterator[dict[int, tuple[str, int]]]:
-    servers = {partition: Server(settings, exported(partition), Health()) for partition in (0, 1)}
-    yield {partition: ("127.0.0.1", server.port) for partition, server in servers.items()}
-    for server in servers.values():
-        server.close()
-
-
-def test_all_series_of_all_children_told_apart(children: dict[int, tuple[str, int]], settings: MetricsConfig) -> None:
-    federation = Federation(lambda: children, lambda: 3, settings.basic_auth)
-    text = generate_latest(federation.registry).decode()
-    families = list(text_string_to_metric_families(text))
-    assert len({family.name for family in families}) == len(families)
-    found = [sample for family in families for sample in family.samples]
-    values = {(sample.name, *sorted(sample.labels.items())): sample.value for sample in found}
-    assert len(values) == len(found)
-    assert values["streamkernel_group_partitions",] == 3
-    for partition in (0, 1):
-        own = ("partition", str(partition))
-        assert values["streamkernel_dead_total", own, ("reason", 'a "b"')] == partition
-        assert values["streamkernel_seconds_bucket", ("le", "1.0"), own] == 1
-        assert values["streamkernel_seconds_sum", own] == 0.5
-    # The lag has the label by itself.
-    assert values["streamkernel_lag", ("partition", "0"), ("topic", "t")] == 7
-    for line in text.splitlines():
-        assert line.count("partition=") <= 1, line
-    # What a child says of its metrics stays as it was.
-    own_text = generate_latest(exported(0)).decode()
-    assert {line for line in own_text.splitlines() if line.startswith("#")} <= set(text.splitlines())
-
-
-def test_a_child_that_does_not_answer_is_left_out(
-    children: dict[int, tuple[str, int]], settings: MetricsConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("streamkernel.daemon.group.federation.ANSWER_SECONDS", 0.2)
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    with socket.create_server(("127.0.0.1", 0)) as deaf, socket.socket() as gone:
-        addresses = {**children, 2: deaf.getsockname(), 3: ("127.0.0.1", closed_port(gone))}
-        federation = Federation(lambda: addresses, lambda: 4, settings.basic_auth)
-        text = generate_latest(federation.registry).decode()
-        answers = ask(addresses, "/healthz")
-    assert 'partition="1"' in text
-    assert 'partition="2"' not in text
-    assert [status for status, _ in answers.values()] == [200, 200, 0, 0]
-    assert answers[2][1].startswith("no answer (")
-
-
-def test_no_children_is_no_trouble() -> None:
-    federation = Federation(dict, lambda: 0)
-    assert "streamkernel_group_partitions 0.0" in generate_latest(federation.registry).decode()
-
-
-def test_promtool_finds_no_fault(promtool: str) -> None:
-    model = AdaptiveKernelClassifier(seed=1)
-    model.learn_one({"a": 1.0}, "x")
-    exporters = [Exporter(model, ["accuracy"], 100) for _ in range(2)]
-    servers = [Server(MetricsConfig(port=0), exporter.registry, Health()) for exporter in exporters]
-    try:
-        addresses = {partition: ("127.0.0.1", server.port) for partition, server in enumerate(servers)}
-        text = generate_latest(Federation(lambda: addresses, lambda: 2).registry)
-    finally:
-        for server in servers:
-            server.close()
-    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)
-    assert (checked.returncode, checked.stderr) == (0, b"")
-    # Nothing that a daemon tells is missing, and each is what it was.
-    said = {line for line in generate_latest(exporters[0].registry).splitlines() if line.startswith(b"#")}
-    assert said <= set(text.splitlines())

@@ -1,0 +1,82 @@
+"""Progressive validation: the same figures as a loop by hand, several configurations side by side, a plot."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from river import datasets, linear_model, metrics, preprocessing
+
+from streamkernel import AdaptiveKernelClassifier
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.monitoring import plot as plotting
+from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home, Launcher
+
+PHISHING = {"kind": "river", "dataset": "Phishing"}
+
+
+def test_it_gives_the_figures_of_a_loop_by_hand(home: Home) -> None:
+    steps = ["river.preprocessing.StandardScaler", "river.linear_model.LogisticRegression"]
+    found = evaluate(prepare(home.configure(source=PHISHING, model=steps)), StopSignals())
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    accuracy = metrics.Accuracy()
+    for x, y in datasets.Phishing():
+        accuracy.update(y, max(p := model.predict_proba_one(x), key=p.get))
+        model.learn_one(x, y)
+    assert found.view.overall["accuracy"] == pytest.approx(accuracy.get())
+    assert found.records == list(range(50, 1251, 50))
+    assert found.loss[-1] == found.view.loss
+    assert found.features == []
+
+
+def test_an_adaptive_estimator_tells_whom_it_listens_to(home: Home) -> None:
+    step = {"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}
+    found = evaluate(prepare(home.configure(source=PHISHING, model=[step])), StopSignals()).to_json()
+    model = AdaptiveKernelClassifier(n_features=16, seed=1)
+    for x, y in datasets.Phishing():
+        model.learn_one(x, y)
+    assert found["expert_weights"] == model.expert_weights
+    assert found["input_importance"] == model.feature_importances_
+    shares = list(found["input_importance"].values())
+    assert shares == sorted(shares, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ({"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}, "needs a source that ends, this one is"),
+        ({"kind": "river", "dataset": "synth.SEA", "args": {"seed": 1}}, "needs a source that ends, river data set"),
+    ],
+)
+def test_a_source_without_an_end_is_refused(home: Home, source: dict[str, object], reason: str) -> None:
+    with pytest.raises(DaemonError, match=reason):
+        evaluate(prepare(home.configure(source=source)), StopSignals())
+
+
+def test_two_runs_of_one_name_are_refused(home: Home, launcher: Launcher) -> None:
+    home.configure()
+    ended = launcher.call(home, "evaluate", "config.yaml", "config.yaml")
+    assert ended.returncode == 2
+    assert "these names repeat: config, config" in ended.stderr
+
+
+def test_a_plot_without_matplotlib_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plotting.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(DaemonError, match=r"pip install 'streamkernel\[plot\]'"):
+        plotting.plot({"a": Evaluation(View(), [1], [0.5], [32])}, tmp_path / "a.png")
+
+
+def test_a_plot_goes_through_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        plotting.plot({"a": Evaluation(View(), [1], [0.5], [32])}, pipe)
+        assert read.result(60).startswith(b"\x89PNG")

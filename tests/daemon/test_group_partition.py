@@ -1,0 +1,181 @@
+"""The daemon of one partition: it waits for its directory, reports, and does not outlive its member."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.schema import LogConfig
+from streamkernel.daemon.config.secrets import Redactor
+from streamkernel.daemon.group.reports import Report, Reporter, ReportReader
+from streamkernel.daemon.monitoring.log import start_logging
+from streamkernel.daemon.partition import PartitionListener, PartitionSignals
+from streamkernel.daemon.stream.stop import Stopped
+from tests.processes import alive, wait_until
+
+# A member that starts a child which would live for ever, and tells both numbers.
+MEMBER = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1], str(os.getpid())], stdout=subprocess.PIPE, text=True)
+child.stdout.readline()
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+CHILD = """
+import sys, time
+from streamkernel.daemon.base.parent_death import die_with
+die_with(int(sys.argv[1]))
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.usefixtures("processes")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a child looks round between two records")
+def test_a_child_dies_with_its_member() -> None:
+    member = subprocess.Popen([sys.executable, "-c", MEMBER, CHILD], stdout=subprocess.PIPE, text=True)
+    assert member.stdout is not None
+    child = int(member.stdout.readline())
+    assert alive(child)
+    member.kill()
+    member.wait()
+    member.stdout.close()
+    wait_until(lambda: not alive(child))
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_child_whose_member_died_before_it_could_say_so_ends() -> None:
+    ended = subprocess.run([sys.executable, "-c", CHILD, "1"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+
+
+def test_where_the_kernel_does_not_see_to_it_the_child_does() -> None:
+    stopped = PartitionSignals(os.getppid())
+    assert not stopped()
+    stopped = PartitionSignals(os.getpid())  # which is not our parent: as if that had died
+    assert stopped()
+    assert stopped.name == "the end of its member"
+
+
+def test_being_told_twice_to_stop_does_not_kill() -> None:
+    with PartitionSignals(os.getppid()) as stopped:
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+            os.kill(os.getpid(), number)
+        wait_until(stopped)
+        assert stopped.name in ("SIGTERM", "SIGINT")
+
+
+def pipe() -> tuple[ReportReader, Reporter, Callable[[], None]]:
+    ours, theirs = os.pipe()
+    return ReportReader(ours), Reporter(theirs), lambda: (os.close(ours), os.close(theirs))[0]
+
+
+def test_the_directory_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("streamkernel.daemon.partition.LOCK_SECONDS", 0.01)
+    reader, reporter, close = pipe()
+    before, after = CheckpointStore(tmp_path / "a"), CheckpointStore(tmp_path / "a")
+    before.lock()
+    asked = 0
+
+    def stopped() -> bool:
+        nonlocal asked
+        asked += 1
+        if asked == 5:
+            before.close()
+        return False
+
+    PartitionListener(reporter, os.getppid()).take(after, stopped)
+    assert asked >= 5
+    assert reader.read() == [Report("waiting", f"process {os.getpid()}")]
+    assert caplog.messages == [f"waiting for {tmp_path / 'a'}, held by process {os.getpid()}"]
+
+    with pytest.raises(Stopped):
+        PartitionListener(reporter, os.getppid()).take(before, lambda: True)
+    after.close()
+    close()
+
+
+def test_the_holder_is_named_with_its_host_where_that_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = CheckpointStore(tmp_path), CheckpointStore(tmp_path)
+    first.lock()
+    monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
+    here = (tmp_path / "lock").read_text().split()[1]
+    with pytest.raises(DirectoryInUseError, match=rf"\(process {os.getpid()} on {here}\): stop it") as error:
+        second.lock()
+    assert error.value.holder == f"process {os.getpid()} on {here}"
+    first.close()
+    second.lock()
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()} elsewhere"
+    second.close()
+
+
+def test_who_lost_its_lock_writes_nothing_more(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path)
+    store.lock()
+    store.write({}, b"mine")
+    # As where a file server has given the lock of a machine it did not hear to another one.
+    (tmp_path / "lock").write_text("7 elsewhere")
+    with pytest.raises(CheckpointError, match=r"was taken over by another daemon \(process 7 on elsewhere\)"):
+        store.write({}, b"mine")
+    (tmp_path / "lock").unlink()
+    with pytest.raises(CheckpointError, match="its lock was removed"):
+        store.write({}, b"mine")
+    store.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000000000.skc"]
+
+
+def test_reports_never_wait_and_arrive_in_order() -> None:
+    reader, reporter, close = pipe()
+    # A member that is stopped does not read: what a pipe and as much again cannot hold is dropped.
+    for number in range(50_000):
+        reporter.send("saved", number)
+    found: list[Report] = []
+
+    def read_all() -> None:
+        while not (found and not reporter._waiting):
+            reporter.flush(0.0)
+            found.extend(reader.read())
+        found.extend(reader.read())
+
+    read_all()
+    values = [report.value for report in found]
+    assert values == list(range(len(values)))
+    assert 5_000 < len(values) < 50_000
+    # What a daemon dies of is told in full.
+    reporter.send("failed", "a long story " * 10_000)
+    read_all()
+    assert found[-1].value == "a long story " * 10_000
+    close()
+
+
+def test_a_member_that_is_gone_is_no_trouble_for_who_tells() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    Reporter(theirs).send("saved", 1)
+    os.close(theirs)
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_log_lines_say_which_partition(style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    start_logging(LogConfig(format=style), Redactor({}), 3)
+    logging.getLogger("a").warning("bad\nnews")
+    line = capsys.readouterr().err
+    if style == "text":
+        assert line.endswith(" warning partition 3: bad news\n")
+    else:
+        assert json.loads(line)["partition"] == 3
