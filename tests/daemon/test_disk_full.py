@@ -1,12 +1,11 @@
-"""A full disk: learning goes on and it is tried again; where a source begins is written before a record is learnt."""
+"""A full or failing disk: learning goes on, the old checkpoints stay, and it is tried again, later and later."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,13 +18,10 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.recovery import schedule
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import CheckpointSchedule
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream import loop
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
@@ -261,61 +257,3 @@ def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pyte
     assert home.header()["account"]["consumed"] == 0
     run(prepare(home.config))
     assert len(home.lines("out/predictions.jsonl")) == home.header()["account"]["predicted"]
-
-
-BEGIN = 30
-
-
-class Late(MemorySource):
-    """Is reached after the start, and begins at its end, as a topic does with `start: latest`."""
-
-    def __init__(self, records: int) -> None:
-        super().__init__([({"a": float(number)}, number % 2 == 0) for number in range(records)])
-        self._polls = 0
-        self._resumed = False
-
-    def open(self, positions: Mapping[int, Position] | None = None) -> None:
-        super().open(positions)
-        self._resumed = bool(positions)
-
-    def poll(self, max_records: int, timeout: float) -> list[Any]:
-        self._polls += 1
-        if self._polls == 3 and not self._resumed:
-            self._next = BEGIN
-        return super().poll(max_records, timeout) if self._polls >= 3 else []
-
-    @property
-    def starting_offsets(self) -> Mapping[int, Position]:
-        return {} if self._resumed or self._polls < 3 else {0: Position(self.STREAM, 0, BEGIN)}
-
-
-def test_no_record_is_learnt_before_that(
-    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(loop, "POLL_SECONDS", 0.001)
-    seconds = iter(range(0, 10**9, 100))
-    monkeypatch.setattr(schedule, "Backoff", lambda _: Backoff(lambda: next(seconds)))
-    asked = []
-
-    def full_for_a_while(write: Callable[..., Path]) -> Callable[..., Path]:
-        def write_later(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:
-            asked.append((header["account"]["consumed"], [offset for _, _, offset in header["positions"]]))
-            if 1 < len(asked) < 5:
-                raise OSError(errno.ENOSPC, "No space left on device")
-            return write(store, header, payload)
-
-        return write_later
-
-    monkeypatch.setattr(CheckpointStore, "write", full_for_a_while(CheckpointStore.write))
-    monkeypatch.setattr(CheckpointStore, "replace", full_for_a_while(CheckpointStore.replace))
-
-    def plan() -> Plan:
-        config = home.configure(model=["river.linear_model.LogisticRegression"])
-        (home.folder / "stream.csv").write_text("a,y\n")
-        return replace(prepare(config), source=Late(100))
-
-    run(plan(), max_records=20)
-    assert asked[:5] == [(0, []), *[(0, [BEGIN])] * 4]
-    assert caplog.text.count("no record is learnt until a checkpoint says where the source begins") == 1
-    run(plan())
-    assert home.header()["account"]["consumed"] == 100 - BEGIN

@@ -10,7 +10,7 @@ import pytest
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
-from tests.daemon.test_resume import contents
+from tests.daemon.test_fresh import contents
 from tests.kafka.broker import Broker
 from tests.kafka.listeners import GUEST
 
