@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.group.member_status import MemberStatus
+from tests.daemon.conftest import Home
 from tests.daemon.endpoint import serving
 from tests.daemon.status import BoardedRun
+
+
+def begin_runs(homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch) -> list[BoardedRun]:
+    """Begin the runs of two partitions, each in a home of its own."""
+    runs = []
+    for name in ("one", "two"):
+        home = homes(name)
+        (home.folder / "stream.csv").write_text("a,y\n")
+        monkeypatch.chdir(home.folder)
+        runs.append(BoardedRun(home))
+    return runs
 
 
 class BoardedMember:

@@ -12,20 +12,16 @@ import pytest
 from streamkernel.daemon.base.health import NoStatusError
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import get, serving
-from tests.daemon.members import BoardedMember
-from tests.daemon.status import BoardedRun, account, letter
+from tests.daemon.members import BoardedMember, begin_runs
+from tests.daemon.status import account, letter
 
 
 @pytest.fixture
 def member(homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch) -> Iterator[BoardedMember]:
-    runs = []
-    for name in ("one", "two"):
-        home = homes(name)
-        (home.folder / "stream.csv").write_text("a,y\n")
-        monkeypatch.chdir(home.folder)
-        runs.append(BoardedRun(home))
+    runs = begin_runs(homes, monkeypatch)
+    for one in runs:
         for point in range(4):
-            runs[-1].learn(loss=0.5 - point / 10, account=account(consumed=100 * point), taken=100 * point)
+            one.learn(loss=0.5 - point / 10, account=account(consumed=100 * point), taken=100 * point)
     runs[1].board.letters.add([letter("<script>alert(1)</script>")])
     with ExitStack() as stack:
         yield BoardedMember(runs[0].plan, runs, stack)

@@ -16,7 +16,7 @@ from streamkernel.daemon.monitoring.model_view import ModelView
 from tests.browser.chromium import Opened, chromium
 from tests.daemon.conftest import Home, Launcher, program, write_stream
 from tests.daemon.endpoint import serving
-from tests.daemon.members import BoardedMember
+from tests.daemon.members import BoardedMember, begin_runs
 from tests.daemon.status import BoardedRun, account, letter
 from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting
 from tests.daemon.test_evaluate_report import GROWING
@@ -167,14 +167,10 @@ def test_a_machine_that_grows_late_labels_and_several_models(browser: Browser, h
 def test_a_member_shows_its_partitions_and_leads_to_each(
     browser: Browser, homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = []
-    for name in ("one", "two"):
-        home = homes(name)
-        (home.folder / "stream.csv").write_text("a,y\n")
-        monkeypatch.chdir(home.folder)
-        runs.append(BoardedRun(home))
+    runs = begin_runs(homes, monkeypatch)
+    for one in runs:
         for point in range(3):
-            runs[-1].learn(loss=0.5 - point / 10, account=account(consumed=1500), rolling={"accuracy": 0.75})
+            one.learn(loss=0.5 - point / 10, account=account(consumed=1500), rolling={"accuracy": 0.75})
     with ExitStack() as stack:
         member = BoardedMember(runs[0].plan, runs, stack)
         url = stack.enter_context(serving(member.health))
