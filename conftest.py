@@ -1,4 +1,4 @@
-"""What holds for every test and doctest: which modules are tried, where a test may write, and that the log is reset."""
+"""What holds for every test and doctest: which are collected, what is drawn, where they may write, a log reset."""
 
 from __future__ import annotations
 
@@ -12,8 +12,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.rings"]
+
+# Nothing that is drawn depends on the clock, because the first call of a kernel compiles it. Hypothesis takes constants
+# from our own files too: a change of any of them may change the examples of any test.
+_CALM = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile(
+    "suite", deadline=None, derandomize=True, max_examples=40, print_blob=True, suppress_health_check=_CALM
+)
+settings.register_profile("seeded", settings.get_profile("suite"), derandomize=False, database=None)
+settings.register_profile("nightly", settings.get_profile("suite"), derandomize=False, max_examples=400)
+settings.load_profile("suite")
 
 # The examples of Spark's modules are tried only where Spark is installed.
 collect_ignore = [] if importlib.util.find_spec("pyspark") else ["streamkernel/spark"]
