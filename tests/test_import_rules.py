@@ -40,9 +40,9 @@ STACKS = {
         {"cli"},
     ],
     "connectors": [
-        {"os_reason", "passed"},
+        {"file_id", "os_reason", "passed"},
         {"encode", "ports", "regular"},
-        {"class_columns", "decode"},
+        {"class_columns", "decode", "durable"},
         {"columns", "passing"},
         {"bulk"},
         {"objects"},

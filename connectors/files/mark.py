@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from connectors.file_id import file_id, is_file_id
 from connectors.ports import Mark, SinkError
 
 # How much of the beginning of a file, and of what stands before the mark, a mark covers.
@@ -26,15 +27,15 @@ class FileMark(NamedTuple):
     head, tail
         The SHA-256, in hexadecimal, of the first and of the last 4,096 bytes up to that length (of all, where there
         are fewer).
-    inode
-        The number of the file in its file system, by which an empty file is known.
+    file
+        Its `file_id`, by which an empty file is known; None where the system does not tell.
 
     """
 
     length: int
     head: str
     tail: str
-    inode: int
+    file: list[int] | None
 
     @classmethod
     def from_json(cls, path: Path, mark: Mark | None) -> FileMark | None:
@@ -43,7 +44,8 @@ class FileMark(NamedTuple):
             return None
         if isinstance(mark, dict) and mark.keys() == set(cls._fields):
             known = cls(**mark)
-            if _is_count(known.length) and _is_count(known.inode) and _is_digest(known.head) and _is_digest(known.tail):
+            digests = _is_digest(known.head) and _is_digest(known.tail)
+            if _is_count(known.length) and digests and is_file_id(known.file):
                 return known
         raise SinkError(
             f"{path}: what the checkpoint says of it is not of a file: give another path to go on in a new file, or "
@@ -55,8 +57,7 @@ class FileMark(NamedTuple):
 
         A mark of no bytes is that of any file: then it must be the very file, which a copy is not.
         """
-        status = os.fstat(descriptor)
-        return self.length > 0 or status.st_size == 0 or status.st_ino == self.inode
+        return self.length > 0 or (self.file is not None and file_id(descriptor) == self.file)
 
     def difference(self, descriptor: int) -> str | None:
         """Return in what a file, open for reading, differs from the marked one; None where it does not."""

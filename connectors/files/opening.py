@@ -6,11 +6,11 @@ import errno
 import os
 import stat
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from connectors.durable import sync_folder
 from connectors.files.compressed import SUFFIXES, open_file
 from connectors.files.locking import lock
 from connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
@@ -154,14 +154,14 @@ def _prepare(path: Path, descriptor: int, mark: FileMark | None, existing: Exist
     torn = appended and (_last_byte(path) if path.suffix in SUFFIXES else tail[-1:]) not in (b"", b"\n")
     if os.fstat(descriptor).st_size > length:
         os.ftruncate(descriptor, length)
-    _make_name_durable(path)
+    sync_folder(path.parent)
     return OpenFile(descriptor, False, length, head, tail, appended, torn)
 
 
 def _find_length(path: Path, descriptor: int, mark: FileMark | None, existing: Existing) -> tuple[int, bool]:
     """Return the length to cut the file to, and whether lines are appended to those of others then."""
     size = os.fstat(descriptor).st_size
-    if mark is not None and mark.names(descriptor):
+    if mark is not None and (size == 0 or mark.names(descriptor)):
         difference = mark.difference(descriptor)
         if difference is not None:
             raise SinkError(f"{path}: {difference}; it was not touched: {_REMEDY}")
@@ -189,13 +189,3 @@ def _last_byte(path: Path) -> bytes:
     except SourceError as error:
         raise SinkError(f"{error}: lines cannot be appended to it, move it away") from None
     return last
-
-
-def _make_name_durable(path: Path) -> None:
-    # Some file systems cannot sync a directory, and lose a name only with the whole machine.
-    with suppress(OSError):
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)

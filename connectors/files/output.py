@@ -13,6 +13,8 @@ from typing import IO, Any, cast
 
 import zstandard
 
+from connectors.durable import Appended
+from connectors.file_id import file_id
 from connectors.files.bytes import STANDARD_INPUT
 from connectors.files.compressed import SUFFIXES
 from connectors.files.mark import FileMark, digest
@@ -41,6 +43,7 @@ class OutputFile:
         self._compressor: zlib._Compress | zstandard.ZstdCompressionObj | None = None
         self._file = self._unopened()
         self._durable: int | None = None
+        self._appended = Appended(self.path)
 
     @property
     def special(self) -> bool:
@@ -63,6 +66,7 @@ class OutputFile:
         self._buffer.clear()
         self._compressor = None
         self._durable = None
+        self._appended = Appended(self.path)
         if not self.standard:
             with self._system_errors():
                 self._file = open_output(self.path, mark, self.existing)
@@ -99,16 +103,16 @@ class OutputFile:
 
         A compressed file ends a member (.gz) or a frame (.zst) here, so that it can be cut at this length. Raises
         SinkError also where the file was renamed, removed, cut or written to by others since it was opened: a mark
-        would speak of lines that are not in the file of that name.
+        would speak of lines that are not in the file of that name. What the disk lost once, it raises every time.
         """
         file = self._opened()
         with self._system_errors():
             self._sync(file)
             if file.special:
                 return None
-            inode = os.fstat(file.descriptor).st_ino
+            known = file_id(file.descriptor)
             verify_unchanged(self.path, file)
-        return FileMark(file.length, digest(file.head), digest(file.tail), inode)._asdict()
+        return FileMark(file.length, digest(file.head), digest(file.tail), known)._asdict()
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing."""
@@ -145,7 +149,7 @@ class OutputFile:
         self._drain(file)
         # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
         if not file.special and file.length != self._durable:
-            os.fsync(file.descriptor)
+            self._appended.sync(file.descriptor)
             self._durable = file.length
 
     def _drain(self, file: OpenFile, patience: int = PATIENCE_MILLISECONDS) -> None:

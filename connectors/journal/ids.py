@@ -9,7 +9,8 @@ from pathlib import Path
 
 import orjson
 
-from connectors.journal.layout import Segment, sync_folder
+from connectors.durable import sync_folder
+from connectors.journal.layout import Segment
 from connectors.regular import open_regular
 
 __all__ = ["RecentIds"]

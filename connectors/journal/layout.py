@@ -15,6 +15,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from connectors.durable import sync_folder
 from connectors.regular import open_regular
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "make_identity",
     "parse_committed",
     "segments",
-    "sync_folder",
 ]
 
 COMMITTED, LOCK = "committed", "lock"
@@ -137,12 +137,3 @@ def is_place_of(folder: Path, watermark: int) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return os.path.samestat(there, os.fstat(watermark))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
+from connectors.durable import sync_folder
 from connectors.files.locking import lock
 from connectors.journal.ids import RecentIds
 from connectors.journal.layout import (
@@ -21,7 +22,6 @@ from connectors.journal.layout import (
     make_identity,
     parse_committed,
     segments,
-    sync_folder,
 )
 from connectors.journal.lines import JournalEntry, parse_line, to_line
 from connectors.os_reason import os_reason

@@ -41,7 +41,7 @@ def set_aside(path: Path, mark: PartsMark | None, before: PartsMark | None) -> N
 
 def _is_marked(path: Path, mark: PartsMark) -> bool:
     try:
-        if path.stat().st_ino == mark.inode:
+        if mark.names(path):
             return True
         last = parts_of(path).get(mark.part - 1)
         return last is not None and fingerprint(last) == mark.last

@@ -13,9 +13,10 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from connectors.durable import sync_folder
 from connectors.files.locking import lock
 from connectors.parquet.mark import REMEDY, PartsMark
-from connectors.parquet.parts import fingerprint, part_name, parts_of, rows_of, sync_folder
+from connectors.parquet.parts import fingerprint, part_name, parts_of, rows_of
 from connectors.parquet.rows import RowsFile
 from connectors.ports import SinkError
 
@@ -122,7 +123,7 @@ class PartsFolder:
     def _check_identity(self, mark: PartsMark, parts: dict[int, Path]) -> None:
         """Raise SinkError where the folder is not the one of a mark: parts may be moved away, a copy has the last."""
         if not mark.part and not mark.rows:
-            if parts and self.path.stat().st_ino != mark.inode:
+            if parts and not mark.names(self.path):
                 raise SinkError(f"{self._shown}: holds parts that no checkpoint of this daemon knows: {REMEDY}")
             return
         if not self.path.is_dir():
@@ -130,7 +131,7 @@ class PartsFolder:
                 f"{self._shown}: there is no such folder, and {mark.part:,} parts of it are recorded at the "
                 f"checkpoint: put it back, {REMEDY}"
             )
-        if self.path.stat().st_ino == mark.inode:
+        if mark.names(self.path):
             return
         last = parts.get(mark.part - 1)
         if mark.last is not None and (last is None or fingerprint(last) != mark.last):

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from connectors.file_id import file_id, is_file_id
 from connectors.ports import Mark, SinkError
 
 __all__ = ["REMEDY", "PartsMark"]
@@ -25,8 +26,8 @@ class PartsMark:
         How many rows of it are kept already, and in how many bytes.
     tail
         The SHA-256 of the last 4,096 of these bytes, in hexadecimal.
-    inode
-        The number of the folder in its file system.
+    folder
+        Its `file_id`; None where the system does not tell.
     last
         The size of the part before the next one, and the SHA-256 of its last 4,096 bytes; None before the first.
     columns
@@ -38,9 +39,13 @@ class PartsMark:
     rows: int
     bytes: int
     tail: str
-    inode: int
+    folder: list[int] | None
     last: tuple[int, str] | None
     columns: tuple[tuple[str, str], ...]
+
+    def names(self, folder: Path) -> bool:
+        """Tell whether this is a mark of the very folder; OSError where there is none."""
+        return self.folder is not None and file_id(folder) == self.folder
 
     def to_json(self) -> dict[str, Any]:
         """Return the mark as a checkpoint has it."""
@@ -53,7 +58,7 @@ class PartsMark:
 
         Examples
         --------
-        >>> mark = PartsMark(3, 10, 400, "ab", 17, (900, "cd"), (("offset", "int"),))
+        >>> mark = PartsMark(3, 10, 400, "ab", [17, 5], (900, "cd"), (("offset", "int"),))
         >>> PartsMark.from_json(Path("out"), mark.to_json()) == mark
         True
 
@@ -68,7 +73,7 @@ class PartsMark:
                 _count(given["rows"]),
                 _count(given["bytes"]),
                 str(given["tail"]),
-                _count(given["inode"]),
+                _id(given["folder"]),
                 None if last is None else (_count(last[0]), str(last[1])),
                 tuple((str(name), str(kind)) for name, kind in given["columns"]),
             )
@@ -80,3 +85,9 @@ def _count(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 2**64:
         raise ValueError(value)
     return value
+
+
+def _id(value: Any) -> list[int] | None:
+    if not is_file_id(value):
+        raise ValueError(value)
+    return None if value is None else list(value)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from connectors.durable import sync_folder
 from connectors.files.mark import digest, last_bytes
 
-__all__ = ["ROW_GROUP", "fingerprint", "part_name", "parts_of", "rows_of", "sync_folder", "write_part"]
+__all__ = ["ROW_GROUP", "fingerprint", "part_name", "parts_of", "rows_of", "write_part"]
 
 _PART = re.compile(r"part-(\d{8,})\.parquet", re.ASCII)
 # What readers skip at once, and hold in memory at once.
@@ -100,13 +101,3 @@ def fingerprint(path: Path) -> tuple[int, str]:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         return size, digest(last_bytes(file.fileno(), size))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where its file system can do that."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from connectors.durable import Appended, sync_folder
 from connectors.files.mark import digest, last_bytes
-from connectors.parquet.parts import sync_folder
 
 __all__ = ["RowsFile"]
 
@@ -36,6 +36,7 @@ class RowsFile:
         self.length = 0
         self._schema = schema
         self._durable = 0
+        self._appended = Appended(path)
 
     def append(self, batches: list[pa.RecordBatch]) -> None:
         """Write batches behind the others; where the system refuses, none of them count."""
@@ -49,11 +50,11 @@ class RowsFile:
             self.length = file.tell()
 
     def sync(self) -> None:
-        """Make what was written durable, and the name of the file."""
+        """Make what was written durable, and the name of the file; SinkError, every time, where the disk lost it."""
         if self.length == self._durable:
             return
         with self.path.open("rb") as file:
-            os.fsync(file.fileno())
+            self._appended.sync(file.fileno())
         sync_folder(self.path.parent)
         self._durable = self.length
 

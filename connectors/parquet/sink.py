@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from connectors.file_id import file_id
 from connectors.os_reason import os_reason
 from connectors.parquet.aside import find_old_name, set_aside
 from connectors.parquet.columns import LineColumns, ParquetColumn
@@ -184,10 +185,10 @@ class ParquetSink(Sink):
             else:
                 self._keep()
                 self._rows.sync()
-            inode = self._folder.path.stat().st_ino
+            folder = file_id(self._folder.path)
             rows = self._rows
             columns = tuple((name, kind) for name, kind in self._columns.columns)
-            mark = PartsMark(self._part, self._n_kept, rows.length, rows.digest(), inode, self._last, columns)
+            mark = PartsMark(self._part, self._n_kept, rows.length, rows.digest(), folder, self._last, columns)
         return mark.to_json()
 
     def _encode(self) -> None:
@@ -221,6 +222,7 @@ class ParquetSink(Sink):
         if not self._batches and not self._n_kept:
             return
         aside, path = self._folder.aside(self._part), self._folder.path / part_name(self._part)
+        self._rows.sync()  # what the disk lost must not be read as if it were there
         try:
             write_part(aside, path, self._columns.schema, self._all_rows(), self.compression)
         except OSError:

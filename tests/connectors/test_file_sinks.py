@@ -18,6 +18,7 @@ from draining import unpack
 from connectors import CsvSink, JsonLinesSink, Position, SinkError
 from connectors.encode import to_json
 from connectors.files import output
+from streamkernel.daemon.base.retry import may_pass
 
 SUFFIXES = ["", ".gz", ".zst"]
 
@@ -109,7 +110,7 @@ def test_a_checkpoint_before_the_first_line(tmp_path: Path, sink: type[JsonLines
 def test_a_file_shorter_than_recorded_is_refused(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"short\n")
-    mark = {"length": 7, "head": 64 * "0", "tail": 64 * "0", "inode": 1}
+    mark = {"length": 7, "head": 64 * "0", "tail": 64 * "0", "file": None}
     with pytest.raises(SinkError, match=r"out: the file holds 6 bytes, fewer than the 7 recorded.*--fresh"):
         sink(path).open(mark)
     assert path.read_bytes() == b"short\n"
@@ -238,22 +239,11 @@ def test_the_disk_is_waited_for_only_where_something_was_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[int] = []
-    broken = False
-
-    def fsync(descriptor: int) -> None:
-        if broken:
-            raise OSError(errno.EIO, "Input/output error")
-        waits.append(descriptor)
-
     with JsonLinesSink(tmp_path / "out.jsonl") as out:
         out.open()
-        monkeypatch.setattr(os, "fsync", fsync)
+        monkeypatch.setattr(os, "fsync", waits.append)
         assert [length_of(out.flush()), length_of(out.flush()), len(waits)] == [0, 0, 1]
         out.write(lines(1))
-        broken = True
-        with pytest.raises(SinkError):
-            out.flush()
-        broken = False
         mark = out.flush()
         assert length_of(mark) == len(expected(JsonLinesSink, 1))
         assert out.flush() == mark
@@ -263,6 +253,28 @@ def test_the_disk_is_waited_for_only_where_something_was_written(
         waits.clear()
         out.flush()
         assert len(waits) == 1
+
+
+def test_a_disk_that_lost_something_once_is_not_believed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    out = JsonLinesSink(tmp_path / "out.jsonl")
+    out.open()
+    mark = out.flush()
+    out.write(lines(1))
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(SinkError):
+        out.flush()
+    monkeypatch.undo()
+    for again in (out.flush, out.close):
+        with pytest.raises(SinkError, match=r"out\.jsonl: did not reach the disk \(Input/output error\)") as raised:
+            again()
+        assert not may_pass(raised.value)
+    with JsonLinesSink(tmp_path / "out.jsonl") as out:
+        out.open(mark)
+        out.write(lines(1))
+    assert (tmp_path / "out.jsonl").read_bytes() == expected(JsonLinesSink, 1)
 
 
 def test_what_is_no_value_is_refused() -> None:

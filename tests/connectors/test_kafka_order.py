@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import random
+import stat
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,28 @@ class TestLog:
         synced.clear()
         log.append(OrderEntry(0, 0, 5))
         assert synced == [OrderEntry(0, 0, 5).to_line()]
+
+    def test_a_folder_that_fails_once_leaves_no_log_without_a_name(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        log = OrderLog(path, 1)
+        log.open({0: 0})
+        log.append(OrderEntry(0, 0, 5))
+        real, synced = os.fsync, []
+
+        def fsync(file: int) -> None:
+            folder = stat.S_ISDIR(os.fstat(file).st_mode)
+            synced.append(folder)
+            if folder and synced.count(True) == 1:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            real(file)
+
+        monkeypatch.setattr(order_log.os, "fsync", fsync)
+        with pytest.raises(OSError, match="Input/output"):
+            log.saved({0: 5})
+        log.append(OrderEntry(0, 5, 9))
+        assert path.read_bytes() == OrderEntry(0, 5, 9).to_line()
+        assert synced == [False, True, True, False]  # the name is durable before what is appended
 
 
 class TestLogged:

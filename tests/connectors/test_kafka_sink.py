@@ -77,7 +77,7 @@ class TestWriting:
 
     def test_the_mark_of_a_file_is_refused(self) -> None:
         with made(FakeTopic()) as sink, pytest.raises(SinkError, match="not of a topic: start anew with --fresh"):
-            sink.open({"length": 4711, "head": 64 * "0", "tail": 64 * "0", "inode": 1})
+            sink.open({"length": 4711, "head": 64 * "0", "tail": 64 * "0", "file": None})
 
     @pytest.mark.parametrize(
         "broken", [{}, {"written": 3}, {"ends": []}, {"producer": [1]}, {"written": [["s", 0, 1]]}]

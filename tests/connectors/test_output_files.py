@@ -84,12 +84,12 @@ class TestMarks:
             for size in pieces:
                 often.write([{"x": size * "x"}])
                 often.flush()
-            marks = [{**(sink.flush() or {}), "inode": 0} for sink in (once, often)]
+            marks = [{**(sink.flush() or {}), "file": None} for sink in (once, often)]
             assert marks[0] == marks[1]
             often.write([{"y": more * "y"}])
         if pieces:
-            written = write(JsonLinesSink(paths[1]), [], marks[0])  # known and cut, though it is not the same inode
-            assert {**written, "inode": 0} == marks[0]
+            written = write(JsonLinesSink(paths[1]), [], marks[0])  # known and cut, though it is not the same file
+            assert {**written, "file": None} == marks[0]
             assert paths[0].read_bytes() == paths[1].read_bytes()
         shutil.rmtree(folder)
 
@@ -110,18 +110,22 @@ class TestMarks:
         write(JsonLinesSink(ours), lines(0, 2), mark)
         assert ours.read_bytes().count(b"\n") == 2
         ours.unlink()
+        ours.write_bytes(b"mine\n")  # often of the same number (inode)
+        with untouched(ours), pytest.raises(SinkError, match=r"ours: .*5 bytes .*no checkpoint"):
+            JsonLinesSink(ours).open(mark)
+        ours.unlink()
         write(JsonLinesSink(ours), lines(0, 4), mark)  # nothing of it is missed
 
     @pytest.mark.parametrize(
         "mark",
         [
             {"length": 1},
-            {"length": -1, "head": 64 * "0", "tail": 64 * "0", "inode": 1},
-            {"length": True, "head": 64 * "0", "tail": 64 * "0", "inode": 1},
-            {"length": 10**30, "head": 64 * "0", "tail": 64 * "0", "inode": 1},
-            {"length": 1, "head": None, "tail": 64 * "0", "inode": 1},
-            {"length": 1, "head": 64 * "0", "tail": "0", "inode": 1},
-            {"length": 1, "head": 64 * "0", "tail": 64 * "0", "inode": 1, "more": 1},
+            {"length": -1, "head": 64 * "0", "tail": 64 * "0", "file": None},
+            {"length": True, "head": 64 * "0", "tail": 64 * "0", "file": None},
+            {"length": 10**30, "head": 64 * "0", "tail": 64 * "0", "file": None},
+            {"length": 1, "head": None, "tail": 64 * "0", "file": None},
+            {"length": 1, "head": 64 * "0", "tail": "0", "file": None},
+            {"length": 1, "head": 64 * "0", "tail": 64 * "0", "file": None, "more": 1},
             {},
             7,
             -1,

@@ -101,7 +101,7 @@ class TestRestarts:
                 act(sink(path, [*COLUMNS, ParquetColumn("id", "str")]), mark)
         assert contents(path) == before
 
-    @pytest.mark.parametrize("wrong", [7, {"part": 1}, {"length": 3, "head": "", "tail": "", "inode": 1}])
+    @pytest.mark.parametrize("wrong", [7, {"part": 1}, {"length": 3, "head": "", "tail": "", "file": None}])
     def test_what_is_no_mark_of_parts_is_refused(self, path: Path, wrong: Any) -> None:
         with pytest.raises(SinkError, match="is not of a folder of parts"):
             sink(path).open(wrong)

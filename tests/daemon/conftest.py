@@ -140,7 +140,7 @@ class Running:
 class Launcher:
     """Runs the command line in processes forked from a warm one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         self._folder = folder
         self._started = 0
         self._process = subprocess.Popen(
@@ -148,7 +148,7 @@ class Launcher:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(_ROOT)},
+            env={**os.environ, "PYTHONPATH": str(_ROOT), **environment},
         )
 
     def ask(self, job: dict[str, Any]) -> int:

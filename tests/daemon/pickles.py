@@ -9,6 +9,7 @@ import pickle
 import random
 import struct
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -22,10 +23,11 @@ from streamkernel.daemon.checkpoints.unpickler import loads
 
 WATCHED = ("compile", "ctypes.", "exec", "open", "os.", "shutil.", "socket.", "subprocess.", "tempfile.", "urllib.")
 _events: list[str] | None = None
+_reader = threading.get_ident()
 
 
 def _hook(event: str, _: Any) -> None:
-    if _events is not None and event.startswith(WATCHED):
+    if _events is not None and event.startswith(WATCHED) and threading.get_ident() == _reader:
         _events.append(event)
 
 

@@ -75,7 +75,7 @@ def test_starts_that_die_leave_the_older_checkpoints(home: Home) -> None:
     assert reached(home) == [100, 200, 240]
     lines, copy = home.folder / "out/predictions.jsonl", home.folder / "copy"
     for _ in range(4):
-        # Restored from a backup: a file of another inode has another mark, which a checkpoint is written for.
+        # Restored from a backup: a file made at another time has another mark, which a checkpoint is written for.
         before = home.header()["outputs"]["predictions"]["mark"]
         shutil.copy(lines, copy)
         copy.replace(lines)

@@ -42,6 +42,36 @@ def meddle(path: Path, away: Path, done: str) -> None:
             file.write(b"mine\n")
 
 
+def test_lines_behind_the_checkpoint_in_an_output_that_is_left_are_told(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = offsets_of(home)
+    killed(home, "flushed:3")
+    old = home.folder / "out/predictions.jsonl"
+    assert len(offsets(home)) == 200
+    configured(home, predictions=predictions("out/other.jsonl"))
+    assert runs(home) == 0
+    told = re.search(
+        r"out/predictions\.jsonl: is no output .* come again: cut it to (\d+) bytes", capsys.readouterr().err
+    )
+    assert told is not None
+    os.truncate(old, int(told[1]))
+    assert offsets(home) + offsets(home, "out/other.jsonl") == whole
+    configured(home, predictions=None)
+    assert runs(home) == 0
+    assert "is no output" not in capsys.readouterr().err
+
+
+def test_parts_behind_the_checkpoint_in_a_folder_that_is_left_are_told(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configured(home, predictions={"kind": "parquet", "path": "out/parts"})
+    killed(home, "flushed:3")
+    configured(home)
+    assert runs(home) == 0
+    assert re.search(r"out/parts: is no output any more, .* remove part-00000001\.parquet", capsys.readouterr().err)
+
+
 class TestNoCheckpointKnowsTheFile:
     """What a run did not write, it does not touch unless told to."""
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from connectors.durable import sync_folder
 from connectors.regular import open_regular
 
 __all__ = ["OrderEntry", "OrderLog"]
@@ -94,6 +95,7 @@ class OrderLog:
         self._entries: list[OrderEntry] = []
         self._file: int | None = None
         self._length = 0
+        self._name_durable = False
 
     def open(self, positions: Mapping[int, int], first: OrderEntry | None = None) -> list[OrderEntry]:
         """Read the log, and return what of it is to be repeated.
@@ -161,12 +163,13 @@ class OrderLog:
         while done < len(line):
             # At the known length: what a full disk took of a line before is written over.
             done += os.pwrite(self._file, line[done:], self._length + done)
+        self._make_name_durable()
         os.fsync(self._file)
         self._length += len(line)
         self._entries.append(entry)
 
     def saved(self, positions: Mapping[int, int]) -> None:
-        """Drop what no checkpoint needs, once one was written at `positions`; after an `OSError` all of it stays."""
+        """Drop what no checkpoint needs, once one was written at `positions`; after an `OSError` it goes on."""
         if self._saved and self._saved[-1].items() <= positions.items():
             self._saved.pop()  # a checkpoint that reaches no further takes the place of the one before
         self._saved.append(dict(positions))
@@ -187,16 +190,19 @@ class OrderLog:
                 stream.write(data)
             os.fsync(file)
             temporary.rename(self.path)
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
         except BaseException:
             os.close(file)
             raise
         self.close()
         self._file, self._length, self._entries = file, len(data), entries
+        self._name_durable = False
+        self._make_name_durable()
+
+    def _make_name_durable(self) -> None:
+        """Make the name of the file durable: a power failure would bring the file back that had it before."""
+        if not self._name_durable:
+            sync_folder(self.path.parent)
+            self._name_durable = True
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""

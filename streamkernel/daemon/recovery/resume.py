@@ -27,6 +27,7 @@ from streamkernel.daemon.recovery.header import (
     source_differences,
     warm_differences,
 )
+from streamkernel.daemon.recovery.left_outputs import tell_left
 from streamkernel.daemon.recovery.replayed import ReplayedLetters
 from streamkernel.daemon.recovery.several import (
     RestoredModel,
@@ -249,6 +250,9 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
     start = _nothing_taken(plan)
     _refuse_differences(header, plan, lambda: None if predicts else _take_models(start, plan, stored, header))
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
+    for key, output in start.outputs.items():
+        if start.mark_of(key, plan.raw.get(key) or {}) is None:
+            tell_left(output)
     start.counts = RecordCounts(**header["account"])
     start.recent_dead = list(header["recent_dead"])
     start.replayed = ReplayedLetters.from_json(header.get("replayed", []))

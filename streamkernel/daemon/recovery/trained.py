@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from connectors.files.mark import FileMark
-from connectors.ports import SinkError
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.model import Model, is_ours
 from streamkernel.daemon.base.moments import Moments
@@ -21,6 +18,7 @@ from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_versions
+from streamkernel.daemon.recovery.left_outputs import is_marked
 from streamkernel.daemon.recovery.stored import stored_models
 from streamkernel.daemon.stream.input_names import InputNames
 
@@ -82,7 +80,7 @@ class TrainedModel:
 
     def writes_to(self, path: str) -> bool:
         """Return whether a file is one that the run which learnt goes on in, as far as its checkpoint tells."""
-        return any(_is_marked(path, output) for output in self.outputs.values())
+        return any(is_marked(path, output) for output in self.outputs.values())
 
     def holds(self, transactional_id: str) -> bool:
         """Return whether the run which learnt writes to a topic by a transactional id."""
@@ -157,20 +155,3 @@ def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
             "another one of those there are"
         )
     return load_trained(checkpoint, model, plan.config.imports, name if published else "")
-
-
-def _is_marked(path: str, output: Mapping[str, Any]) -> bool:
-    """Return whether a file is the one that the mark of an output speaks of, or a copy of it."""
-    try:
-        mark = FileMark.from_json(Path(path), output.get("mark"))
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (SinkError, OSError):  # of a topic; or there is no such file, or none that can be read
-        return False
-    try:
-        if mark is None or mark.difference(descriptor) is not None:
-            return False
-        return mark.length > 0 or os.fstat(descriptor).st_ino == mark.inode
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
