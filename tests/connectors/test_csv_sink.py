@@ -80,6 +80,6 @@ def test_a_resumed_file_keeps_its_header(tmp_path: Path, suffix: str) -> None:
 def test_a_resumed_file_without_a_header_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     path.write_bytes(b'"open\n')
-    mark = FileMark(6, digest(b'"open\n'), digest(b'"open\n'), 1)._asdict()
+    mark = FileMark(6, digest(b'"open\n'), digest(b'"open\n'), None)._asdict()
     with pytest.raises(SinkError, match=r"out.csv: its header cannot be read"):
         CsvSink(path).open(mark)
