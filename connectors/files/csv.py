@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import logging
+import math
+import time
 from collections.abc import Sequence
+from operator import attrgetter
 from os import PathLike
 
 from connectors.columns.rules import ColumnRules
@@ -15,7 +19,12 @@ from connectors.files.lines import Chunk, Lines
 from connectors.files.multiline import JoinedLines
 from connectors.files.rows import CsvRows
 from connectors.files.source import LineSource
-from connectors.ports import Record, SourceError
+from connectors.ports import Fault, Record, SourceError
+
+# How long an open quote may hold up a followed file before the log tells.
+TELL_SECONDS = 10.0
+_FAULT_OF = attrgetter("fault")
+_log = logging.getLogger(__name__)
 
 
 class CsvSource(LineSource):
@@ -37,8 +46,8 @@ class CsvSource(LineSource):
     encoding
         Of the text; one in which ASCII characters are single bytes. A byte order mark of UTF-8 is skipped.
     multiline
-        Whether a quoted field may hold line ends. If not, every physical line is a record, so that a stray quote
-        costs one record.
+        Whether a quoted field may hold line ends. If not, such a record is a fault. Either way nothing within a quoted
+        field is a record, and a quote that has no end costs the line it stands on; see `connectors.files.multiline`.
     follow
         Whether to wait for more at the end of a plain file, and to go on in the next one, which has a header of its
         own, when it is rotated.
@@ -101,6 +110,8 @@ class CsvSource(LineSource):
         self.target_required = target_required
         TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
         self._header_end = 0
+        # Where a record begins that waits for the end of its quote, and when to tell that.
+        self._waits: tuple[int, float] | None = None
 
     def _begin(self, stream: ByteStream, offset: int) -> None:
         self._decoder = self.column_names = None
@@ -108,22 +119,56 @@ class CsvSource(LineSource):
         if isinstance(stream, StandardInput):
             # Its writer may not have begun: the header is read when there is something to hand out.
             return
-        header_read = self._lines is not None and self._read_header(self._lines, deadline=0.0)
+        header_read = isinstance(self._lines, JoinedLines) and self._read_header(self._lines, deadline=0.0)
         super()._begin(stream, max(offset, self._header_end) if header_read else 0)
 
-    def _split(self, stream: ByteStream) -> Lines:
-        if self.multiline:
-            return JoinedLines(stream, self.max_record_bytes, self.delimiter, self.encoding, self.partition)
-        return super()._split(stream)
+    def _split(self, stream: ByteStream) -> JoinedLines:
+        given = stream, self.max_record_bytes, self.delimiter, self.encoding, self.partition
+        return JoinedLines(*given, multiline=self.multiline)
 
     def _records(self, lines: Lines, limit: int, deadline: float) -> list[Record]:
+        assert isinstance(lines, JoinedLines)
         if self._decoder is None and not self._read_header(lines, deadline):
             return []
-        return super()._records(lines, limit, deadline)
+        chunk = lines.take(limit, deadline)
+        records = self._decoded(chunk)
+        # Of the records that cannot be used, the first whose quote is open begins one of several lines.
+        if not chunk.settled and any(map(_FAULT_OF, records)):
+            opened = (index for index, one in enumerate(records) if one.fault is not None and lines.opens(one.raw))
+            first = next(opened, None)
+            if first is not None:
+                lines.reconsider(chunk, first)
+                return records[:first] or self._decoded(lines.take(limit, deadline))
+        self._tell_open_quote(lines, bool(records))
+        return records
 
-    def _read_header(self, lines: Lines, deadline: float) -> bool:
+    def _decoded(self, chunk: Chunk) -> list[Record]:
+        if chunk.n_lines > 1 and not chunk.too_long:
+            detail = f"a quoted field reaches over {chunk.n_lines:,} lines"
+            return [Record({}, None, *chunk.positions, chunk.lines[0], Fault("open_quote", detail))]
+        return super()._decoded(chunk)
+
+    def _tell_open_quote(self, lines: JoinedLines, some_records: bool) -> None:
+        """Log, once for a record, that nothing comes because its quote is open."""
+        at = None if some_records else lines.waits_at
+        if at is None:
+            self._waits = None
+        elif self._waits is None or self._waits[0] != at:
+            self._waits = at, time.monotonic() + TELL_SECONDS
+        elif time.monotonic() >= self._waits[1]:
+            self._waits = at, math.inf
+            _log.warning(
+                "%s: the record at byte %s opens a quote that is not closed yet: what follows waits for its end, "
+                "or until %s bytes came; if the quote is a mistake, close it",
+                *(self._place, f"{at:,}", f"{lines.reach:,}"),
+            )
+
+    def _read_header(self, lines: JoinedLines, deadline: float) -> bool:
         """Read the names of the columns; False where the first line is not there yet, or the file is empty."""
         chunk = lines.take(1, deadline)
+        if self.multiline and chunk.lines and not chunk.settled and lines.opens(chunk.lines[0]):
+            lines.reconsider(chunk, 0)
+            chunk = lines.take(1, deadline)
         if not chunk.lines:
             return False
         self.use_columns(self._columns(chunk))

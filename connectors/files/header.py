@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from connectors.columns.rules import ColumnRules
 from connectors.decode import UndecodableError, shown
-from connectors.files.rows import split_fields
+from connectors.files.fields import split_fields
 
 __all__ = ["UnusableHeaderError", "header_columns", "listed"]
 

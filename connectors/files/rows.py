@@ -12,6 +12,7 @@ from connectors.bulk import BulkDecoder
 from connectors.columns.rules import Column, ColumnRules
 from connectors.columns.typed import Missing
 from connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
+from connectors.files.fields import csv_rows, split_fields
 from connectors.ports import Label
 
 _MOST_WORDS = 10_000
@@ -110,7 +111,7 @@ class CsvRows(BulkDecoder):
         # Within a line that has no quotes a carriage return stands for itself, which the csv module does not grant.
         if b"\r" not in together:
             try:
-                rows = list(csv.reader(texts, delimiter=self.delimiter, strict=True))
+                rows = list(csv_rows(texts, self.delimiter))
             except csv.Error:
                 rows = []
             # An open quote reaches into the next line.
@@ -217,20 +218,3 @@ class CsvRows(BulkDecoder):
         if decoded is field and len(words) < _MOST_WORDS:
             words.add(field)
         return decoded
-
-
-def split_fields(text: str, delimiter: str) -> list[str]:
-    """Split a record as the rules of quoting say; raise UndecodableError where its quotes are not as CSV has them.
-
-    Examples
-    --------
-    >>> split_fields('1,"a, b",', ",")
-    ['1', 'a, b', '']
-
-    """
-    if '"' not in text:
-        return text.split(delimiter)
-    try:
-        return next(csv.reader([text], delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None

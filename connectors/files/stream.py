@@ -33,6 +33,17 @@ class FileStream(ByteStream):
         self.offset = offset
         self.ended = False
 
+    def go_back(self, offset: int) -> bool:
+        """Go on at an offset that was read already, knowing the places before it; see `ByteStream.go_back`."""
+        if self.torn:
+            return False
+        self._head = Head(self._head.data[:offset])
+        self._recent.go_back(offset)
+        self._file.seek(offset)
+        self.offset = offset
+        self.ended = False
+        return True
+
     def read(self, deadline: float) -> bytes:
         """Return the next bytes; see `ByteStream.read`."""
         block = self._file.read(deadline)

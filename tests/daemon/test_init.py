@@ -179,6 +179,15 @@ def test_quoted_line_ends(tmp_path: Path) -> None:
     assert made(path)["source"]["multiline"] is True
 
 
+def test_a_quoted_field_may_be_long(tmp_path: Path) -> None:
+    text = "\n".join(f"{number},note,maybe" for number in range(12_000))
+    path = tmp_path / "t.csv"
+    path.write_text(f'a,b,y\n1,"{text}",x\n2,three,y\n')
+    assert made(path)["source"]["multiline"] is True
+    assert made(path)["source"]["target"] == "y"
+    assert made(path)["limits"] == {"max_string": 2 * len(text)}
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -196,7 +205,7 @@ def test_quoted_line_ends(tmp_path: Path) -> None:
         (b"\xff\xfea\x00", "is UTF-16"),
         (b"PAR1\x00\x01", "is no text"),
         (b"a,y\n1,\n2,\n", "the column 'y' is empty in its first records"),
-        (b"a," + b"x" * 200_000 + b"\n", "cannot be read as CSV"),
+        (b"a," + b"x" * 200_000 + b"\n", "no line after the header has its 2 fields"),
         (b"a,${y}\n1,2\n", "begins a variable in a configuration"),
     ],
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from connectors.files.compressed import open_file
+from connectors.files.fields import csv_rows
 from connectors.files.lines import BYTE_ORDER_MARK
 from connectors.ports import SourceError
 from streamkernel.daemon.base.errors import DaemonError
@@ -167,7 +168,7 @@ def _delimiter(text: str) -> str:
 
 
 def _rows(text: str, delimiter: str) -> Iterable[list[str]]:
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    return csv_rows(io.StringIO(text, newline=""), delimiter, strict=False)
 
 
 def _check_header(path: Path, columns: Sequence[str]) -> None:

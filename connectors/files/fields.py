@@ -1,0 +1,40 @@
+"""Fields of CSV: the one place that splits text into them by the csv module."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from connectors.decode import UndecodableError
+
+if TYPE_CHECKING:
+    from _csv import _reader
+
+__all__ = ["csv_rows", "split_fields"]
+
+# The csv module refuses fields of more than 131,072 characters by default. Here `max_record_bytes` is the limit. The
+# csv module has one limit for the process, so it is raised once: to raise and restore it would be a race of threads.
+csv.field_size_limit(2**31 - 1)
+
+
+def csv_rows(texts: Iterable[str], delimiter: str = ",", *, strict: bool = True) -> _reader:
+    """Return the rows of lines of text, as the csv module reads them."""
+    return csv.reader(texts, delimiter=delimiter, strict=strict)
+
+
+def split_fields(text: str, delimiter: str) -> list[str]:
+    """Split a record as the rules of quoting say; raise UndecodableError where its quotes are not as CSV has them.
+
+    Examples
+    --------
+    >>> split_fields('1,"a, b",', ",")
+    ['1', 'a, b', '']
+
+    """
+    if '"' not in text:
+        return text.split(delimiter)
+    try:
+        return next(csv_rows([text], delimiter))
+    except csv.Error as error:
+        raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None
