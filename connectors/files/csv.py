@@ -14,12 +14,14 @@ from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
 from connectors.decode import TargetDecoder
 from connectors.files.bytes import ByteStream, StandardInput
+from connectors.files.follow import FollowedFile
 from connectors.files.header import UnusableHeaderError, header_columns, listed
+from connectors.files.identity import FilePlace
 from connectors.files.lines import Chunk, Lines
 from connectors.files.multiline import JoinedLines
 from connectors.files.rows import CsvRows
 from connectors.files.source import LineSource
-from connectors.ports import Fault, Record, SourceError
+from connectors.ports import Fault, Position, Record, SourceError
 
 # How long an open quote may hold up a followed file before the log tells.
 TELL_SECONDS = 10.0
@@ -29,6 +31,9 @@ _log = logging.getLogger(__name__)
 
 class CsvSource(LineSource):
     """Read CSV; the first line of the file names the columns.
+
+    Where that line comes again, as in parts that were put together, it is skipped, and the log says so once. A file
+    that is followed, copied and truncated goes on with its columns: its next line need not name them again.
 
     An empty field is an absent input, and so is ``nan``. A field that reads as a number is a float (spaces round it
     do not matter, underscores in it do); an infinite one is a fault. Every other field is a string.
@@ -83,6 +88,8 @@ class CsvSource(LineSource):
 
     kind = "csv"
 
+    _decoder: CsvRows | None
+
     def __init__(
         self,
         path: str | PathLike[str],
@@ -109,12 +116,22 @@ class CsvSource(LineSource):
         self._rules = ColumnRules(inputs or InputSettings(), max_string)
         self.target_required = target_required
         TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
+        self._header = b""
         self._header_end = 0
+        # Whether a followed file does not begin with the header, as it was truncated.
+        self._goes_on = False
         # Where a record begins that waits for the end of its quote, and when to tell that.
         self._waits: tuple[int, float] | None = None
 
     def _begin(self, stream: ByteStream, offset: int) -> None:
         self._decoder = self.column_names = None
+        self._told_header = False
+        self._goes_on = isinstance(stream, FollowedFile) and stream.goes_on
+        if isinstance(stream, FollowedFile) and stream.goes_on:
+            self._header = self._header if stream.header is None else stream.header
+            self.use_columns(self._columns(Chunk([self._header], [])))
+            super()._begin(stream, offset)
+            return
         super()._begin(stream, 0)
         if isinstance(stream, StandardInput):
             # Its writer may not have begun: the header is read when there is something to hand out.
@@ -138,7 +155,10 @@ class CsvSource(LineSource):
             first = next(opened, None)
             if first is not None:
                 lines.reconsider(chunk, first)
-                return records[:first] or self._decoded(lines.take(limit, deadline))
+                records = records[:first] or self._decoded(lines.take(limit, deadline))
+        if self._decoder is not None and self._decoder.header_again:
+            self._decoder.header_again = False
+            self._tell_header(records)
         self._tell_open_quote(lines, bool(records))
         return records
 
@@ -147,6 +167,23 @@ class CsvSource(LineSource):
             detail = f"a quoted field reaches over {chunk.n_lines:,} lines"
             return [Record({}, None, *chunk.positions, chunk.lines[0], Fault("open_quote", detail))]
         return super()._decoded(chunk)
+
+    def lasting(self, position: Position) -> Position:
+        """Add to a position what it is known by, and the header where the file has none; see `Source.lasting`."""
+        lasting = super().lasting(position)
+        place = FilePlace.parse(lasting.stream) if self._goes_on else None
+        return lasting if place is None else lasting._replace(stream=str(place._replace(header=self._header)))
+
+    def _tell_header(self, records: Sequence[Record]) -> None:
+        """Log, once for a file, that the header came again among these records and was skipped."""
+        blank = (record for record in records if record.blank and record.raw and not record.raw.isspace())
+        again = None if self._told_header else next(blank, None)
+        if again is not None:
+            self._told_header = True
+            _log.info(
+                "%s: the header comes again at byte %s and is skipped there, and wherever else it comes",
+                *(self._place, f"{again.position.offset:,}"),
+            )
 
     def _tell_open_quote(self, lines: JoinedLines, some_records: bool) -> None:
         """Log, once for a record, that nothing comes because its quote is open."""
@@ -172,6 +209,7 @@ class CsvSource(LineSource):
         if not chunk.lines:
             return False
         self.use_columns(self._columns(chunk))
+        self._header = chunk.lines[0]
         self._header_end = chunk.positions[1].offset
         return True
 

@@ -44,7 +44,9 @@ class CsvRows(BulkDecoder):
         super().__init__(target, target_type, max_string, rules)
         self.delimiter = delimiter
         self.encoding = encoding
-        self._header = tuple(columns)
+        self._header = list(columns)
+        # Whether a record was the header, since somebody set this to False.
+        self.header_again = False
         self._width = len(columns)
         self._target_index = None if target is None else columns.index(target)
         self._names = [name for name in columns if name != target]
@@ -57,9 +59,9 @@ class CsvRows(BulkDecoder):
         rows = self._rows(raws, together)
         width = self._width
         odd = []
-        if not {width}.issuperset(map(len, rows)):
-            odd = [index for index, row in enumerate(rows) if len(row) != width]
-            rows = [row for row in rows if len(row) == width]
+        if not {width}.issuperset(map(len, rows)) or self._header in rows:
+            odd = [index for index, row in enumerate(rows) if len(row) != width or row == self._header]
+            rows = [row for row in rows if len(row) == width and row != self._header]
         columns = list(zip(*rows, strict=True)) or [()] * width
         targets: Sequence[Label | None] = [None] * len(rows)
         if self._target_index is not None:
@@ -80,6 +82,9 @@ class CsvRows(BulkDecoder):
             return None
         if len(fields) != width:
             raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
+        if fields == self._header:
+            self.header_again = True
+            return None
         y = None if self._target_index is None else self.targets.decode(fields.pop(self._target_index))
         inputs: dict[str, Any] = {}
         for name, column, field in zip(self._names, self._columns, fields, strict=True):

@@ -176,7 +176,7 @@ class LineSource(Source):
         if following is None:
             return False
         if self._end is not None:
-            self._end_before = self._end, stream.lasting(self._end)
+            self._end_before = self._end, self.lasting(self._end)
             self._end = None
         stream.close()
         self._stream = following

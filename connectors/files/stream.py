@@ -79,7 +79,8 @@ class FileStream(ByteStream):
 
     def starting_position(self) -> Position:
         """Return the position at the beginning, known by what of the head is there now."""
-        head = Head(self._file.read_at(0, LONGEST_HEAD)).data
+        # NUL bytes at its end are room for what is yet to be written.
+        head = Head(self._file.read_at(0, LONGEST_HEAD).rstrip(b"\0")).data
         return Position(str(FilePlace(identity(head), inode=self._inode)), 0, 0)
 
     def close(self) -> None:

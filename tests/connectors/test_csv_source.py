@@ -223,6 +223,23 @@ def test_the_error_does_not_list_a_thousand_columns(tmp_path: Path) -> None:
         CsvSource(written(tmp_path / "data.csv", header), target="y").open()
 
 
+@pytest.mark.parametrize("again", [b"a,b,label", b'a,"b",label'])
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_a_header_that_comes_again_is_skipped_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, again: bytes, at_once: int
+) -> None:
+    caplog.set_level("INFO")
+    part = b"1,2,yes\na,b,no\n"
+    data = b"a,b,label\n" + part + again + b"\n" + part + again + b"\n" + part
+    records = read(tmp_path, data, target="label", at_once=at_once)
+    assert [record.y for record in records if not record.blank] == ["yes", "no"] * 3
+    assert [record.blank for record in records] == [False, False, True] * 2 + [False] * 2
+    assert caplog.messages == [
+        f"{tmp_path}/data.csv: the header comes again at byte 25 and is skipped there, and wherever else it comes"
+    ]
+    consistent(records, data, start=10)
+
+
 def test_a_header_may_be_quoted(tmp_path: Path) -> None:
     (record,) = read(tmp_path, b'"a,b","say ""c""",y\n1,2,3\n', target="y")
     assert record.x == {"a,b": 1.0, 'say "c"': 2.0}
