@@ -165,7 +165,8 @@ class CsvSource(LineSource):
     def _decoded(self, chunk: Chunk) -> list[Record]:
         if chunk.n_lines > 1 and not chunk.too_long:
             detail = f"a quoted field reaches over {chunk.n_lines:,} lines"
-            return [Record({}, None, *chunk.positions, chunk.lines[0], Fault("open_quote", detail))]
+            start, following = chunk.positions
+            return [Record({}, None, start, following, chunk.lines[0], Fault("open_quote", detail))]
         return super()._decoded(chunk)
 
     def lasting(self, position: Position) -> Position:
@@ -227,13 +228,12 @@ class CsvSource(LineSource):
         if header.too_long:
             raise self._failed(f"the header is longer than max_record_bytes ({self.max_record_bytes:,})")
         raw, target, required = header.lines[0], self.target, self.target_required
+        passed = [] if self._passing is None else [one.column for one in self._passing.columns]
         try:
-            columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required)
+            columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required, passed)
         except UnusableHeaderError as error:
             raise self._failed(str(error)) from None
-        missing = (
-            [] if self._passing is None else [one.column for one in self._passing.columns if one.column not in columns]
-        )
+        missing = [name for name in passed if name not in columns]
         if missing:
             raise self._failed(
                 f"there is no column {listed(missing)} to pass through, the header has {listed(columns)}"

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from connectors.decode import UndecodableError
 
 if TYPE_CHECKING:
-    from _csv import _reader
+    from _csv import Reader
 
-__all__ = ["csv_rows", "split_fields"]
+__all__ = ["csv_rows", "n_named", "split_fields"]
 
 # The csv module refuses fields of more than 131,072 characters by default. Here `max_record_bytes` is the limit. The
 # csv module has one limit for the process, so it is raised once: to raise and restore it would be a race of threads.
 csv.field_size_limit(2**31 - 1)
 
 
-def csv_rows(texts: Iterable[str], delimiter: str = ",", *, strict: bool = True) -> _reader:
+def csv_rows(texts: Iterable[str], delimiter: str = ",", *, strict: bool = True) -> Reader:
     """Return the rows of lines of text, as the csv module reads them."""
     return csv.reader(texts, delimiter=delimiter, strict=strict)
 
@@ -38,3 +38,15 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         return next(csv_rows([text], delimiter))
     except csv.Error as error:
         raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None
+
+
+def n_named(columns: Sequence[str]) -> int:
+    """Return how many columns there are up to the last one that has a name: spreadsheets write empty ones behind it.
+
+    Examples
+    --------
+    >>> n_named(["a", "", "b", "", ""])
+    3
+
+    """
+    return max((index for index, name in enumerate(columns, 1) if name), default=0)

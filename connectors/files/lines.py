@@ -6,6 +6,7 @@ limit comes alone and cut, whatever its length: no more than the limit and one b
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, count, repeat
@@ -14,8 +15,6 @@ from typing import NamedTuple, cast
 
 from connectors.files.bytes import ByteStream
 from connectors.ports import Position
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Chunk(NamedTuple):
@@ -116,8 +115,8 @@ class Lines:
 
     def _set_lines(self, lines: list[bytes], first_length: int) -> None:
         """Have lines handed out, the first of which is so long though less of it may be kept."""
-        if self._start == 0 and lines[0].startswith(BYTE_ORDER_MARK):
-            self._start = len(BYTE_ORDER_MARK)
+        if self._start == 0 and lines[0].startswith(BOM_UTF8):
+            self._start = len(BOM_UTF8)
             lines[0] = lines[0][self._start :]
             first_length -= self._start
         self._lines = lines
@@ -135,7 +134,7 @@ class Lines:
         """Add to the line that has no end yet."""
         # A byte order mark before the line and a carriage return after it do not count: so many bytes more than the
         # limit leave it undecided.
-        undecided = len(BYTE_ORDER_MARK) + 1
+        undecided = len(BOM_UTF8) + 1
         room = max(0, self._limit + undecided + 1 - len(self._tail))
         self._tail += piece[:room]
         self._tail_length += len(piece)

@@ -8,12 +8,13 @@ given up, and the next line begins a record of its own.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from itertools import pairwise, repeat
 from typing import NamedTuple
 
 from connectors.files.bytes import ByteStream
-from connectors.files.lines import BYTE_ORDER_MARK, NOTHING, Chunk, Lines
+from connectors.files.lines import NOTHING, Chunk, Lines
 from connectors.files.quotes import Quotes
 from connectors.ports import Position, SourceError
 
@@ -84,7 +85,7 @@ class JoinedLines(Lines):
     def opens(self, line: bytes) -> bool:
         """Tell whether a quoted field is open at the end of a line."""
         quotes = Quotes(self._delimiter)
-        quotes.feed(self._text(line))
+        quotes.feed(self._text(line.removeprefix(BOM_UTF8)))
         return quotes.open
 
     def reconsider(self, chunk: Chunk, index: int) -> None:
@@ -158,7 +159,7 @@ class JoinedLines(Lines):
     def _look_at(self, first: _Line, index: int) -> None:
         """Look at the quotes of the next line of a record, which is kept up to the limit."""
         line = self._ahead[index]
-        raw = line.raw if self._n_lines else line.raw.removeprefix(BYTE_ORDER_MARK)
+        raw = line.raw if self._n_lines else line.raw.removeprefix(BOM_UTF8)
         self._quotes.feed(self._text(raw))
         self._quotes.skip(line.n_quotes_cut)
         self._n_lines += 1

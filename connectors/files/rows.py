@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -12,7 +13,7 @@ from connectors.bulk import BulkDecoder
 from connectors.columns.rules import Column, ColumnRules
 from connectors.columns.typed import Missing
 from connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
-from connectors.files.fields import csv_rows, split_fields
+from connectors.files.fields import csv_rows, n_named, split_fields
 from connectors.ports import Label
 
 _MOST_WORDS = 10_000
@@ -50,12 +51,19 @@ class CsvRows(BulkDecoder):
         self._width = len(columns)
         self._target_index = None if target is None else columns.index(target)
         self._names = [name for name in columns if name != target]
-        self._columns = [self.rules.column(name) for name in self._names]
+        self._columns = [
+            self.rules.column(name) if index < n_named(columns) else None
+            for index, name in enumerate(columns)
+            if name != target
+        ]
         self._words: set[str] = set()
 
     def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
         """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
         together = b"\n".join(raws)
+        if BOM_UTF8 in together:
+            raws = list(map(_unmarked, raws))
+            together = b"\n".join(raws)
         rows = self._rows(raws, together)
         width = self._width
         odd = []
@@ -70,6 +78,7 @@ class CsvRows(BulkDecoder):
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
+        raw = _unmarked(raw)
         try:
             text = raw.decode(self.encoding)
         except UnicodeDecodeError as error:
@@ -94,10 +103,7 @@ class CsvRows(BulkDecoder):
 
     def fields(self, raw: bytes) -> dict[str, Any]:
         """Return the fields of a row; see `BulkDecoder.fields`."""
-        names = self._names.copy()
-        if self._target_index is not None and self.target is not None:
-            names.insert(self._target_index, self.target)
-        return dict(zip(names, split_fields(raw.decode(self.encoding), self.delimiter), strict=True))
+        return dict(zip(self._header[: n_named(self._header)], self._split(raw), strict=False))
 
     def read(self, name: str, value: Any) -> dict[str, Any]:
         """Return the inputs that a field becomes; see `BulkDecoder.read`."""
@@ -106,7 +112,10 @@ class CsvRows(BulkDecoder):
 
     def values(self, raw: bytes) -> Mapping[str, str]:
         """Return the fields as texts, by column; see `BulkDecoder.values`."""
-        return dict(zip(self._header, split_fields(raw.decode(self.encoding), self.delimiter), strict=True))
+        return dict(zip(self._header, self._split(raw), strict=True))
+
+    def _split(self, raw: bytes) -> list[str]:
+        return split_fields(_unmarked(raw).decode(self.encoding), self.delimiter)
 
     def _rows(self, lines: Sequence[bytes], together: bytes) -> list[list[str]]:
         """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""
@@ -223,3 +232,8 @@ class CsvRows(BulkDecoder):
         if decoded is field and len(words) < _MOST_WORDS:
             words.add(field)
         return decoded
+
+
+def _unmarked(raw: bytes) -> bytes:
+    """Return a record without the byte order mark that stands before it where files were put together."""
+    return raw.removeprefix(BOM_UTF8)

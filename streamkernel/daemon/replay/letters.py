@@ -147,7 +147,7 @@ def _objects(path: Path, longest: int) -> Iterator[tuple[int, Any]]:
         if not text.strip():
             continue
         try:
-            yield line, json.loads(text)
+            yield line, json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise _no_letter(path, line, f"not JSON: {error!s:.100}") from None
 
