@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from draining import drain
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from connectors import CsvSink, CsvSource
@@ -42,6 +42,7 @@ def by_polars(path: Path) -> list[list[str]]:
 
 @example([["x\ry", ""], ["\r", "\n"], ["\r\n", "a\r"]])
 @example([["a", "b"], ["\ufeff", " "], ["1", '"']])
+@settings(max_examples=30)
 @given(
     st.integers(2, 3).flatmap(
         lambda width: st.lists(st.lists(texts, min_size=width, max_size=width), min_size=2, max_size=4)
