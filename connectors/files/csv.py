@@ -21,6 +21,7 @@ from connectors.files.lines import Chunk, Lines
 from connectors.files.multiline import JoinedLines
 from connectors.files.rows import CsvRows
 from connectors.files.source import LineSource
+from connectors.files.stream import FileStream
 from connectors.ports import Fault, Position, Record, SourceError
 
 # How long an open quote may hold up a followed file before the log tells.
@@ -126,10 +127,12 @@ class CsvSource(LineSource):
     def _begin(self, stream: ByteStream, offset: int) -> None:
         self._decoder = self.column_names = None
         self._told_header = False
-        self._goes_on = isinstance(stream, FollowedFile) and stream.goes_on
-        if isinstance(stream, FollowedFile) and stream.goes_on:
-            self._header = self._header if stream.header is None else stream.header
-            self.use_columns(self._columns(Chunk([self._header], [])))
+        header = stream.header if isinstance(stream, FileStream) else None
+        if header is None and isinstance(stream, FollowedFile) and stream.goes_on:
+            header = self._header
+        self._goes_on = header is not None
+        if header is not None:
+            self.use_header(header)
             super()._begin(stream, offset)
             return
         super()._begin(stream, 0)
@@ -209,10 +212,16 @@ class CsvSource(LineSource):
             chunk = lines.take(1, deadline)
         if not chunk.lines:
             return False
-        self.use_columns(self._columns(chunk))
-        self._header = chunk.lines[0]
+        if chunk.too_long:
+            raise self._failed(f"the header is longer than max_record_bytes ({self.max_record_bytes:,})")
+        self.use_header(chunk.lines[0])
         self._header_end = chunk.positions[1].offset
         return True
+
+    def use_header(self, raw: bytes) -> None:
+        """Decode records as those of a file that begins with this line; SourceError where it cannot be used."""
+        self.use_columns(self._columns(raw))
+        self._header = raw
 
     def use_columns(self, columns: Sequence[str]) -> None:
         """Decode records as those of a file with these columns."""
@@ -223,11 +232,9 @@ class CsvSource(LineSource):
         self._decoder.passing = self._passing
         self.column_names = columns
 
-    def _columns(self, header: Chunk) -> list[str]:
+    def _columns(self, raw: bytes) -> list[str]:
         """Return the names of the columns; raise SourceError where they cannot be used."""
-        if header.too_long:
-            raise self._failed(f"the header is longer than max_record_bytes ({self.max_record_bytes:,})")
-        raw, target, required = header.lines[0], self.target, self.target_required
+        target, required = self.target, self.target_required
         passed = [] if self._passing is None else [one.column for one in self._passing.columns]
         try:
             columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required, passed)

@@ -42,8 +42,6 @@ class FollowedFile(FileStream):
     ----------
     goes_on
         Whether it goes on with a file that was truncated: it need not begin with a header.
-    header
-        The header that its records have if it does not; None: that is not stored with `position`.
 
     """
 
@@ -59,7 +57,6 @@ class FollowedFile(FileStream):
         newest = Part.at(path)
         if place is not None and newest is not None and newest.inode == place.inode:
             self._inode = newest.inode
-        self.header = None if place is None else place.header
         self.goes_on = self.header is not None
 
     def read(self, deadline: float) -> bytes:
@@ -132,9 +129,9 @@ class FollowedFile(FileStream):
             if newest is not self._file and not holds:
                 newest.close()
         if holds and newest is not self._file:
-            log.warning(
-                "%s: was replaced by a file that begins with what was read: reading goes on behind that", self.path
-            )
+            if self.offset:
+                said = "%s: was replaced by a file that begins with what was read: reading goes on behind that"
+                log.warning(said, self.path)
             self._inode = newest.stat().st_ino
             self._swap(newest)
         elif repeated is False and not holds:

@@ -13,12 +13,20 @@ class FileStream(ByteStream):
     """A file that is read from its beginning, or from a position in it on; closing the stream closes the file.
 
     Raises SourceError where the file cannot be read, or is not the one in which the position was taken.
+
+    Attributes
+    ----------
+    header
+        The header of its records, where the position holds it, as the file does not begin with it.
+
     """
 
     _inode: int | None = None
 
     def __init__(self, file: File, position: Position | None = None) -> None:
         self._file = file
+        place = None if position is None else FilePlace.parse(position.stream)
+        self.header = None if place is None else place.header
         try:
             self.seek(resume_offset(file, position) if position else 0)
         except BaseException:

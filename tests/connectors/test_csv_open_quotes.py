@@ -68,18 +68,23 @@ def test_a_physical_line_beyond_the_limit_may_open_a_quote(tmp_path: Path) -> No
 
 def test_without_multiline_the_lines_of_a_quoted_field_are_one_dead_letter(tmp_path: Path) -> None:
     data = b'a,b,y\n1,x,t\n2,"5,6,t\r\n7,8,f\n9",f\n3,z,t\n'
-    records = read(tmp_path, data, target="y")
+    source = CsvSource(written(tmp_path / "data.csv", data), target="y")
+    records = drain(source)
     assert reasons(records) == [None, "open_quote", None]
     assert records[1].fault is not None
     assert records[1].fault.detail == "a quoted field reaches over 3 lines"
     assert records[1].raw == b'2,"5,6,t\r\n7,8,f\n9",f'
     assert [record.x.get("a") for record in records] == [1.0, None, 3.0]
     consistent(records, data, start=6)
+    # A replay has it alone.
+    alone = source.decode(records[1].raw, records[1].position, records[1].next)
+    assert alone.x == {"a": 2.0, "b": "5,6,t\r\n7,8,f\n9"}
 
 
 @pytest.mark.parametrize("multiline", [True, False])
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.zst"])
 def test_a_quote_without_an_end_costs_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, multiline: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, multiline: bool
 ) -> None:
     monkeypatch.setattr(joining, "REACH", 2000)
     more = b"3,4\n" * 1000
@@ -88,7 +93,7 @@ def test_a_quote_without_an_end_costs_its_line(
         b'a,b\n1,"2\n' + more + b'5,"6"\n' + more,  # what follows the next quote says that it closes nothing
         b'a,b\n1,"2\n' + more + b'5",6\n',  # beyond reach
     ):
-        records = read(tmp_path, data, multiline=multiline, max_record_bytes=100)
+        records = read(tmp_path, data, name, multiline=multiline, max_record_bytes=100)
         assert reasons(records)[0] == "csv_width"
         assert {record.fault for record in records[1:]} == {None}
         assert len(records) == data.count(b"\n") - 1

@@ -114,8 +114,13 @@ def test_a_file_that_was_truncated_goes_on_with_its_columns(tmp_path: Path, head
         assert source.lasting(place) == place
         assert poll(source) == [({"a": 4.0}, "f")]
         truncate(1)
-        file.write(b"5,t\n")
-        assert poll(source) == [({"a": 5.0}, "t")]
+        file.write(b"5,t\n6,f\n")
+        (record,) = source.poll(1, timeout=0)
+        assert (record.x, record.y) == ({"a": 5.0}, "t")
+        place = source.lasting(record.next)
+    with CsvSource(path, target="y") as source:
+        source.open({0: place})
+        assert poll(source) == [({"a": 6.0}, "f")]
 
 
 def test_a_file_that_was_truncated_while_nobody_read_it_goes_on_with_its_columns(tmp_path: Path) -> None:
