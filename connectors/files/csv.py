@@ -7,7 +7,6 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from operator import attrgetter
 from os import PathLike
 
 from connectors.columns.rules import ColumnRules
@@ -26,7 +25,6 @@ from connectors.ports import Fault, Position, Record, SourceError
 
 # How long an open quote may hold up a followed file before the log tells.
 TELL_SECONDS = 10.0
-_FAULT_OF = attrgetter("fault")
 _log = logging.getLogger(__name__)
 
 
@@ -150,18 +148,19 @@ class CsvSource(LineSource):
         assert isinstance(lines, JoinedLines)
         if self._decoder is None and not self._read_header(lines, deadline):
             return []
+        assert self._decoder is not None
         chunk = lines.take(limit, deadline)
         records = self._decoded(chunk)
         # Of the records that cannot be used, the first whose quote is open begins one of several lines.
-        if not chunk.settled and any(map(_FAULT_OF, records)):
+        if self._decoder.odd_quotes and not chunk.settled:
             opened = (index for index, one in enumerate(records) if one.fault is not None and lines.opens(one.raw))
             first = next(opened, None)
             if first is not None:
                 lines.reconsider(chunk, first)
                 records = records[:first] or self._decoded(lines.take(limit, deadline))
-        if self._decoder is not None and self._decoder.header_again:
-            self._decoder.header_again = False
+        if self._decoder.header_again:
             self._tell_header(records)
+        self._decoder.header_again = self._decoder.odd_quotes = False
         self._tell_open_quote(lines, bool(records))
         return records
 

@@ -46,8 +46,13 @@ class CsvRows(BulkDecoder):
         self.delimiter = delimiter
         self.encoding = encoding
         self._header = list(columns)
-        # Whether a record was the header, since somebody set this to False.
+        # Looked for before rows are compared with the header, which costs more; a quote in a name would be doubled.
+        longest = max(columns, key=len)
+        self._longest_name = b"" if '"' in longest else longest.encode(encoding)
+        # Whether a record was the header, and whether the quotes of one are not as CSV has them, since somebody set
+        # this to False.
         self.header_again = False
+        self.odd_quotes = False
         self._width = len(columns)
         self._target_index = None if target is None else columns.index(target)
         self._names = [name for name in columns if name != target]
@@ -67,7 +72,7 @@ class CsvRows(BulkDecoder):
         rows = self._rows(raws, together)
         width = self._width
         odd = []
-        if not {width}.issuperset(map(len, rows)) or self._header in rows:
+        if not {width}.issuperset(map(len, rows)) or (self._longest_name in together and self._header in rows):
             odd = [index for index, row in enumerate(rows) if len(row) != width or row == self._header]
             rows = [row for row in rows if len(row) == width and row != self._header]
         columns = list(zip(*rows, strict=True)) or [()] * width
@@ -81,11 +86,15 @@ class CsvRows(BulkDecoder):
         raw = _unmarked(raw)
         try:
             text = raw.decode(self.encoding)
+            fields = split_fields(text, self.delimiter)
         except UnicodeDecodeError as error:
+            self.odd_quotes = True  # or may be
             raise UndecodableError(
                 "encoding", f"byte {raw[error.start]:#04x} at {error.start} is not {self.encoding}"
             ) from None
-        fields = split_fields(text, self.delimiter)
+        except UndecodableError:
+            self.odd_quotes = True
+            raise
         width = self._width
         if not text or (len(fields) != width and text.isspace() and self.delimiter not in text):
             return None
