@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -24,7 +25,7 @@ _MOST_NAMES = 10_000
 
 
 class JsonObjects(BulkDecoder):
-    """Decode JSON objects in UTF-8.
+    """Decode JSON objects in UTF-8; a byte order mark before one is skipped.
 
     ``null``, ``NaN`` and empty strings are absent inputs. Numbers, booleans and strings are taken as they are;
     integers of more than 64 bits as inputs become the nearest float, as targets they stay exact. Of a name that
@@ -71,7 +72,7 @@ class JsonObjects(BulkDecoder):
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
-        if not raw or raw.isspace():
+        if not raw.removeprefix(BOM_UTF8).strip():
             return None
         x = self.load(raw)
         if type(x) is not dict:
@@ -118,6 +119,9 @@ class JsonObjects(BulkDecoder):
         try:
             return orjson.loads(raw)
         except orjson.JSONDecodeError as error:
+            if raw.startswith(BOM_UTF8):
+                with suppress(orjson.JSONDecodeError):
+                    return orjson.loads(raw.removeprefix(BOM_UTF8))
             return _loads_lenient(raw, error)
 
     def load_exactly(self, raw: bytes) -> Any:
@@ -156,7 +160,7 @@ def _loads_or_none(line: bytes) -> Any:
 def _loads_lenient(raw: bytes, reason: orjson.JSONDecodeError | None = None) -> Any:
     """Decode what orjson will not or not exactly: NaN, numbers beyond the range of a float, long integers."""
     try:
-        text = raw.decode()
+        text = raw.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise UndecodableError("encoding", f"byte {raw[error.start]:#04x} at {error.start} is not UTF-8") from None
     try:

@@ -51,6 +51,10 @@ class ByteStream(ABC):
     def seek(self, offset: int) -> None:
         """Go on reading at `offset`. Raises SourceError where the stream is shorter."""
 
+    def go_back(self, offset: int) -> bool:  # noqa: ARG002 - most cannot
+        """Go on reading at an offset that was read already; False where the stream cannot be read again."""
+        return False
+
     @abstractmethod
     def close(self) -> None:
         """Release the file."""

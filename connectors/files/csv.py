@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import logging
+import math
+import time
 from collections.abc import Sequence
 from os import PathLike
 
@@ -10,16 +13,26 @@ from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
 from connectors.decode import TargetDecoder
 from connectors.files.bytes import ByteStream, StandardInput
+from connectors.files.follow import FollowedFile
 from connectors.files.header import UnusableHeaderError, header_columns, listed
+from connectors.files.identity import FilePlace
 from connectors.files.lines import Chunk, Lines
 from connectors.files.multiline import JoinedLines
 from connectors.files.rows import CsvRows
 from connectors.files.source import LineSource
-from connectors.ports import Record, SourceError
+from connectors.files.stream import FileStream
+from connectors.ports import Fault, Position, Record, SourceError
+
+# How long an open quote may hold up a followed file before the log tells.
+TELL_SECONDS = 10.0
+_log = logging.getLogger(__name__)
 
 
 class CsvSource(LineSource):
     """Read CSV; the first line of the file names the columns.
+
+    Where that line comes again, as in parts that were put together, it is skipped, and the log says so once. A file
+    that is followed, copied and truncated goes on with its columns: its next line need not name them again.
 
     An empty field is an absent input, and so is ``nan``. A field that reads as a number is a float (spaces round it
     do not matter, underscores in it do); an infinite one is a fault. Every other field is a string.
@@ -37,8 +50,8 @@ class CsvSource(LineSource):
     encoding
         Of the text; one in which ASCII characters are single bytes. A byte order mark of UTF-8 is skipped.
     multiline
-        Whether a quoted field may hold line ends. If not, every physical line is a record, so that a stray quote
-        costs one record.
+        Whether a quoted field may hold line ends. If not, such a record is a fault. Either way nothing within a quoted
+        field is a record, and a quote that has no end costs the line it stands on; see `connectors.files.multiline`.
     follow
         Whether to wait for more at the end of a plain file, and to go on in the next one, which has a header of its
         own, when it is rotated.
@@ -74,6 +87,8 @@ class CsvSource(LineSource):
 
     kind = "csv"
 
+    _decoder: CsvRows | None
+
     def __init__(
         self,
         path: str | PathLike[str],
@@ -100,35 +115,112 @@ class CsvSource(LineSource):
         self._rules = ColumnRules(inputs or InputSettings(), max_string)
         self.target_required = target_required
         TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
+        self._header = b""
         self._header_end = 0
+        # Whether a followed file does not begin with the header, as it was truncated.
+        self._goes_on = False
+        # Where a record begins that waits for the end of its quote, and when to tell that.
+        self._waits: tuple[int, float] | None = None
 
     def _begin(self, stream: ByteStream, offset: int) -> None:
         self._decoder = self.column_names = None
+        self._told_header = False
+        header = stream.header if isinstance(stream, FileStream) else None
+        if header is None and isinstance(stream, FollowedFile) and stream.goes_on:
+            header = self._header
+        self._goes_on = header is not None
+        if header is not None:
+            self.use_header(header)
+            super()._begin(stream, offset)
+            return
         super()._begin(stream, 0)
         if isinstance(stream, StandardInput):
             # Its writer may not have begun: the header is read when there is something to hand out.
             return
-        header_read = self._lines is not None and self._read_header(self._lines, deadline=0.0)
+        header_read = isinstance(self._lines, JoinedLines) and self._read_header(self._lines, deadline=0.0)
         super()._begin(stream, max(offset, self._header_end) if header_read else 0)
 
-    def _split(self, stream: ByteStream) -> Lines:
-        if self.multiline:
-            return JoinedLines(stream, self.max_record_bytes, self.delimiter, self.encoding, self.partition)
-        return super()._split(stream)
+    def _split(self, stream: ByteStream) -> JoinedLines:
+        given = stream, self.max_record_bytes, self.delimiter, self.encoding, self.partition
+        return JoinedLines(*given, multiline=self.multiline)
 
     def _records(self, lines: Lines, limit: int, deadline: float) -> list[Record]:
+        assert isinstance(lines, JoinedLines)
         if self._decoder is None and not self._read_header(lines, deadline):
             return []
-        return super()._records(lines, limit, deadline)
+        assert self._decoder is not None
+        chunk = lines.take(limit, deadline)
+        records = self._decoded(chunk)
+        # Of the records that cannot be used, the first whose quote is open begins one of several lines.
+        if self._decoder.odd_quotes and not chunk.settled:
+            opened = (index for index, one in enumerate(records) if one.fault is not None and lines.opens(one.raw))
+            first = next(opened, None)
+            if first is not None:
+                lines.reconsider(chunk, first)
+                records = records[:first] or self._decoded(lines.take(limit, deadline))
+        if self._decoder.header_again:
+            self._tell_header(records)
+        self._decoder.header_again = self._decoder.odd_quotes = False
+        self._tell_open_quote(lines, bool(records))
+        return records
 
-    def _read_header(self, lines: Lines, deadline: float) -> bool:
+    def _decoded(self, chunk: Chunk) -> list[Record]:
+        if chunk.n_lines > 1 and not chunk.too_long:
+            detail = f"a quoted field reaches over {chunk.n_lines:,} lines"
+            start, following = chunk.positions
+            return [Record({}, None, start, following, chunk.lines[0], Fault("open_quote", detail))]
+        return super()._decoded(chunk)
+
+    def lasting(self, position: Position) -> Position:
+        """Add to a position what it is known by, and the header where the file has none; see `Source.lasting`."""
+        lasting = super().lasting(position)
+        place = FilePlace.parse(lasting.stream) if self._goes_on else None
+        return lasting if place is None else lasting._replace(stream=str(place._replace(header=self._header)))
+
+    def _tell_header(self, records: Sequence[Record]) -> None:
+        """Log, once for a file, that the header came again among these records and was skipped."""
+        blank = (record for record in records if record.blank and record.raw and not record.raw.isspace())
+        again = None if self._told_header else next(blank, None)
+        if again is not None:
+            self._told_header = True
+            _log.info(
+                "%s: the header comes again at byte %s and is skipped there, and wherever else it comes",
+                *(self._place, f"{again.position.offset:,}"),
+            )
+
+    def _tell_open_quote(self, lines: JoinedLines, some_records: bool) -> None:
+        """Log, once for a record, that nothing comes because its quote is open."""
+        at = None if some_records else lines.waits_at
+        if at is None:
+            self._waits = None
+        elif self._waits is None or self._waits[0] != at:
+            self._waits = at, time.monotonic() + TELL_SECONDS
+        elif time.monotonic() >= self._waits[1]:
+            self._waits = at, math.inf
+            _log.warning(
+                "%s: the record at byte %s opens a quote that is not closed yet: what follows waits for its end, "
+                "or until %s bytes came; if the quote is a mistake, close it",
+                *(self._place, f"{at:,}", f"{lines.reach:,}"),
+            )
+
+    def _read_header(self, lines: JoinedLines, deadline: float) -> bool:
         """Read the names of the columns; False where the first line is not there yet, or the file is empty."""
         chunk = lines.take(1, deadline)
+        if self.multiline and chunk.lines and not chunk.settled and lines.opens(chunk.lines[0]):
+            lines.reconsider(chunk, 0)
+            chunk = lines.take(1, deadline)
         if not chunk.lines:
             return False
-        self.use_columns(self._columns(chunk))
+        if chunk.too_long:
+            raise self._failed(f"the header is longer than max_record_bytes ({self.max_record_bytes:,})")
+        self.use_header(chunk.lines[0])
         self._header_end = chunk.positions[1].offset
         return True
+
+    def use_header(self, raw: bytes) -> None:
+        """Decode records as those of a file that begins with this line; SourceError where it cannot be used."""
+        self.use_columns(self._columns(raw))
+        self._header = raw
 
     def use_columns(self, columns: Sequence[str]) -> None:
         """Decode records as those of a file with these columns."""
@@ -139,18 +231,15 @@ class CsvSource(LineSource):
         self._decoder.passing = self._passing
         self.column_names = columns
 
-    def _columns(self, header: Chunk) -> list[str]:
+    def _columns(self, raw: bytes) -> list[str]:
         """Return the names of the columns; raise SourceError where they cannot be used."""
-        if header.too_long:
-            raise self._failed(f"the header is longer than max_record_bytes ({self.max_record_bytes:,})")
-        raw, target, required = header.lines[0], self.target, self.target_required
+        target, required = self.target, self.target_required
+        passed = [] if self._passing is None else [one.column for one in self._passing.columns]
         try:
-            columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required)
+            columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required, passed)
         except UnusableHeaderError as error:
             raise self._failed(str(error)) from None
-        missing = (
-            [] if self._passing is None else [one.column for one in self._passing.columns if one.column not in columns]
-        )
+        missing = [name for name in passed if name not in columns]
         if missing:
             raise self._failed(
                 f"there is no column {listed(missing)} to pass through, the header has {listed(columns)}"

@@ -4,6 +4,11 @@ Three ways of rotating are understood. *Rename and create*: the file is renamed 
 old one is read to its end, then the new one from its beginning. *Copy and truncate*: the file is copied and cut to
 nothing; that shows in its length or in its first bytes, and the rest is read from the copy. *Compression* of a
 finished part: a restart finds its place in the .gz or .zst file as well.
+
+A file that is none of these was rewritten or replaced. The running source decides as a restart does. Where the file
+holds what was read, reading goes on behind that. Where it repeats only a part of it, that is an error, so that no
+record is learnt twice. One thing a restart cannot know: this file was read to its end, so a file that repeats nothing
+is the next one.
 """
 
 from __future__ import annotations
@@ -14,9 +19,9 @@ from pathlib import Path
 
 from connectors.files.bytes import File, PlainFile
 from connectors.files.compressed import SUFFIXES, open_file
-from connectors.files.identity import HEAD_BYTES
-from connectors.files.resuming import matches
-from connectors.files.rotation import Part, find_part, successor
+from connectors.files.identity import HEAD_BYTES, FilePlace
+from connectors.files.resuming import matches, repeats, resume_offset
+from connectors.files.rotation import Part, find_part, is_kept, successor
 from connectors.files.stream import FileStream
 from connectors.ports import Position, SourceError
 
@@ -32,6 +37,12 @@ class FollowedFile(FileStream):
 
     It goes on at `position`, else at the beginning of `file`, by default the one that has the name now. Raises
     SourceError where that cannot be opened, or neither it nor an earlier part of the log is the one of `position`.
+
+    Attributes
+    ----------
+    goes_on
+        Whether it goes on with a file that was truncated: it need not begin with a header.
+
     """
 
     def __init__(self, path: Path, position: Position | None = None, file: File | None = None) -> None:
@@ -40,32 +51,48 @@ class FollowedFile(FileStream):
         self.path = path
         self._parts_looked_at = 0.0
         super().__init__(file or _open_part(path, position), position)
-
-    @property
-    def _inode(self) -> int:  # type: ignore[override]
-        return self._file.stat().st_ino
+        # The number of the file under the path: a copy is read in its place once the file itself was truncated.
+        self._inode = self._file.stat().st_ino
+        place = None if position is None else FilePlace.parse(position.stream)
+        newest = Part.at(path)
+        if place is not None and newest is not None and newest.inode == place.inode:
+            self._inode = newest.inode
+        self.goes_on = self.header is not None
 
     def read(self, deadline: float) -> bytes:
         """Return what was appended, waiting for it until `deadline`; see `ByteStream.read`."""
         while not self.ended:
-            block = self._file.read(deadline)
-            if self._truncated(len(block)):
-                self._move_to_copy()
-                continue
-            if not block and self.is_replaced():
+            block = self._read_written(deadline)
+            changed = self._changed(len(block))
+            replaced = not changed and not block and self.is_replaced()
+            if changed:
+                block = b""
+                self._file.seek(self.offset)
+            elif replaced:
                 # What was appended to the old file before the new one was begun.
-                block = self._file.read(deadline)
-                self.ended = not block
+                block = self._read_written(deadline)
             if block:
                 self._note(block)
                 return block
+            if (changed or replaced) and self._settle(changed):
+                continue
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 break
             time.sleep(min(CHECK_SECONDS, remaining))
         return b""
 
-    def _truncated(self, unverified: int) -> bool:
+    def _read_written(self, deadline: float) -> bytes:
+        """Read on, but for NUL bytes that end the file: room for what is yet to be written, which is read then."""
+        file = self._file
+        block = file.read(deadline)
+        if block.endswith(b"\0") and isinstance(file, PlainFile) and file.read_before(file.size, 1) == b"\0":
+            block = block.rstrip(b"\0")
+            file.seek(self.offset + len(block))
+        return block
+
+    def _changed(self, unverified: int) -> bool:
+        """Tell whether the file no longer holds what was read of it."""
         file = self._file
         if not isinstance(file, PlainFile):
             return False
@@ -77,20 +104,50 @@ class FollowedFile(FileStream):
             or file.read_before(self.offset, len(tail)) != tail
         )
 
-    def _move_to_copy(self) -> None:
-        """Go on in the copy that was made before the file was truncated, where there is one."""
-        copy = find_part(self.path, self._here)
-        if copy is None:
-            log.warning(
-                "%s was truncated at byte %d and no copy of what it held is there: what was not read yet is lost",
-                self.path,
-                self.offset,
-            )
-            self.ended = self.torn = True
-            return
-        copy.seek(self.offset)
+    def _settle(self, changed: bool) -> bool:
+        """Decide where to go on once the file was changed or replaced; False: that cannot be told yet."""
+        here = self._here
+        if changed:
+            copy = find_part(self.path, here)
+            if copy is not None:
+                self._swap(copy)
+                return True
+        elif self._successor() != self.path or is_kept(self.path, self._file, here):
+            self.ended = True
+            return True
+        # No name that a restart looks at leads to what was read, so what is at the path decides.
+        try:
+            newest = open_file(self.path) if self.is_replaced() else self._file
+        except SourceError:
+            return False
+        holds = matches(newest, here)
+        try:
+            repeated = not holds and repeats(newest, self._head.data)
+            if repeated:
+                resume_offset(newest, here)  # raises what it would raise at a restart
+        finally:
+            if newest is not self._file and not holds:
+                newest.close()
+        if holds and newest is not self._file:
+            if self.offset:
+                said = "%s: was replaced by a file that begins with what was read: reading goes on behind that"
+                log.warning(said, self.path)
+            self._inode = newest.stat().st_ino
+            self._swap(newest)
+        elif repeated is False and not holds:
+            self.ended, self.torn = True, changed
+            if changed:
+                log.warning(
+                    "%s was truncated at byte %d and no copy of what it held is there: what was not read yet is lost",
+                    *(self.path, self.offset),
+                )
+        return repeated is not None
+
+    def _swap(self, file: File) -> None:
+        """Go on in another file, at the same place."""
+        file.seek(self.offset)
         self._file.close()
-        self._file = copy
+        self._file = file
 
     @property
     def _here(self) -> Position:
@@ -102,9 +159,9 @@ class FollowedFile(FileStream):
         A new file that is still empty does not count: until its first byte the writer may not have let go of the old
         one.
         """
-        newest = Part.at(self.path)
-        if newest is not None and (newest.inode == self._inode or newest.size > 0):
-            return newest.inode != self._inode
+        newest, inode = Part.at(self.path), self._file.stat().st_ino
+        if newest is not None and (newest.inode == inode or newest.size > 0):
+            return newest.inode != inode
         now = time.monotonic()
         if now < self._parts_looked_at + PARTS_SECONDS:
             return False
@@ -125,7 +182,12 @@ class FollowedFile(FileStream):
             # Another rotation between the choice and the opening would have moved the names along.
             named = Part.at(path)
             if self.torn or (self._successor() == path and named and named.inode == file.stat().st_ino):
-                return FollowedFile(self.path, file=file)
+                following = FollowedFile(self.path, file=file)
+                newest = Part.at(self.path)
+                if newest is not None and newest.inode == self._inode:
+                    # The file was truncated, and other parts are copies.
+                    following.goes_on, following._inode = True, self._inode
+                return following
             file.close()
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from connectors.columns.rules import ColumnRules
 from connectors.decode import UndecodableError, shown
-from connectors.files.rows import split_fields
+from connectors.files.fields import n_named, split_fields
 
 __all__ = ["UnusableHeaderError", "header_columns", "listed"]
 
@@ -17,9 +17,15 @@ class UnusableHeaderError(ValueError):
 
 
 def header_columns(
-    raw: bytes, delimiter: str, encoding: str, target: str | None, rules: ColumnRules, target_required: bool = True
+    raw: bytes,
+    delimiter: str,
+    encoding: str,
+    target: str | None,
+    rules: ColumnRules,
+    target_required: bool = True,
+    passed: Collection[str] = (),
 ) -> list[str]:
-    """Return the names of the columns.
+    """Return the names of the columns; one that is no input, target or column to pass may come twice.
 
     Parameters
     ----------
@@ -33,6 +39,8 @@ def header_columns(
         Which columns are inputs, and how they are read.
     target_required
         Whether there must be the column of the target, and every column that is left out.
+    passed
+        Columns that pass through to the lines.
 
     Raises
     ------
@@ -58,10 +66,15 @@ def header_columns(
         raise UnusableHeaderError("its lines end in carriage returns alone: convert it, such as by tr '\\r' '\\n'")
     if not raw.strip():
         raise UnusableHeaderError("the first line is empty, where the names of the columns are expected")
-    double = [name for name, times in Counter(columns).items() if times > 1]
+    named = columns[: n_named(columns)]
+    if not named:
+        raise UnusableHeaderError("no column has a name: write their names into the first line")
+    needed = {name for name in named if name == target or name in passed or rules.column(name) is not None}
+    double = [name for name, times in Counter(named).items() if times > 1 and name in needed]
     if double:
         raise UnusableHeaderError(
-            f"column names must differ, the header repeats {listed(double)}: rename them in the file"
+            f"column names must differ, the header repeats {listed(double)}: rename them in the file, or leave them "
+            "out by inputs.exclude if nothing needs them"
         )
     if target_required and target is not None and target not in columns:
         raise UnusableHeaderError(

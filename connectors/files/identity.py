@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from base64 import b64decode, b64encode
 from typing import NamedTuple, Self
 
 HEAD_BYTES = 4096
@@ -18,7 +19,10 @@ LONGEST_HEAD = LONGEST_FIRST_LINE + BEHIND_FIRST_LINE
 TAIL_BYTES = 4096
 
 _IDENTITY = r"\d{1,7}:[0-9a-f]{64}"
-_PLACE = re.compile(rf"({_IDENTITY})(?:;tail=({_IDENTITY}))?(;unended)?(?:;inode=(\d{{1,20}}))?", re.ASCII)
+_PLACE = re.compile(
+    rf"({_IDENTITY})(?:;tail=({_IDENTITY}))?(;unended)?(?:;inode=(\d{{1,20}}))?(?:;header=([A-Za-z0-9+/]+={{0,2}}))?",
+    re.ASCII,
+)
 
 
 def identity(data: bytes | bytearray) -> str:
@@ -46,6 +50,8 @@ class FilePlace(NamedTuple):
         Whether the record before the place is the last line of a file, which had no line end when it was read.
     inode
         The number of a followed file in its directory: it tells which of two files that began alike was read.
+    header
+        The header of the records, where the file does not begin with it: it was truncated after it was copied.
 
     """
 
@@ -53,6 +59,7 @@ class FilePlace(NamedTuple):
     tail: str | None = None
     unended: bool = False
     inode: int | None = None
+    header: bytes | None = None
 
     @classmethod
     def parse(cls, stream: str) -> Self | None:
@@ -60,7 +67,7 @@ class FilePlace(NamedTuple):
 
         Examples
         --------
-        >>> place = FilePlace(identity(b"x,y"), identity(b"y"), unended=True, inode=12)
+        >>> place = FilePlace(identity(b"x,y"), identity(b"y"), unended=True, inode=12, header=b"x,y")
         >>> FilePlace.parse(str(place)) == place, FilePlace.parse("synth.SEA{}")
         (True, None)
 
@@ -68,14 +75,19 @@ class FilePlace(NamedTuple):
         match = _PLACE.fullmatch(stream)
         if match is None:
             return None
-        head, tail, unended, inode = match.groups()
-        place = cls(head, tail, unended is not None, None if inode is None else int(inode))
+        head, tail, unended, inode, header = match.groups()
+        try:
+            raw = None if header is None else b64decode(header, validate=True)
+        except ValueError:
+            return None
+        place = cls(head, tail, unended is not None, None if inode is None else int(inode), raw)
         return place if place.head_length <= LONGEST_HEAD and place.tail_length <= TAIL_BYTES else None
 
     def __str__(self) -> str:
         tail = "" if self.tail is None else f";tail={self.tail}"
         inode = "" if self.inode is None else f";inode={self.inode}"
-        return self.head + tail + (";unended" if self.unended else "") + inode
+        header = "" if self.header is None else f";header={b64encode(self.header).decode()}"
+        return self.head + tail + (";unended" if self.unended else "") + inode + header
 
     @property
     def head_length(self) -> int:

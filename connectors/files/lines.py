@@ -6,6 +6,7 @@ limit comes alone and cut, whatever its length: no more than the limit and one b
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, count, repeat
@@ -15,19 +16,22 @@ from typing import NamedTuple, cast
 from connectors.files.bytes import ByteStream
 from connectors.ports import Position
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
 
 class Chunk(NamedTuple):
     """Consecutive lines without their ends.
 
     The positions are where each line begins, and at last where the next one would: one more than there are lines.
     `too_long` is 0; or, for a line alone in its chunk that is over the limit and cut to it, its whole length in bytes.
+    `n_quotes_cut` is how many quotes stand behind the cut. Only `connectors.files.multiline` gives the others: how many
+    physical lines a record has that is alone in its chunk, and whether the quotes of the lines were looked at.
     """
 
     lines: list[bytes]
     positions: list[Position]
     too_long: int = 0
+    n_quotes_cut: int = 0
+    n_lines: int = 1
+    settled: bool = False
 
 
 NOTHING = Chunk([], [])
@@ -55,6 +59,9 @@ class Lines:
         # The line that has no end yet, of which no more is kept than tells whether it is over the limit.
         self._tail = bytearray()
         self._tail_length = 0
+        # How many quotes are in what was not kept of it, and of the first of the lines of the last block.
+        self._tail_quotes = 0
+        self._first_quotes = 0
 
     @property
     def done(self) -> bool:
@@ -73,10 +80,11 @@ class Lines:
             if not self._fill(deadline):
                 return NOTHING
         if self._over and self._over[0][0] == self._next:
-            _, length = self._over.popleft()
+            index, length = self._over.popleft()
             line = self._lines[self._next]
             self._next += 1
-            return Chunk([line[: self._limit]], self._positions([length]), too_long=length)
+            n_quotes = line.count(b'"', self._limit) + (0 if index else self._first_quotes)
+            return Chunk([line[: self._limit]], self._positions([length]), length, n_quotes)
         end = self._next + limit
         lines = self._lines[self._next : min(end, self._over[0][0]) if self._over else end]
         self._next += len(lines)
@@ -99,15 +107,16 @@ class Lines:
             lines[0] = bytes(self._tail)
             self._carriage = b"\r" in block or lines[0].endswith(b"\r")
             self._set_lines(lines, self._tail_length)
+            self._first_quotes = self._tail_quotes
             self._tail.clear()
-            self._tail_length = 0
+            self._tail_length = self._tail_quotes = 0
         self._keep(rest)
         return True
 
     def _set_lines(self, lines: list[bytes], first_length: int) -> None:
         """Have lines handed out, the first of which is so long though less of it may be kept."""
-        if self._start == 0 and lines[0].startswith(BYTE_ORDER_MARK):
-            self._start = len(BYTE_ORDER_MARK)
+        if self._start == 0 and lines[0].startswith(BOM_UTF8):
+            self._start = len(BOM_UTF8)
             lines[0] = lines[0][self._start :]
             first_length -= self._start
         self._lines = lines
@@ -125,9 +134,23 @@ class Lines:
         """Add to the line that has no end yet."""
         # A byte order mark before the line and a carriage return after it do not count: so many bytes more than the
         # limit leave it undecided.
-        undecided = len(BYTE_ORDER_MARK) + 1
-        self._tail += piece[: max(0, self._limit + undecided + 1 - len(self._tail))]
+        undecided = len(BOM_UTF8) + 1
+        room = max(0, self._limit + undecided + 1 - len(self._tail))
+        self._tail += piece[:room]
         self._tail_length += len(piece)
+        if len(piece) > room:
+            self._tail_quotes += piece.count(b'"', room)
+
+    def _go_back(self, offset: int) -> bool:
+        """Read on from the beginning of an earlier line; False where the stream cannot be read again."""
+        if not self._stream.go_back(offset):
+            return False
+        self._lines, self._next, self._start = [], 0, offset
+        self._over.clear()
+        self._line_end = 1
+        self._tail.clear()
+        self._tail_length = self._tail_quotes = 0
+        return True
 
     def _positions(self, lengths: Iterable[int]) -> list[Position]:
         """Return where the next lines of these lengths begin, and where the line after them does."""

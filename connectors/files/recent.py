@@ -35,6 +35,11 @@ class RecentBytes:
         self._end += len(block)
         del self._data[:-MOST_BYTES]
 
+    def go_back(self, offset: int) -> None:
+        """Take back what was added from `offset` on."""
+        del self._data[max(0, offset - (self._end - len(self._data))) :]
+        self._end = offset
+
     def forget(self, offset: int) -> None:
         """Forget what no place from `offset` on needs."""
         self._kept = offset, self.before(offset)

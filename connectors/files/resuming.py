@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from connectors.decode import shown
 from connectors.files.bytes import File
 from connectors.files.identity import FilePlace, identity
@@ -14,6 +16,18 @@ def matches(file: File, position: Position) -> bool:
     """Tell whether this is the file, and still as long, in which `position` was taken."""
     place = FilePlace.parse(position.stream)
     return place is not None and position.offset >= 0 and _difference(file, place, position.offset) is None
+
+
+def repeats(file: File, head: bytes) -> bool | None:
+    """Tell whether a file repeats what was read of another that began with `head`; None: that cannot be told yet.
+
+    A first line in common does not count: it is a header, or what a program writes first.
+    """
+    beginning = file.read_at(0, len(head)).rstrip(b"\0")
+    whole_lines = zip(head.split(b"\n")[:-1], beginning.split(b"\n")[:-1], strict=False)
+    if beginning == head or [one == other for one, other in islice(whole_lines, 2)] == [True, True]:
+        return True
+    return None if head.startswith(beginning) else False
 
 
 def resume_offset(file: File, position: Position) -> int:

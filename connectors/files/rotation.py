@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,15 +144,27 @@ def successor(path: Path, finished: File, end: Position) -> Path:
     Most often that is `path` itself; an earlier part where the log was rotated more than once meanwhile.
     """
     parts = rotated(path)
+    own = _own(parts, finished, end)
+    # Where it was deleted, or moved out of sight, what was written to after it follows it.
+    moment = finished.stat().st_mtime_ns
+    later = parts[own[-1] + 1 :] if own else [part for part in parts if part.modified > moment]
+    return later[0].path if later else path
+
+
+def is_kept(path: Path, finished: File, end: Position) -> bool:
+    """Tell whether the `finished` part, which was read to the position `end`, is an earlier part of the log."""
+    return bool(_own(rotated(path), finished, end))
+
+
+def _own(parts: Sequence[Part], finished: File, end: Position) -> list[int]:
+    """Return which of the parts are the finished one, or may be."""
     inode, moment = finished.stat().st_ino, finished.stat().st_mtime_ns
     own = [index for index, part in enumerate(parts) if part.inode == inode]
     if not own:
         # It was compressed, or copied: tools that do that keep the time.
         own = [index for index, part in enumerate(parts) if _is_copy(part, finished, end)]
         own = [index for index in own if parts[index].modified == moment] or own
-    # Where it was deleted, or moved out of sight, what was written to after it follows it.
-    later = parts[own[-1] + 1 :] if own else [part for part in parts if part.modified > moment]
-    return later[0].path if later else path
+    return own
 
 
 def _is_copy(part: Part, finished: File, end: Position) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -12,6 +13,7 @@ from connectors.bulk import BulkDecoder
 from connectors.columns.rules import Column, ColumnRules
 from connectors.columns.typed import Missing
 from connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
+from connectors.files.fields import csv_rows, n_named, split_fields
 from connectors.ports import Label
 
 _MOST_WORDS = 10_000
@@ -43,22 +45,36 @@ class CsvRows(BulkDecoder):
         super().__init__(target, target_type, max_string, rules)
         self.delimiter = delimiter
         self.encoding = encoding
-        self._header = tuple(columns)
+        self._header = list(columns)
+        # Looked for before rows are compared with the header, which costs more; a quote in a name would be doubled.
+        longest = max(columns, key=len)
+        self._longest_name = b"" if '"' in longest else longest.encode(encoding)
+        # Whether a record was the header, and whether the quotes of one are not as CSV has them, since somebody set
+        # this to False.
+        self.header_again = False
+        self.odd_quotes = False
         self._width = len(columns)
         self._target_index = None if target is None else columns.index(target)
         self._names = [name for name in columns if name != target]
-        self._columns = [self.rules.column(name) for name in self._names]
+        self._columns = [
+            self.rules.column(name) if index < n_named(columns) else None
+            for index, name in enumerate(columns)
+            if name != target
+        ]
         self._words: set[str] = set()
 
     def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
         """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
         together = b"\n".join(raws)
+        if BOM_UTF8 in together:
+            raws = list(map(_unmarked, raws))
+            together = b"\n".join(raws)
         rows = self._rows(raws, together)
         width = self._width
         odd = []
-        if not {width}.issuperset(map(len, rows)):
-            odd = [index for index, row in enumerate(rows) if len(row) != width]
-            rows = [row for row in rows if len(row) == width]
+        if not {width}.issuperset(map(len, rows)) or (self._longest_name in together and self._header in rows):
+            odd = [index for index, row in enumerate(rows) if len(row) != width or row == self._header]
+            rows = [row for row in rows if len(row) == width and row != self._header]
         columns = list(zip(*rows, strict=True)) or [()] * width
         targets: Sequence[Label | None] = [None] * len(rows)
         if self._target_index is not None:
@@ -67,18 +83,26 @@ class CsvRows(BulkDecoder):
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
+        raw = _unmarked(raw)
         try:
             text = raw.decode(self.encoding)
+            fields = split_fields(text, self.delimiter)
         except UnicodeDecodeError as error:
+            self.odd_quotes = True  # or may be
             raise UndecodableError(
                 "encoding", f"byte {raw[error.start]:#04x} at {error.start} is not {self.encoding}"
             ) from None
-        fields = split_fields(text, self.delimiter)
+        except UndecodableError:
+            self.odd_quotes = True
+            raise
         width = self._width
         if not text or (len(fields) != width and text.isspace() and self.delimiter not in text):
             return None
         if len(fields) != width:
             raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
+        if fields == self._header:
+            self.header_again = True
+            return None
         y = None if self._target_index is None else self.targets.decode(fields.pop(self._target_index))
         inputs: dict[str, Any] = {}
         for name, column, field in zip(self._names, self._columns, fields, strict=True):
@@ -88,10 +112,7 @@ class CsvRows(BulkDecoder):
 
     def fields(self, raw: bytes) -> dict[str, Any]:
         """Return the fields of a row; see `BulkDecoder.fields`."""
-        names = self._names.copy()
-        if self._target_index is not None and self.target is not None:
-            names.insert(self._target_index, self.target)
-        return dict(zip(names, split_fields(raw.decode(self.encoding), self.delimiter), strict=True))
+        return dict(zip(self._header[: n_named(self._header)], self._split(raw), strict=False))
 
     def read(self, name: str, value: Any) -> dict[str, Any]:
         """Return the inputs that a field becomes; see `BulkDecoder.read`."""
@@ -100,7 +121,10 @@ class CsvRows(BulkDecoder):
 
     def values(self, raw: bytes) -> Mapping[str, str]:
         """Return the fields as texts, by column; see `BulkDecoder.values`."""
-        return dict(zip(self._header, split_fields(raw.decode(self.encoding), self.delimiter), strict=True))
+        return dict(zip(self._header, self._split(raw), strict=True))
+
+    def _split(self, raw: bytes) -> list[str]:
+        return split_fields(_unmarked(raw).decode(self.encoding), self.delimiter)
 
     def _rows(self, lines: Sequence[bytes], together: bytes) -> list[list[str]]:
         """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""
@@ -110,7 +134,7 @@ class CsvRows(BulkDecoder):
         # Within a line that has no quotes a carriage return stands for itself, which the csv module does not grant.
         if b"\r" not in together:
             try:
-                rows = list(csv.reader(texts, delimiter=self.delimiter, strict=True))
+                rows = list(csv_rows(texts, self.delimiter))
             except csv.Error:
                 rows = []
             # An open quote reaches into the next line.
@@ -219,18 +243,6 @@ class CsvRows(BulkDecoder):
         return decoded
 
 
-def split_fields(text: str, delimiter: str) -> list[str]:
-    """Split a record as the rules of quoting say; raise UndecodableError where its quotes are not as CSV has them.
-
-    Examples
-    --------
-    >>> split_fields('1,"a, b",', ",")
-    ['1', 'a, b', '']
-
-    """
-    if '"' not in text:
-        return text.split(delimiter)
-    try:
-        return next(csv.reader([text], delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None
+def _unmarked(raw: bytes) -> bytes:
+    """Return a record without the byte order mark that stands before it where files were put together."""
+    return raw.removeprefix(BOM_UTF8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -14,13 +13,15 @@ import numpy as np
 from connectors.class_columns import PROBABILITIES, ClassColumns
 from connectors.encode import to_json, to_json_lines
 from connectors.files.aside import find_names, set_aside
-from connectors.files.bytes import BLOCK_BYTES
 from connectors.files.compressed import open_file
-from connectors.files.lines import Lines
+from connectors.files.fields import csv_rows, csv_text
 from connectors.files.mark import FileMark
+from connectors.files.multiline import JoinedLines
 from connectors.files.opening import Existing, find_problem
 from connectors.files.output import OutputFile
 from connectors.ports import Mark, Position, Sink, SinkError, SourceError
+
+_LONGEST_HEADER = 2**24
 
 
 class LineSink(Sink):
@@ -224,16 +225,14 @@ class CsvSink(LineSink):
     def _read_header(self) -> list[str]:
         file = open_file(self._output.path)
         try:
-            lines = Lines(file, BLOCK_BYTES)
-            # A name may hold a line end: the csv module takes as many lines as the header has.
-            texts = (line.decode() + "\n" for (line,) in iter(lambda: lines.take(1, deadline=0.0).lines, []))
-            return next(csv.reader(texts, strict=True))
+            lines = JoinedLines(file, _LONGEST_HEADER, ",", "utf-8")
+            lines.reconsider(lines.take(1, deadline=0.0), 0)  # a name may hold a line end
+            return next(csv_rows([line.decode() for line in lines.take(1, deadline=0.0).lines]))
         finally:
             file.close()
 
     def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytes:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        rows: list[Iterable[Any]] = []
         columns = self._columns
         lines = list(map(self._spread, lines)) if self._spread.names else lines
         if self._appended and lines and columns is not None and columns.keys() != lines[0].keys():
@@ -251,16 +250,16 @@ class CsvSink(LineSink):
         for line in lines:
             if columns is None:
                 columns = dict.fromkeys(line)
-                writer.writerow(columns)
+                rows.append(columns)
             elif not columns.keys() >= line.keys():
                 unknown = next(name for name in line if name not in columns)
                 raise SinkError(
                     f"{self.path}: there is no column for {unknown!r}: the columns are those of the first line, "
                     f"{', '.join(columns)}"
                 )
-            writer.writerow([_field(line.get(name)) for name in columns])
+            rows.append([_field(line.get(name)) for name in columns])
         self._columns = columns
-        return text.getvalue().encode("utf-8", "backslashreplace")
+        return csv_text(rows).encode("utf-8", "backslashreplace")
 
 
 def _field(value: Any) -> Any:

@@ -11,7 +11,7 @@ from connectors.bulk import BulkDecoder
 from connectors.files.bytes import STANDARD_INPUT, ByteStream, PlainFile, StandardInput
 from connectors.files.compressed import open_file
 from connectors.files.follow import FollowedFile
-from connectors.files.lines import Lines
+from connectors.files.lines import Chunk, Lines
 from connectors.files.stream import FileStream
 from connectors.passed import PassedColumn
 from connectors.passing import PassThrough
@@ -139,8 +139,10 @@ class LineSource(Source):
         return records
 
     def _records(self, lines: Lines, limit: int, deadline: float) -> list[Record]:
+        return self._decoded(lines.take(limit, deadline))
+
+    def _decoded(self, chunk: Chunk) -> list[Record]:
         assert self._decoder is not None
-        chunk = lines.take(limit, deadline)
         if not chunk.too_long:
             return self._decoder.records(chunk.lines, chunk.positions[:-1], chunk.positions[1:])
         start, following = chunk.positions
@@ -174,7 +176,7 @@ class LineSource(Source):
         if following is None:
             return False
         if self._end is not None:
-            self._end_before = self._end, stream.lasting(self._end)
+            self._end_before = self._end, self.lasting(self._end)
             self._end = None
         stream.close()
         self._stream = following

@@ -13,12 +13,20 @@ class FileStream(ByteStream):
     """A file that is read from its beginning, or from a position in it on; closing the stream closes the file.
 
     Raises SourceError where the file cannot be read, or is not the one in which the position was taken.
+
+    Attributes
+    ----------
+    header
+        The header of its records, where the position holds it, as the file does not begin with it.
+
     """
 
     _inode: int | None = None
 
     def __init__(self, file: File, position: Position | None = None) -> None:
         self._file = file
+        place = None if position is None else FilePlace.parse(position.stream)
+        self.header = None if place is None else place.header
         try:
             self.seek(resume_offset(file, position) if position else 0)
         except BaseException:
@@ -32,6 +40,17 @@ class FileStream(ByteStream):
         self._file.seek(offset)
         self.offset = offset
         self.ended = False
+
+    def go_back(self, offset: int) -> bool:
+        """Go on at an offset that was read already, knowing the places before it; see `ByteStream.go_back`."""
+        if self.torn:
+            return False
+        self._head = Head(self._head.data[:offset])
+        self._recent.go_back(offset)
+        self._file.seek(offset)
+        self.offset = offset
+        self.ended = False
+        return True
 
     def read(self, deadline: float) -> bytes:
         """Return the next bytes; see `ByteStream.read`."""
@@ -68,7 +87,8 @@ class FileStream(ByteStream):
 
     def starting_position(self) -> Position:
         """Return the position at the beginning, known by what of the head is there now."""
-        head = Head(self._file.read_at(0, LONGEST_HEAD)).data
+        # NUL bytes at its end are room for what is yet to be written.
+        head = Head(self._file.read_at(0, LONGEST_HEAD).rstrip(b"\0")).data
         return Position(str(FilePlace(identity(head), inode=self._inode)), 0, 0)
 
     def close(self) -> None:

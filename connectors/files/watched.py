@@ -28,10 +28,10 @@ _LOOK_SECONDS = 0.2
 class WatchedFiles(SeveralFiles):
     """Read each file of a directory once, as a whole, and wait for more.
 
-    A file must have its content when it gets its name, as by a rename; hidden files and those that end in .tmp or .part
-    are let be until then. Those that are there together are read in the order in which they were modified, and by name
-    where that is the same; the order is stored before the first of them is learnt. Finished files may be removed once a
-    checkpoint was made.
+    A file must have its content when it gets its name, as by a rename; empty files, hidden ones and those that end in
+    .tmp or .part are let be until then. Those that are there together are read in the order in which they were
+    modified, and by name where that is the same; the order is stored before the first of them is learnt. Finished files
+    may be removed once a checkpoint was made.
 
     The last 1,000 finished files are known by name. One that was modified before all of them counts as finished: where
     it comes later, it is not read, and a log line says so; of those that are there at a restart, their number is told.
@@ -217,12 +217,14 @@ class WatchedFiles(SeveralFiles):
 
 
 def _known(path: str) -> FinishedFile | None:
-    """Return what a regular file is known by; None where there is none."""
+    """Return what a regular file is known by; None where there is none, or nothing in it."""
     try:
         status = os.stat(path)
     except OSError:
         return None
-    return FinishedFile(status.st_mtime_ns, path, status.st_size) if stat.S_ISREG(status.st_mode) else None
+    # An empty file is yet to be filled.
+    filled = stat.S_ISREG(status.st_mode) and status.st_size
+    return FinishedFile(status.st_mtime_ns, path, status.st_size) if filled else None
 
 
 def _with_finished(order: FileOrder, file: FinishedFile) -> FileOrder:

@@ -47,9 +47,9 @@ class Position(NamedTuple):
 class Fault(NamedTuple):
     """Why a record cannot be used: a reason for metrics, and a phrase of bounded length for a reader.
 
-    A reason is a short stable code: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"encoding"``,
-    ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``, ``"input_type"``,
-    ``"corrupt"`` or ``"schema"``.
+    A reason is a short stable code: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"open_quote"``,
+    ``"encoding"``, ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``,
+    ``"input_type"``, ``"corrupt"`` or ``"schema"``.
     """
 
     reason: str

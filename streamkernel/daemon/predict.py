@@ -47,6 +47,7 @@ _SECTIONS: Mapping[str, type[Section]] = {"csv": CsvSourceConfig, "jsonl": Jsonl
 _KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 _ADVICE = {
     "csv_width": "try another --delimiter, or --multiline",
+    "open_quote": "try --multiline",
     "encoding": "try another --encoding",
     "not_json": "try --input-format csv",
     "not_an_object": "try --input-format csv",

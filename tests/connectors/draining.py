@@ -16,6 +16,7 @@ REASONS = {
     "not_json",
     "not_an_object",
     "csv_width",
+    "open_quote",
     "encoding",
     "too_long",
     "target",

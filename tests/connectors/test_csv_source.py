@@ -5,7 +5,9 @@ import pytest
 from draining import consistent, drain, held_after, written
 
 from connectors import CsvSource, Position, Record, SourceError
+from connectors.columns.settings import InputSettings
 from connectors.files.identity import identity
+from connectors.passed import PassedColumn
 
 
 def read(tmp_path: Path, data: bytes, at_once: int = 1000, **options: Any) -> list[Record]:
@@ -135,6 +137,17 @@ def test_a_byte_order_mark_is_skipped(tmp_path: Path, encoding: str) -> None:
     assert drain(source, {0: records[0].position}) == records
 
 
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_a_byte_order_mark_is_skipped_where_files_were_put_together(tmp_path: Path, at_once: int) -> None:
+    part = b"\xef\xbb\xbfa,y\n1,t\n"
+    data = part + b'\xef\xbb\xbf"2\n3",t\n' + part + b"\xef\xbb\xbf\n\xef\xbb\xbf3,f\n"
+    records = read(tmp_path, data, target="y", multiline=True, at_once=at_once)
+    assert [(record.x, record.y) for record in records if not record.blank] == [
+        *([({"a": 1.0}, "t"), ({"a": "2\n3"}, "t"), ({"a": 1.0}, "t"), ({"a": 3.0}, "f")])
+    ]
+    consistent(records, data, start=7)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "rot13", "no-such-code", "idna"])
 def test_an_encoding_without_single_byte_ascii_is_refused(encoding: str) -> None:
     with pytest.raises(ValueError, match="encoding"):
@@ -194,8 +207,10 @@ def test_a_target_that_is_not_required_may_be_missing(tmp_path: Path, data: byte
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (b"a,b,a,c,b", r"data.csv: column names must differ, the header repeats 'a', 'b': rename them in the file$"),
-        (b"a,,", r"the header repeats '': rename them in the file$"),
+        (b"a,b,a,c,b", r"data.csv: column names must differ, the header repeats 'a', 'b': rename them in the file, or"),
+        (b"y,a,y", r"the header repeats 'y'"),
+        (b"a,,b,,y", r"the header repeats ''"),
+        (b",,", r"no column has a name"),
         (b"a,b", r"data.csv: there is no column 'y' for the target, the header has 'a', 'b'$"),
         (b" y,b", r"no column 'y' for the target, the header has ' y', 'b'$"),
         (b"", r"the first line is empty"),
@@ -221,6 +236,41 @@ def test_the_error_does_not_list_a_thousand_columns(tmp_path: Path) -> None:
     header = ",".join(f"c{i}" for i in range(1000)).encode()
     with pytest.raises(SourceError, match=r"'c19' and 980 more$"):
         CsvSource(written(tmp_path / "data.csv", header), target="y").open()
+
+
+def test_columns_that_nobody_needs_may_be_double_or_nameless(tmp_path: Path) -> None:
+    data = b"a;c;b;c;y;;\n" + b"".join(b"%d;x;2;9;t;;7\n" % number for number in range(3)) + b"4;5;6;7;t\n"
+    for inputs in (InputSettings(include=("a", "b")), InputSettings(exclude=("c",))):
+        records = read(tmp_path, data, target="y", delimiter=";", inputs=inputs)
+        assert [(record.x, record.y) for record in records[:3]] == [({"a": a, "b": 2.0}, "t") for a in range(3)]
+        assert reasons(records) == [None, None, None, "csv_width"]
+    source = CsvSource(written(tmp_path / "data.csv", b"a,y,\n1,t,x\n"), target="y")
+    with source:
+        source.open()
+        (record,) = source.poll(10, timeout=0)
+        assert (record.x, record.y) == ({"a": 1.0}, "t")
+        assert [use.name for use in source.columns(record)] == ["y", "a"]
+    passed = CsvSource(written(tmp_path / "data.csv", data), target="y", delimiter=";", inputs=inputs)
+    passed.pass_through([PassedColumn("c", "c")])
+    with pytest.raises(SourceError, match="the header repeats 'c'"):
+        passed.open()
+
+
+@pytest.mark.parametrize("again", [b"a,b,label", b'a,"b",label'])
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_a_header_that_comes_again_is_skipped_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, again: bytes, at_once: int
+) -> None:
+    caplog.set_level("INFO")
+    part = b"1,2,yes\na,b,no\n"
+    data = b"a,b,label\n" + part + again + b"\n" + part + again + b"\n" + part
+    records = read(tmp_path, data, target="label", at_once=at_once)
+    assert [record.y for record in records if not record.blank] == ["yes", "no"] * 3
+    assert [record.blank for record in records] == [False, False, True] * 2 + [False] * 2
+    assert caplog.messages == [
+        f"{tmp_path}/data.csv: the header comes again at byte 25 and is skipped there, and wherever else it comes"
+    ]
+    consistent(records, data, start=10)
 
 
 def test_a_header_may_be_quoted(tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def test_csv(chunks: list[list[str]], target: str | None, target_type: str, enco
     # The line feeds are those of records joined from several lines. In UTF-8 some of the bytes are no text.
     encoded = [[line.encode(encoding, "replace") for line in lines] for lines in chunks]
     encoded.append([b"\xe9,1,yes", b"1,2,no"])
+    encoded.append([b"1,2,no", b"a,b,y", b"\xef\xbb\xbfa,b,y", b"\xef\xbb\xbf1,2,yes", b"\xef\xbb\xbf", b'"a",b,y'])
     check(lambda: CsvRows(["a", "b", "y"], target, target_type, ",", encoding, LONGEST), encoded)
 
 

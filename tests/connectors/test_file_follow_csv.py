@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ def poll(source: CsvSource) -> list[tuple[dict[str, float], object]]:
     records: list[Record] = []
     while polled := source.poll(1000, timeout=0):
         records += polled
-    return [(record.x, record.y) for record in records]
+    return [(record.x, record.y) for record in records if not record.blank]
 
 
 @pytest.mark.parametrize("multiline", [False, True])
@@ -85,3 +87,51 @@ def test_a_quoted_line_end_waits_for_the_rest(tmp_path: Path) -> None:
         assert poll(source) == []
         file.write(b'3",4\n5,6\n')
         assert poll(source) == [({"a": "1\n2\n3", "y": 4.0}, None), ({"a": 5.0, "y": 6.0}, None)]
+
+
+@pytest.mark.parametrize("copied", [True, False])
+@pytest.mark.parametrize("header", [b"", b"a,y\n", b'"a","y"\n'])
+def test_a_file_that_was_truncated_goes_on_with_its_columns(tmp_path: Path, header: bytes, *, copied: bool) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"a,y\n1,t\n2,f\n")
+
+    def truncate(number: int) -> None:
+        if copied:
+            shutil.copy(path, tmp_path / f"log.csv.{number}")
+        os.truncate(path, 0)
+
+    with CsvSource(path, target="y", follow=True) as source, path.open("ab", buffering=0) as file:
+        source.open()
+        assert poll(source) == [({"a": 1.0}, "t"), ({"a": 2.0}, "f")]
+        truncate(2)
+        file.write(header + b"3,t\n4,f\n")
+        (*_, record) = source.poll(len(header.split(b"\n")), timeout=0)
+        assert (record.x, record.y) == ({"a": 3.0}, "t")
+        place = source.lasting(record.next)
+        source.close()
+        # Nothing in the file says what its columns are: the place does.
+        source.open({0: place})
+        assert source.lasting(place) == place
+        assert poll(source) == [({"a": 4.0}, "f")]
+        truncate(1)
+        file.write(b"5,t\n6,f\n")
+        (record,) = source.poll(1, timeout=0)
+        assert (record.x, record.y) == ({"a": 5.0}, "t")
+        place = source.lasting(record.next)
+    with CsvSource(path, target="y") as source:
+        source.open({0: place})
+        assert poll(source) == [({"a": 6.0}, "f")]
+
+
+def test_a_file_that_was_truncated_while_nobody_read_it_goes_on_with_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"a,y\n1,t\n2,f\n")
+    source = CsvSource(path, target="y", follow=True)
+    with source:
+        source.open()
+        place = source.lasting(source.poll(1, timeout=0)[0].next)
+    shutil.copy(path, tmp_path / "log.csv.1")
+    path.write_bytes(b"3,t\n")
+    with source:
+        source.open({0: place})
+        assert poll(source) == [({"a": 2.0}, "f"), ({"a": 3.0}, "t")]

@@ -23,6 +23,17 @@ def test_objects_become_records(tmp_path: Path) -> None:
     consistent(records, data, start=0)
 
 
+def test_a_byte_order_mark_is_skipped_where_files_were_put_together(tmp_path: Path) -> None:
+    part = b'\xef\xbb\xbf{"a": 1, "y": 18446744073709551617}\n{"a": NaN, "y": 2}\n'
+    data = part + part + b"\xef\xbb\xbf\n" + b"\xef\xbb\xbf{}}\n"
+    records = read(tmp_path, data, target="y", target_type="int")
+    assert [(record.x, record.y) for record in records[:4]] == [({"a": 1}, 2**64 + 1), ({}, 2)] * 2
+    assert [record.blank for record in records] == [False] * 4 + [True, False]
+    assert records[5].fault is not None
+    assert records[5].fault.reason == "not_json"
+    consistent(records, data, start=3)
+
+
 def test_what_cannot_be_used_is_a_fault(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for line, reason in [
         (b"{", "not_json"),

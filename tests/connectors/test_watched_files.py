@@ -81,6 +81,23 @@ def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder:
     source.close()
 
 
+def test_an_empty_file_is_read_once_it_is_filled(folder: Path) -> None:
+    path = arrive(folder, "a.csv", "", 10)
+    with WatchedFiles(CSV, str(folder)) as source:
+        source.open()
+        assert poll_all(source) == []
+        path.write_text(rows(1, 2))
+        records = poll_all(source)
+        assert values(records) == [1, 2]
+        arrive(folder, "b.csv.gz", "", 20)
+        assert poll_all(source) == []
+        positions = kept(source, records)
+    arrive(folder, "b.csv.gz", gzip.compress(rows(3).encode()), 30)
+    with source:
+        source.open(positions)
+        assert values(poll_all(source)) == [3]
+
+
 def test_a_pattern_is_watched_as_well(folder: Path) -> None:
     arrive(folder, "a.csv", rows(1), 10)
     arrive(folder, "a.txt", "garbage", 10)

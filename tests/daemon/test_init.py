@@ -15,6 +15,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connectors import CsvSource
+from connectors.columns.settings import InputSettings
 from streamkernel.daemon import cli
 from streamkernel.daemon.init.configuration import configuration_for
 from streamkernel.daemon.init.sample import SampleError
@@ -179,6 +181,30 @@ def test_quoted_line_ends(tmp_path: Path) -> None:
     assert made(path)["source"]["multiline"] is True
 
 
+def test_a_quoted_field_may_be_long(tmp_path: Path) -> None:
+    text = "\n".join(f"{number},note,maybe" for number in range(12_000))
+    path = tmp_path / "t.csv"
+    path.write_text(f'a,b,y\n1,"{text}",x\n2,three,y\n')
+    assert made(path)["source"]["multiline"] is True
+    assert made(path)["source"]["target"] == "y"
+    assert made(path)["limits"] == {"max_string": 2 * len(text)}
+
+
+def test_files_that_were_put_together_and_columns_without_a_name_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    part = "\ufeffa;c;c;y;;\n" + "".join(f"{number};1;2;{number % 2};;\n" for number in range(30))
+    path.write_text(part + part, encoding="utf-8")
+    settings = made(path)
+    assert settings["source"]["target_type"] == "int"
+    assert settings["source"]["inputs"] == {"exclude": ["c"]}
+    with CsvSource(path, "y", "int", ";", inputs=InputSettings(exclude=("c",))) as source:
+        source.open()
+        records = source.poll(100, 0)
+    assert [record.x for record in records if not record.blank] == [{"a": number} for number in range(30)] * 2
+    path.write_text('\ufeff{"a": 1, "y": 2}\n\ufeff{"b": 1, "y": 3}\n', encoding="utf-8")
+    assert "#   b: numbers" in configuration_for(path)
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -196,7 +222,7 @@ def test_quoted_line_ends(tmp_path: Path) -> None:
         (b"\xff\xfea\x00", "is UTF-16"),
         (b"PAR1\x00\x01", "is no text"),
         (b"a,y\n1,\n2,\n", "the column 'y' is empty in its first records"),
-        (b"a," + b"x" * 200_000 + b"\n", "cannot be read as CSV"),
+        (b"a," + b"x" * 200_000 + b"\n", "no line after the header has its 2 fields"),
         (b"a,${y}\n1,2\n", "begins a variable in a configuration"),
     ],
 )

@@ -194,6 +194,8 @@ class TestHostileRequests:
             (b"{}", {"Content_Type": "application/x-www-form-urlencoded"}, 415),
             (b"{}", {"Content_Encoding": "gzip"}, 415),
             (b'{"a": 1}', {"Content_Type": "Application/JSON; charset=utf-8"}, 200),
+            (b'\xef\xbb\xbf{"a": 1}', {}, 200),
+            (b'\xef\xbb\xbf [{"a": 1}]', {}, 200),
         ]
         with serving(here, serve={"port": 0}) as (client, _):
             for body, headers, code in cases:

@@ -6,7 +6,7 @@ __all__ = ["LABEL_REASONS", "REASONS"]
 
 # Those of `connectors.ports.Fault`.
 _FAULTS = (
-    *("not_json", "not_an_object", "csv_width", "encoding", "too_long"),
+    *("not_json", "not_an_object", "csv_width", "open_quote", "encoding", "too_long"),
     *("target", "infinite", "nested", "string_too_long", "input_type", "corrupt", "schema"),
 )
 

@@ -55,7 +55,10 @@ class CsvSourceConfig(_FileSourceConfig):
     encoding: Annotated[str, AfterValidator(_known_encoding)] = Field(
         default="utf-8", description="How the text is encoded."
     )
-    multiline: bool = Field(default=False, description="A quoted field may hold line ends.")
+    multiline: bool = Field(
+        default=False,
+        description="A quoted field may hold line ends. If not, a record with such a field is a dead letter.",
+    )
 
 
 class JsonlSourceConfig(_FileSourceConfig):

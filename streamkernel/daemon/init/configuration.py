@@ -42,7 +42,7 @@ def configuration_for(path: Path, target: str | None = None) -> str:
     sample = read_sample(path)
     found = find_target(sample, target)
     inputs = describe_columns(sample, found)
-    for name in (str(path), found.name):
+    for name in (str(path), found.name, *sample.doubled):
         if "${" in name:
             raise SampleError(f"{name!r}: ${{ begins a variable in a configuration: rename it")
         if (why := why_no_text(name)) is not None:
@@ -50,7 +50,7 @@ def configuration_for(path: Path, target: str | None = None) -> str:
     nested = any(isinstance(value, dict | list) for record in sample.records for value in record.values())
     lines = [
         *_source(sample, found),
-        *_inputs([column for column in inputs if "${" not in column.name], nested),
+        *_inputs([column for column in inputs if "${" not in column.name], nested, sample.doubled),
         *_model(inputs, found),
         *_outputs(sample, inputs),
         *_limits(inputs),
@@ -77,18 +77,21 @@ def _source(sample: Sample, target: Target) -> Iterator[str]:
     yield "  follow: false  # true: wait for more at the end of the file"
 
 
-def _inputs(columns: Sequence[SampledColumn], nested: bool) -> Iterator[str]:
+def _inputs(columns: Sequence[SampledColumn], nested: bool, doubled: Sequence[str]) -> Iterator[str]:
     """Yield the section that says how columns are read, as far as there is something to say."""
     excluded = [column.name for column in columns if column.reading.identifies]
     if len(excluded) == len(columns):  # something has to be learnt from
         excluded = []
     types = [(column.name, said) for column in columns if (said := _type(column)) is not None]
-    if excluded or types or nested:
+    if excluded or types or nested or doubled:
         yield "  # How columns are read; all but those that are excluded are inputs."
         yield "  inputs:"
     if excluded:
         yield "    # These name a record rather than describe it; without them learning is faster, and mostly better."
-        yield f"    exclude: [{', '.join(map(_text, excluded))}]"
+    if doubled:
+        yield "    # Several columns have one of these names: rename them to have them as inputs."
+    if excluded or doubled:
+        yield f"    exclude: [{', '.join(map(_text, [*excluded, *doubled]))}]"
     if nested:
         yield "    nested: flatten  # each value in an object or a list is an input; ignore: none of them is"
     if types:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import time
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from connectors.files.compressed import open_file
-from connectors.files.lines import BYTE_ORDER_MARK
+from connectors.files.fields import csv_rows, n_named
 from connectors.ports import SourceError
 from streamkernel.daemon.base.errors import DaemonError
 
@@ -46,6 +47,8 @@ class Sample:
         The names of its columns or keys, in order.
     encoding, delimiter, multiline
         How CSV is written.
+    doubled
+        The names that several columns of CSV have, which are in neither `records` nor `columns`.
 
     """
 
@@ -56,6 +59,7 @@ class Sample:
     encoding: str = "utf-8"
     delimiter: str = ","
     multiline: bool = False
+    doubled: Sequence[str] = ()
 
 
 def read_sample(path: Path) -> Sample:
@@ -72,7 +76,8 @@ def read_sample(path: Path) -> Sample:
         raise SampleError(f"{path}: is UTF-16: convert it, such as by iconv -f utf-16 -t utf-8")
     if b"\0" in data:
         raise SampleError(f"{path}: is no text: init takes CSV and JSON lines")
-    text, encoding = _decoded(data.removeprefix(BYTE_ORDER_MARK))
+    # Where files were put together, marks stand inside, too.
+    text, encoding = _decoded(data.removeprefix(BOM_UTF8).replace(b"\n" + BOM_UTF8, b"\n"))
     if not text.strip():
         raise SampleError(f"{path}: holds nothing: init needs its first lines")
     first = text.lstrip()[0]
@@ -137,12 +142,15 @@ def _csv(path: Path, text: str, encoding: str) -> Sample:
     delimiter = _delimiter(text)
     rows = [row for row in _rows(text, delimiter) if row]
     multiline = any("\n" in field for row in rows for field in row)
-    columns = rows[0]
-    _check_header(path, columns)
-    records = [dict(zip(columns, row, strict=True)) for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(columns)]
+    header = rows[0]
+    doubled = _check_header(path, header)
+    columns = {name: index for index, name in enumerate(header[: n_named(header)]) if name not in doubled}
+    # Where files were put together, the header comes again.
+    whole = [row for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(header) and row != header]
+    records = [{name: row[index] for name, index in columns.items()} for row in whole]
     if not records:
         raise SampleError(f"{path}: {_why_no_record(rows)}")
-    return Sample(path, "csv", records, columns, encoding, delimiter, multiline)
+    return Sample(path, "csv", records, list(columns), encoding, delimiter, multiline, doubled)
 
 
 def _why_no_record(rows: Sequence[Sequence[str]]) -> str:
@@ -167,18 +175,20 @@ def _delimiter(text: str) -> str:
 
 
 def _rows(text: str, delimiter: str) -> Iterable[list[str]]:
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    return csv_rows(io.StringIO(text, newline=""), delimiter, strict=False)
 
 
-def _check_header(path: Path, columns: Sequence[str]) -> None:
-    if all(map(_is_number, columns)):
+def _check_header(path: Path, header: Sequence[str]) -> list[str]:
+    """Return the names that several columns have."""
+    named = header[: n_named(header)]
+    if all(map(_is_number, named)):
         raise SampleError(
             f"{path}: its first line holds numbers where the names of the columns are expected: write them"
         )
-    double = [name for name, times in Counter(columns).items() if times > 1]
-    if double:
-        rename = f"rename one, or write {double[0]}.1 as pandas does" if double[0] else "write their names there"
-        raise SampleError(f"{path}: column names must differ, the header repeats {double[0]!r}: {rename}")
+    doubled = [name for name, times in Counter(named).items() if times > 1]
+    if len(doubled) == len(set(named)):
+        raise SampleError(f"{path}: column names must differ, the header repeats {doubled[0]!r}: rename one")
+    return doubled
 
 
 def _is_number(field: str) -> bool:

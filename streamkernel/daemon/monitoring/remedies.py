@@ -10,6 +10,7 @@ _REMEDIES = {
     "not_an_object": "write each record as a JSON object, names and values",
     "csv_width": "set {section}.delimiter to what separates the fields, and {section}.multiline: true where a quoted "
     "field holds line ends",
+    "open_quote": "set {section}.multiline: true, if a quoted field holds line ends; else mend the quote",
     "too_long": "raise limits.max_record_bytes",
     "target": "set {section}.target_type to what {section}.target holds",
     "infinite": "leave the value out, or the cell empty, where there is none",

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from connectors.files.bytes import File
 from connectors.files.compressed import open_file
+from connectors.files.fields import csv_rows
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.recovery.replayed import LetterPlace
 
@@ -22,7 +23,6 @@ __all__ = ["DeadLetter", "LetterError", "read_letters"]
 
 # A record may be written with six characters a byte, and has some words about it.
 _CHARACTERS, _ABOUT_BYTES = 6, 2**16
-_LONGEST_FIELD = 2**31 - 1
 
 _Whole = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -147,35 +147,23 @@ def _objects(path: Path, longest: int) -> Iterator[tuple[int, Any]]:
         if not text.strip():
             continue
         try:
-            yield line, json.loads(text)
+            yield line, json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise _no_letter(path, line, f"not JSON: {error!s:.100}") from None
 
 
 def _csv_objects(path: Path, texts: Iterator[str]) -> Iterator[tuple[int, Any]]:
-    reader = csv.DictReader(texts, strict=True)
+    rows = csv_rows(texts)
     try:
-        if not {"position", "raw"} <= set(reader.fieldnames or ()):
+        names = next(rows)
+        if not {"position", "raw"} <= set(names):
             raise _no_letter(path, 1, "neither a JSON object nor a header of CSV with the columns position and raw")
-        for row in _rows(reader):
-            values: dict[str, Any] = {name: value for name, value in row.items() if name and value is not None}
+        for row in filter(None, rows):
+            values: dict[str, Any] = dict(zip(names, row, strict=False))
             values["position"] = json.loads(values.get("position", ""))
-            yield reader.line_num, values
+            yield rows.line_num, values
     except (csv.Error, ValueError, RecursionError) as error:
-        raise _no_letter(path, reader.line_num, f"{error!s:.100}") from None
-
-
-def _rows(reader: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield rows whose fields are as long as records may be; the limit of the csv module is that of the process."""
-    while True:
-        before = csv.field_size_limit(_LONGEST_FIELD)
-        try:
-            row = next(reader, None)
-        finally:
-            csv.field_size_limit(before)
-        if row is None:
-            return
-        yield row
+        raise _no_letter(path, rows.line_num, f"{error!s:.100}") from None
 
 
 def _texts(path: Path, longest: int) -> Iterator[str]:

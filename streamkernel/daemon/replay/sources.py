@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from connectors.files.csv import CsvSource
+from connectors.files.identity import FilePlace
 from connectors.files.several import SeveralFiles
 from connectors.ports import Position, Source, SourceError
 from streamkernel.daemon.base.errors import DaemonError
@@ -60,7 +62,7 @@ def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: Exi
         if isinstance(source, SeveralFiles):
             source.open(positions)
         elif isinstance(written, CsvSourceConfig):
-            _read_header(source, written.path, key)
+            _read_header(source, written.path, key, positions)
         if isinstance(written, KafkaSourceConfig) and written.include:
             _log.warning(
                 "%s.include: a dead letter holds the value of its message alone, so these inputs are absent", key
@@ -69,15 +71,19 @@ def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: Exi
     return made
 
 
-def _read_header(source: Source, path: str, key: str) -> None:
-    """Open a CSV file, whose first line says what the fields of its records are."""
+def _read_header(source: Source, path: str, key: str, positions: Mapping[int, Position]) -> None:
+    """Learn what the fields of the records of a CSV file are: by its first line, or by its place in the checkpoint."""
     problem = "standard input is gone"
-    if path != "-":
-        try:
+    place = FilePlace.parse(positions[0].stream) if 0 in positions else None
+    try:
+        if place is not None and place.header is not None and isinstance(source, CsvSource):
+            source.use_header(place.header)  # a file that was truncated while it was followed
+            return
+        if path != "-":
             source.open()
             return
-        except SourceError as error:
-            problem = str(error)
+    except SourceError as error:
+        problem = str(error)
     raise DaemonError(
         f"{problem}: the names of the columns stand in its first line: give a file that begins with it, such as by "
         f"--set {key}.path=FILE"

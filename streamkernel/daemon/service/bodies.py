@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import NamedTuple
@@ -69,7 +70,7 @@ def split(body: bytes, headers: Mapping[str, str], most: int) -> Records:
         raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media_type", f"Content-Type must be {_MEDIA_TYPE}")
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media_type", "a body must not be compressed")
-    stripped = body.strip(b" \t\n\r")
+    stripped = body.removeprefix(BOM_UTF8).strip(b" \t\n\r")
     if not stripped.startswith(b"["):
         return Records([stripped], many=False)
     try:
