@@ -10,7 +10,7 @@ from typing import Any, cast
 from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
 from connectors.columns.uses import input_uses, target_use
-from connectors.decode import TargetDecoder, UndecodableError
+from connectors.decode import TargetDecoder, UndecodableError, take
 from connectors.passed import SourceMessage
 from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Label, Position, Record
@@ -28,7 +28,8 @@ class BulkDecoder(ABC):
         self.target = target
         self.rules = rules or ColumnRules(InputSettings(), max_string)
         self.max_string = max_string
-        self.targets = TargetDecoder(target_type, max_string)
+        numbers = self.rules.numbers
+        self.targets = TargetDecoder(target_type, max_string, None if numbers is None else numbers.plain)
         self.passing: PassThrough | None = None
 
     def ready(self, raws: Sequence[bytes | None]) -> int:
@@ -90,7 +91,7 @@ class BulkDecoder(ABC):
     def columns(self, raw: bytes) -> list[ColumnUse]:
         """Return what becomes of each column of a record that can be used."""
         values = self.fields(raw)
-        uses = [] if self.target is None else [target_use(self.target, values.pop(self.target, None), self.targets)]
+        uses = [] if self.target is None else [target_use(self.target, take(values, self.target), self.targets)]
         return uses + input_uses(values, self.rules, self.read)
 
     @abstractmethod

@@ -7,7 +7,10 @@ number, a nested value, a string beyond the limit) makes the whole record a faul
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import NoneType
 from typing import Any, Literal, cast, get_args
 
@@ -17,6 +20,11 @@ TargetType = Literal["str", "int", "bool", "float"]
 
 TRUE_WORDS = frozenset({"true", "t", "yes", "y", "1"})
 FALSE_WORDS = frozenset({"false", "f", "no", "n", "0"})
+_EXACT_BELOW = 2.0**53
+# A leap second, or 24:00 as the end of a day, of which Python reads neither.
+_END_OF_DAY = re.compile(
+    r"(?<!\d)(?P<minute>\d\d:\d\d):(?P<leap>60)(?!\d)|(?<!\d)24:00(:00(\.0+)?)?(?![\d:.])", re.ASCII
+)
 
 
 class UndecodableError(ValueError):
@@ -105,15 +113,109 @@ def present(inputs: dict[str, Any]) -> dict[str, Any]:
     return inputs
 
 
+def find(values: Mapping[str, Any], name: str) -> Any:
+    """Return a value by its name, or by the names on the way to it with dots between; None where there is none.
+
+    Examples
+    --------
+    >>> find({"a": {"b": [1, 2]}, "c.d": 3}, "a.b.1"), find({"a": 1, "c.d": 3}, "c.d"), find({"a": 1}, "a.b")
+    (2, 3, None)
+
+    """
+    place = _place(values, name)
+    return None if place is None else place[0][place[1]]
+
+
+def take(values: dict[str, Any], name: str) -> Any:
+    """Return a value as `find` does, and remove it; an object that held nothing else goes with it.
+
+    In a list, nothing takes its place: the others keep their names.
+
+    Examples
+    --------
+    >>> values = {"payload": {"y": 1, "a": 2}, "label": {"y": 3}, "list": [4, 5]}
+    >>> [take(values, name) for name in ("payload.y", "label.y", "list.0")], values
+    ([1, 3, 4], {'payload': {'a': 2}, 'list': [None, 5]})
+
+    """
+    place = _place(values, name)
+    if place is None:
+        return None
+    holder, key = place
+    value = holder[key]
+    if isinstance(holder, list):
+        holder[key] = None
+        return value
+    del holder[key]
+    if not holder and holder is not values:
+        take(values, name[: -len(key) - 1])
+    return value
+
+
+def _place(values: Any, name: str) -> tuple[Any, Any] | None:
+    """Return what holds the value of a name, and its key there; None where there is none."""
+    if isinstance(values, list):
+        first, dot, rest = name.partition(".")
+        index = int(first) if first.isascii() and first.isdigit() and len(first) < 10 else len(values)
+        if index >= len(values):
+            return None
+        return _place(values[index], rest) if dot else (values, index)
+    if not isinstance(values, dict):
+        return None
+    if name in values:
+        return values, name
+    for end, letter in enumerate(name):
+        if letter == "." and (found := _place(values.get(name[:end]), name[end + 1 :])) is not None:
+            return found
+    return None
+
+
+def read_moment(text: str, format: str | None = None) -> datetime:
+    """Return the moment of a date, with or without a time, in ISO 8601 or in a format of `strptime`.
+
+    24:00 is the next day's 0:00, and so is a leap second. Raises ValueError for what is no date.
+
+    Examples
+    --------
+    >>> str(read_moment("2016-12-31T23:59:60Z")), str(read_moment("30.06.2024 24:00", "%d.%m.%Y %H:%M"))
+    ('2017-01-01 00:00:00+00:00', '2024-07-01 00:00:00')
+
+    """
+    read = datetime.fromisoformat if format is None else partial(_strptime, format)
+    try:
+        return read(text)
+    except ValueError:
+        found = _END_OF_DAY.search(text)
+        if found is None:
+            raise
+        leap = found["leap"] is not None
+        before = f"{found['minute']}:59" if leap else found[0].replace("24", "00", 1)
+        moment = read(text[: found.start()] + before + text[found.end() :])
+        utc = moment if moment.tzinfo is None else moment.astimezone(UTC)
+        if leap and (utc.hour, utc.minute) != (23, 59):
+            raise
+        try:
+            return moment + (timedelta(seconds=1) if leap else timedelta(days=1))
+        except OverflowError as error:  # the last day there is
+            raise ValueError(str(error)) from None
+
+
+def _strptime(format: str, text: str) -> datetime:
+    return datetime.strptime(text, format)
+
+
 class TargetDecoder:
     """Decode targets to labels.
 
     Parameters
     ----------
     target_type
-        ``"str"``, ``"int"``, ``"bool"`` (true, t, yes, y, 1 and false, f, no, n, 0, in any case) or ``"float"``.
+        ``"str"`` (a text as it stands; of numbers equal ones are one label, ``"1"`` for 1.0; ``"true"`` for true),
+        ``"int"``, ``"bool"`` (true, t, yes, y, 1 and false, f, no, n, 0, in any case, 1.0 and 0.0) or ``"float"``.
     max_string
         The most characters a string label may have.
+    plain
+        Returns the text of a number as Python writes it, or raises ValueError; None: it is written so.
 
     Raises
     ------
@@ -129,11 +231,12 @@ class TargetDecoder:
 
     """
 
-    def __init__(self, target_type: str, max_string: int) -> None:
+    def __init__(self, target_type: str, max_string: int, plain: Callable[[str], str] | None = None) -> None:
         if target_type not in get_args(TargetType):
             raise ValueError(f"target_type must be one of str, int, bool, float, got {target_type!r}")
         self._type = target_type
         self._max_string = max_string
+        self._plain = plain if target_type in ("int", "float") else None
         self._convert, self._meaning, self._labels = _CONVERTERS[target_type]
 
     def decode(self, value: Any) -> Label | None:
@@ -155,7 +258,7 @@ class TargetDecoder:
         elif kind is int and self._type == "str" and value.bit_length() > 2 * self._max_string:
             raise self._unfit(value)
         try:
-            return self._convert(value)
+            return self._convert(self._plain(value) if kind is str and self._plain is not None else value)
         except (ValueError, OverflowError, TypeError):
             raise self._unfit(value) from None
 
@@ -165,7 +268,8 @@ class TargetDecoder:
         if kinds <= self._labels and (self._type != "float" or math.isfinite(sum(values))):
             return values
         if kinds == {str}:
-            if self._type == "float" and "_" not in "".join(values) and (numbers := finite_floats(values)) is not None:
+            plain = self._type == "float" and self._plain is None and "_" not in "".join(values)
+            if plain and (numbers := finite_floats(values)) is not None:
                 return numbers
             # Labels are few: what is the same text is the same label.
             labels = {text: self.decode(text) for text in set(values)}
@@ -186,6 +290,9 @@ def too_long(what: str, value: str, max_string: int) -> UndecodableError:
 def _string(value: Label) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+        # Equal numbers are one label: which of them are written 1.0 is up to their writer.
+        return str(int(value)) if abs(value) < _EXACT_BELOW else repr(value)
     if isinstance(value, str | int) or math.isfinite(value):
         return str(value)
     raise ValueError(value)
@@ -220,7 +327,8 @@ def _boolean(value: Label) -> bool:
             return True
         if word in FALSE_WORDS:
             return False
-    elif value in (0, 1):
+        value = math.nan if "_" in word else float(word)
+    if value in (0, 1):
         return bool(value)
     raise ValueError(value)
 

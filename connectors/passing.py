@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from connectors.decode import TargetDecoder, shown
+from connectors.decode import TargetDecoder, find, read_moment, shown
 from connectors.encode import to_json
 from connectors.passed import Passed, PassedColumn, SourceMessage
 
@@ -60,7 +60,7 @@ class PassThrough:
         """
         passed: dict[str, Any] = {}
         for one in self.columns:
-            value = _find(values, one.column)
+            value = find(values, one.column)
             if value is None or value == "":
                 passed[one.name] = None
                 continue
@@ -117,7 +117,7 @@ def to_timestamp(value: Any) -> str:
         if _NUMBER.match(text) and not _BASIC_DATE.match(text):
             value = float(text)
         else:
-            moment = datetime.fromisoformat(text)
+            moment = read_moment(text)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
             return _iso(moment)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -127,12 +127,3 @@ def to_timestamp(value: Any) -> str:
 
 def _iso(moment: datetime) -> str:
     return moment.isoformat().replace("+00:00", "Z")
-
-
-def _find(values: Mapping[str, Any], name: str) -> Any:
-    """Return a value by its name, or by the names on the way to it with dots between; None where there is none."""
-    if name in values:
-        return values[name]
-    outer, dot, inner = name.partition(".")
-    nested = values.get(outer)
-    return _find(nested, inner) if dot and isinstance(nested, dict) else None

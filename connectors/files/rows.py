@@ -40,7 +40,7 @@ class CsvRows(BulkDecoder):
         max_string: int,
         rules: ColumnRules | None = None,
     ) -> None:
-        super().__init__(target, target_type, max_string, rules)
+        super().__init__(target, target_type, max_string, None if rules is None else rules.in_texts())
         self.delimiter = delimiter
         self.encoding = encoding
         self._header = tuple(columns)

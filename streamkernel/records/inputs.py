@@ -3,6 +3,7 @@
 A column is a number, or the indicator of one value of a string input.
 """
 
+import logging
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.records.repeats import FREE, Repeats
 from streamkernel.records.rows import Rows
 from streamkernel.state import Array, State, real, shown, tag, untag
+
+_log = logging.getLogger(__name__)
 
 _NAN = math.nan
 _TEXT = {str}
@@ -60,6 +63,7 @@ class Inputs:
         # How the last plain records were read, and where their numbers went.
         self._plain: PlainRecords | None = None
         self._plain_columns: list[int] = []
+        self._told: set[Hashable] = set()  # numbers that turned text
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -152,7 +156,7 @@ class Inputs:
     def add(self, columns: Sequence[list[Any]]) -> None:
         """Add columns, given as `columns` yields them, in this order."""
         for tagged in columns:
-            self.columns.append(tagged)
+            self._append(tagged)
         self.scaler.fit()
 
     def encode_plain(self, xs: Sequence[Mapping[Any, Any]]) -> Rows | None:
@@ -220,10 +224,23 @@ class Inputs:
         if admit:
             self.n_ignored += n_unknown - len(arrivals)
             for _, tagged, value in arrivals:
-                self.columns.append(tagged)
+                self._append(tagged)
                 row.append(value)
             return row, {}
         return row, {key: self._unseen(tagged, value) for key, tagged, value in arrivals}
+
+    def _append(self, tagged: list[Any]) -> None:
+        """Add a column; log once where it is a text of an input that was a number before."""
+        name = untag(tagged[1])
+        if tagged[0] == "indicator" and name in self.columns.numbers and name not in self._told:
+            self._told.add(name)
+            _log.warning(
+                "input %r was a number and is now the text %.80r, which is learnt as a category: mend it, or read the "
+                "input as a number",
+                name,
+                tagged[2],
+            )
+        self.columns.append(tagged)
 
     def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
         """The unknown inputs of a record that there is room for, in the order of their keys.

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from connectors.kafka.base.options import check
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole, resolvable
+from streamkernel.daemon.config.fields import Name, Number, Path, Positive, Section, TargetType, Whole, resolvable
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import SinkRegistryConfig, SourceRegistryConfig, ValueFormat
@@ -69,7 +69,7 @@ _Partitions: TypeAlias = Annotated[Literal["all"] | list[int], BeforeValidator(_
 class ClientOptions(Section):
     """Settings that are passed to kafka-python as they are, by its own names."""
 
-    client_id: Path | None = None
+    client_id: Name | None = None
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"] | None = None
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] | None = None
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "AWS_MSK_IAM"] | None = None
@@ -111,7 +111,7 @@ class ClientOptions(Section):
 class ConsumerOptions(ClientOptions):
     """Options of a client that reads."""
 
-    group_id: Path | None = Field(
+    group_id: Name | None = Field(
         default=None, description="The offsets of each checkpoint are committed to this group, for tools that watch it."
     )
     client_rack: str | None = None
@@ -137,7 +137,7 @@ class KafkaSourceConfig(Section):
     topic: Topic = Field(description="The topic; one that is not there is never made.")
     bootstrap_servers: Servers = Field(description="host:port of one broker or several.")
     partitions: _Partitions = Field(default="all", description="all, or the numbers of those to read.")
-    group: Path | None = Field(
+    group: Name | None = Field(
         default=None,
         description="One model for each partition, shared out among the members of this consumer group; "
         "null: one model for all partitions.",
@@ -180,7 +180,7 @@ class KafkaSinkConfig(Section):
     kind: Literal["kafka"]
     topic: Topic = Field(description="The topic; one that is not there is never made.")
     bootstrap_servers: Servers = Field(description="host:port of one broker or several.")
-    transactional_id: Path | None = Field(
+    transactional_id: Name | None = Field(
         default=None, description="Commit lines in transactions, under this name of the daemon's own."
     )
     compression: Literal["gzip", "snappy", "lz4", "zstd"] | None = Field(

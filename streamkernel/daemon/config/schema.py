@@ -186,6 +186,11 @@ class LimitsConfig(Section):
     max_inputs: Annotated[Positive, Field(le=1_000_000)] = Field(
         default=10_000, description="How many input names a model of River's is given; those past it are ignored."
     )
+    min_known_inputs: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        default=0.0,
+        description="Of the inputs that come, the least share that a model from a checkpoint must have learnt; less is "
+        "an error. 0: one of them; null: none.",
+    )
 
 
 class LogConfig(Section):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from streamkernel.daemon.config.fields import Path, Paths, Section, TargetType
+from streamkernel.daemon.config.fields import Name, Paths, Section, TargetType
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
@@ -68,7 +68,7 @@ class RiverSourceConfig(Section):
     """Records from a data set of river.datasets."""
 
     kind: Literal["river"]
-    dataset: Path = Field(description="A class of river.datasets, such as Phishing or synth.Friedman.")
+    dataset: Name = Field(description="A class of river.datasets, such as Phishing or synth.Friedman.")
     args: dict[str, Any] = Field(default_factory=dict, description="Its keyword arguments.")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from connectors.columns.nested import flattened
 from connectors.decode import UndecodableError
 from streamkernel.daemon.config.problems import hint
-from streamkernel.daemon.init.reading import Reading, are_numbers, number_of, reading_of
+from streamkernel.daemon.init.reading import Reading, are_numbers, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError
 
 __all__ = ["SampledColumn", "Target", "describe_columns", "find_target"]
@@ -56,11 +56,12 @@ class SampledColumn:
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be predicted: a column, the type of its values, and whether somebody named it."""
+    """What is to be predicted: a column, the type of its values, whether somebody named it, and how it is read."""
 
     name: str
     kind: Literal["str", "int", "bool", "float"]
     guessed: bool
+    reading: Reading = field(default_factory=Reading)
 
 
 def describe_columns(sample: Sample, target: Target) -> list[SampledColumn]:
@@ -105,7 +106,7 @@ def find_target(sample: Sample, name: str | None) -> Target:
         raise SampleError(
             f"{sample.path}: the column {name!r} {has} in its first records: name another one by --target"
         )
-    return Target(name, _kind(values, column), guessed)
+    return Target(name, _kind(values, column), guessed, column.reading)
 
 
 def _kind(values: list[Any], column: SampledColumn) -> Literal["str", "int", "bool", "float"]:
@@ -113,7 +114,7 @@ def _kind(values: list[Any], column: SampledColumn) -> Literal["str", "int", "bo
         return "bool"
     if column.holds == "texts":
         return "str"
-    whole = all(number.is_integer() for value in values if (number := number_of(value)) is not None)
+    whole = all(number.is_integer() for value in values if (number := column.reading.number(value)) is not None)
     return "int" if whole and column.n_different <= _MOST_LABELS else "float"
 
 
@@ -135,8 +136,9 @@ def _column(sample: Sample, name: str, values: list[Any]) -> SampledColumn:
     different = len(set(values))
     reading = reading_of(name, values, sample.kind)
     # A text of digits is a number in CSV, and a text in JSON.
-    if are_numbers([value for value in values if value not in reading.na]) and (
-        sample.kind == "csv" or not any(isinstance(value, str) for value in values)
+    if not reading.is_plain or (
+        are_numbers([value for value in values if value not in reading.na])
+        and (sample.kind == "csv" or not any(isinstance(value, str) for value in values))
     ):
         return SampledColumn(name, "numbers", len(values), different, reading=reading)
     return SampledColumn(name, "texts", len(values), different, max(len(str(value)) for value in values), reading)
