@@ -10,7 +10,8 @@ from typing import Any, cast
 from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
 from connectors.columns.uses import input_uses, target_use
-from connectors.decode import TargetDecoder, UndecodableError, take
+from connectors.decode import TargetDecoder, UndecodableError
+from connectors.names import nfc, take
 from connectors.passed import SourceMessage
 from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Label, Position, Record
@@ -25,7 +26,7 @@ class BulkDecoder(ABC):
     """
 
     def __init__(self, target: str | None, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
-        self.target = target
+        self.target = None if target is None else nfc(target)
         self.rules = rules or ColumnRules(InputSettings(), max_string)
         self.max_string = max_string
         numbers = self.rules.numbers

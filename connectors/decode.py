@@ -7,10 +7,7 @@ number, a nested value, a string beyond the limit) makes the whole record a faul
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any, Literal, cast, get_args
 
@@ -21,10 +18,6 @@ TargetType = Literal["str", "int", "bool", "float"]
 TRUE_WORDS = frozenset({"true", "t", "yes", "y", "1"})
 FALSE_WORDS = frozenset({"false", "f", "no", "n", "0"})
 _EXACT_BELOW = 2.0**53
-# A leap second, or 24:00 as the end of a day, of which Python reads neither.
-_END_OF_DAY = re.compile(
-    r"(?<!\d)(?P<minute>\d\d:\d\d):(?P<leap>60)(?!\d)|(?<!\d)24:00(:00(\.0+)?)?(?![\d:.])", re.ASCII
-)
 
 
 class UndecodableError(ValueError):
@@ -111,97 +104,6 @@ def present(inputs: dict[str, Any]) -> dict[str, Any]:
     if None in inputs.values():
         return {name: value for name, value in inputs.items() if value is not None}
     return inputs
-
-
-def find(values: Mapping[str, Any], name: str) -> Any:
-    """Return a value by its name, or by the names on the way to it with dots between; None where there is none.
-
-    Examples
-    --------
-    >>> find({"a": {"b": [1, 2]}, "c.d": 3}, "a.b.1"), find({"a": 1, "c.d": 3}, "c.d"), find({"a": 1}, "a.b")
-    (2, 3, None)
-
-    """
-    place = _place(values, name)
-    return None if place is None else place[0][place[1]]
-
-
-def take(values: dict[str, Any], name: str) -> Any:
-    """Return a value as `find` does, and remove it; an object that held nothing else goes with it.
-
-    In a list, nothing takes its place: the others keep their names.
-
-    Examples
-    --------
-    >>> values = {"payload": {"y": 1, "a": 2}, "label": {"y": 3}, "list": [4, 5]}
-    >>> [take(values, name) for name in ("payload.y", "label.y", "list.0")], values
-    ([1, 3, 4], {'payload': {'a': 2}, 'list': [None, 5]})
-
-    """
-    place = _place(values, name)
-    if place is None:
-        return None
-    holder, key = place
-    value = holder[key]
-    if isinstance(holder, list):
-        holder[key] = None
-        return value
-    del holder[key]
-    if not holder and holder is not values:
-        take(values, name[: -len(key) - 1])
-    return value
-
-
-def _place(values: Any, name: str) -> tuple[Any, Any] | None:
-    """Return what holds the value of a name, and its key there; None where there is none."""
-    if isinstance(values, list):
-        first, dot, rest = name.partition(".")
-        index = int(first) if first.isascii() and first.isdigit() and len(first) < 10 else len(values)
-        if index >= len(values):
-            return None
-        return _place(values[index], rest) if dot else (values, index)
-    if not isinstance(values, dict):
-        return None
-    if name in values:
-        return values, name
-    for end, letter in enumerate(name):
-        if letter == "." and (found := _place(values.get(name[:end]), name[end + 1 :])) is not None:
-            return found
-    return None
-
-
-def read_moment(text: str, format: str | None = None) -> datetime:
-    """Return the moment of a date, with or without a time, in ISO 8601 or in a format of `strptime`.
-
-    24:00 is the next day's 0:00, and so is a leap second. Raises ValueError for what is no date.
-
-    Examples
-    --------
-    >>> str(read_moment("2016-12-31T23:59:60Z")), str(read_moment("30.06.2024 24:00", "%d.%m.%Y %H:%M"))
-    ('2017-01-01 00:00:00+00:00', '2024-07-01 00:00:00')
-
-    """
-    read = datetime.fromisoformat if format is None else partial(_strptime, format)
-    try:
-        return read(text)
-    except ValueError:
-        found = _END_OF_DAY.search(text)
-        if found is None:
-            raise
-        leap = found["leap"] is not None
-        before = f"{found['minute']}:59" if leap else found[0].replace("24", "00", 1)
-        moment = read(text[: found.start()] + before + text[found.end() :])
-        utc = moment if moment.tzinfo is None else moment.astimezone(UTC)
-        if leap and (utc.hour, utc.minute) != (23, 59):
-            raise
-        try:
-            return moment + (timedelta(seconds=1) if leap else timedelta(days=1))
-        except OverflowError as error:  # the last day there is
-            raise ValueError(str(error)) from None
-
-
-def _strptime(format: str, text: str) -> datetime:
-    return datetime.strptime(text, format)
 
 
 class TargetDecoder:

@@ -13,7 +13,8 @@ import orjson
 from connectors.bulk import BulkDecoder
 from connectors.columns.objects import ObjectColumns
 from connectors.columns.rules import ColumnRules
-from connectors.decode import UndecodableError, decode_inputs, find, take
+from connectors.decode import UndecodableError, decode_inputs
+from connectors.names import find, take, with_normal_names
 from connectors.ports import Label
 
 _NUMBERS = frozenset({float, int, bool})
@@ -58,8 +59,9 @@ class JsonObjects(BulkDecoder):
         targets: Sequence[Label | None] = [None] * len(objects)
         if self.target is not None:
             target = self.target
-            # A name with dots may be that of a nested value, which takes longer to find.
-            values = [take(x, target) for x in objects] if "." in target else [x.pop(target, None) for x in objects]
+            # A name with dots may be that of a nested value, one beyond ASCII may be composed otherwise.
+            plain = "." not in target and target.isascii()
+            values = [x.pop(target, None) if plain else take(x, target) for x in objects]
             if float in map(type, values) and any(map(_is_rounded, values)):
                 raise UndecodableError("target", "a target is to be read exactly")
             targets = self.targets.decode_all(values)
@@ -97,8 +99,7 @@ class JsonObjects(BulkDecoder):
 
     def fields(self, raw: bytes) -> dict[str, Any]:
         """Return the values of an object; see `BulkDecoder.fields`."""
-        values: dict[str, Any] = self.load(raw)
-        return values
+        return with_normal_names(self.load(raw))
 
     def read(self, name: str, value: Any) -> dict[str, Any]:
         """Return the inputs that a value becomes; see `BulkDecoder.read`."""
@@ -107,7 +108,7 @@ class JsonObjects(BulkDecoder):
     def extras(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Return the inputs that names and plain values from beside an object become, by the same rules."""
         if self._columns is None:
-            return decode_inputs(pairs, self.max_string)
+            return decode_inputs(with_normal_names(dict(pairs)).items(), self.max_string)
         return self._columns.read(dict(pairs))
 
     def values(self, raw: bytes) -> Mapping[str, Any]:
@@ -141,6 +142,8 @@ class JsonObjects(BulkDecoder):
         return any(_is_rounded(find(values, name)) for name in self._texts)
 
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
+        if not self._names.issuperset(values):
+            values = with_normal_names(values)
         inputs = decode_inputs(values.items(), self.max_string)
         # Names seen once need not be measured again; a stream of ever new names must not fill the memory.
         if len(self._names) < _MOST_NAMES:

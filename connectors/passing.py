@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from connectors.decode import TargetDecoder, find, read_moment, shown
+from connectors.decode import TargetDecoder, shown
 from connectors.encode import to_json
+from connectors.moments import read_moment
+from connectors.names import find, nfc
 from connectors.passed import Passed, PassedColumn, SourceMessage
 
 _log = logging.getLogger(__name__)
@@ -44,13 +46,13 @@ class PassThrough:
     """
 
     def __init__(self, columns: Sequence[PassedColumn], message: bool = False) -> None:
-        self.columns = tuple(columns)
+        self.columns = tuple(one._replace(column=nfc(one.column)) for one in columns)
         self.message = message
         self._decoders = {
             one.type: TargetDecoder(one.type, sys.maxsize) for one in columns if one.type not in (None, "timestamp")
         }
         self._unfit: set[str] = set()  # told already
-        self._absent = {one.column for one in columns}
+        self._absent = {one.column for one in self.columns}
         self._n_records = 0
 
     def __call__(self, values: Mapping[str, Any], message: SourceMessage | None = None) -> Passed:

@@ -40,7 +40,7 @@ STACKS = {
         {"cli"},
     ],
     "connectors": [
-        {"os_reason", "passed"},
+        {"moments", "names", "os_reason", "passed"},
         {"encode", "ports", "regular"},
         {"class_columns", "decode"},
         {"columns", "passing"},

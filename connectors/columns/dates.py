@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 from connectors.columns.settings import DatePart
-from connectors.decode import read_moment
+from connectors.moments import read_moment
 
 __all__ = ["PARTS", "DateParts", "check_format", "zone_of"]
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from connectors.names import nfc, with_normal_names
+
 __all__ = ["ColumnSettings", "ColumnType", "DatePart", "InputSettings", "Nested", "ancestry"]
 
 ColumnType: TypeAlias = Literal["auto", "string", "number", "date", "hash"]
@@ -99,6 +101,12 @@ class InputSettings:
     decimal: str | None = None
     thousands: str | None = None
     types: Mapping[str, ColumnSettings] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key in ("include", "exclude"):
+            names = getattr(self, key)
+            object.__setattr__(self, key, None if names is None else tuple(map(nfc, names)))
+        object.__setattr__(self, "types", with_normal_names(self.types))
 
     def is_input(self, name: str) -> bool:
         """Tell whether a column is an input: neither excluded nor, where some are included, another one."""

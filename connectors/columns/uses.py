@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from connectors.columns.rules import ColumnRules
-from connectors.decode import TargetDecoder, UndecodableError, read_moment, shown
+from connectors.decode import TargetDecoder, UndecodableError, shown
+from connectors.moments import read_moment
 from connectors.ports import ColumnUse
 
 __all__ = ["input_uses", "target_use", "type_of"]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from connectors.columns.rules import ColumnRules
 from connectors.decode import UndecodableError, shown
 from connectors.files.rows import split_fields
+from connectors.names import nfc
 
 __all__ = ["UnusableHeaderError", "header_columns", "listed"]
 
@@ -47,7 +48,7 @@ def header_columns(
 
     """
     try:
-        columns = split_fields(raw.decode(encoding), delimiter)
+        columns = list(map(nfc, split_fields(raw.decode(encoding), delimiter)))
     except UnicodeDecodeError:
         raise UnusableHeaderError(
             f"the header is not {encoding}: set the encoding, such as cp1252, or convert UTF-16 by iconv"

@@ -45,8 +45,8 @@ class CsvRows(BulkDecoder):
         self.encoding = encoding
         self._header = tuple(columns)
         self._width = len(columns)
-        self._target_index = None if target is None else columns.index(target)
-        self._names = [name for name in columns if name != target]
+        self._target_index = None if self.target is None else columns.index(self.target)
+        self._names = [name for name in columns if name != self.target]
         self._columns = [self.rules.column(name) for name in self._names]
         self._words: set[str] = set()
 

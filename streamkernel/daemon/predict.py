@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from connectors.files.compressed import SUFFIXES
+from connectors.names import nfc
 from connectors.ports import SinkError, Source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
@@ -165,8 +166,8 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
 
 def _check_target(request: PredictRequest, source: Source) -> None:
     """Refuse a column of labels that was asked for and is not in the header."""
-    target, columns = request.options.get("target"), list(getattr(source, "column_names", None) or ())
-    if target is not None and columns and target not in columns:
+    target, columns = nfc(request.options.get("target") or ""), list(getattr(source, "column_names", None) or ())
+    if target and columns and target not in columns:
         listed = ", ".join(map(repr, columns))
         raise ConfigError([f"--target: {request.file} has no column {target!r}, it has {listed:.200}"])
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from connectors.columns.dates import check_format, zone_of
 from connectors.columns.settings import ColumnSettings, ColumnType, DatePart, InputSettings, Nested
-from streamkernel.daemon.config.fields import Positive, Section
+from streamkernel.daemon.config.fields import ColumnName, Positive, Section
 from streamkernel.daemon.config.problems import hint, shown
 
 __all__ = ["ColumnConfig", "InputsConfig", "problems"]
@@ -67,7 +67,7 @@ def _separator(text: str) -> str:
 
 
 # Also an empty one: the first column of a table that pandas wrote with its index.
-_Names = Annotated[list[str], AfterValidator(_each_once)]
+_Names = Annotated[list[ColumnName], AfterValidator(_each_once)]
 _Decimal = Literal[".", ","]
 _Thousands = Annotated[str, AfterValidator(_separator)]
 _Spellings = list[Annotated[str, BeforeValidator(_spelling)]]
@@ -107,7 +107,6 @@ class ColumnConfig(Section):
         default=None, description="Of a date with a zone: the one its parts are told in, such as Europe/Berlin."
     )
     buckets: Annotated[Positive, Field(le=1_000_000)] = Field(default=64, description="Of a hash: how many.")
-
     decimal: _Decimal | None = Field(
         default=None,
         description="Of a number in text: what separates the fraction, with thousands in place of those for all "
@@ -160,7 +159,7 @@ class InputsConfig(Section):
         description="What may stand there between groups of three digits, such as `.`, `,` or a blank; null: nothing, "
         "so that 1.000 is one.",
     )
-    types: dict[str, _Column] = Field(
+    types: dict[ColumnName, _Column] = Field(
         default_factory=dict, description="By column: auto, string, number, date, hash, or a section with more of it."
     )
 

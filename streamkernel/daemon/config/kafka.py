@@ -8,7 +8,17 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from connectors.kafka.base.options import check
-from streamkernel.daemon.config.fields import Name, Number, Path, Positive, Section, TargetType, Whole, resolvable
+from streamkernel.daemon.config.fields import (
+    ColumnName,
+    Name,
+    Number,
+    Path,
+    Positive,
+    Section,
+    TargetType,
+    Whole,
+    resolvable,
+)
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import SinkRegistryConfig, SourceRegistryConfig, ValueFormat
@@ -155,7 +165,10 @@ class KafkaSourceConfig(Section):
     include: list[Literal["key", "headers", "timestamp"]] = Field(
         default_factory=list, description="What of a message becomes inputs beside its value."
     )
-    target: str | None = Field(default=None, description="The key of the label; null: every record is unlabelled.")
+    target: ColumnName | None = Field(
+        default=None,
+        description="The key of the label, a nested one with dots; null: every record is unlabelled.",
+    )
     target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
     inputs: InputsConfig | None = None
     value_format: ValueFormat = Field(

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from streamkernel.daemon.config.columns import KafkaPredictionsConfig, ParquetPredictionsConfig
 from streamkernel.daemon.config.endpoints import BasicAuthConfig, EndpointConfig, ServeConfig, TlsConfig
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.fields import ColumnName, Number, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 from streamkernel.daemon.config.outputs import (
@@ -136,7 +136,7 @@ class LabelsConfig(Section):
     """Labels that come late, from a source of their own: a record is predicted at once, and learnt with its label."""
 
     source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the labels come from.")]
-    key: Annotated[str, Field(min_length=1)] = Field(
+    key: Annotated[ColumnName, Field(min_length=1)] = Field(
         description="The field, in records and labels, that says which belong together; no input of the model."
     )
     timeout_seconds: Annotated[Number, Field(gt=0)] = Field(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from connectors.columns.nested import flattened
 from connectors.decode import UndecodableError
+from connectors.names import find, nfc
 from streamkernel.daemon.config.problems import hint
 from streamkernel.daemon.init.reading import Reading, are_numbers, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError
@@ -73,9 +74,11 @@ def describe_columns(sample: Sample, target: Target) -> list[SampledColumn]:
 
 def _flat(record: Mapping[str, Any], target: str) -> dict[str, Any] | None:
     try:
-        return flattened({name: value for name, value in record.items() if name != target}, lambda _: "flatten")
+        flat = flattened({name: value for name, value in record.items() if name != target}, lambda _: "flatten")
     except UndecodableError:  # nested too deep
         return None
+    flat.pop(target, None)
+    return flat
 
 
 def find_target(sample: Sample, name: str | None) -> Target:
@@ -92,8 +95,8 @@ def find_target(sample: Sample, name: str | None) -> Target:
     if name is None:
         named = [one for one in sample.columns if one.strip().lower() in _TARGET_NAMES]
         name, guessed = (named or list(sample.columns))[-1], True
-    elif name in sample.columns:
-        guessed = False
+    elif any(find(record, nfc(name)) is not None for record in sample.records) or nfc(name) in sample.columns:
+        name, guessed = nfc(name), False
     else:
         listed = ", ".join(map(repr, sample.columns[:20]))
         raise SampleError(
@@ -119,7 +122,7 @@ def _kind(values: list[Any], column: SampledColumn) -> Literal["str", "int", "bo
 
 
 def _present(records: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
-    return [value for record in records if not _is_absent(value := record.get(name))]
+    return [value for record in records if not _is_absent(value := find(record, name))]
 
 
 def _is_absent(value: Any) -> bool:

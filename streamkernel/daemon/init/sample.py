@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from connectors.files.compressed import open_file
 from connectors.files.lines import BYTE_ORDER_MARK
+from connectors.names import nfc, with_normal_names
 from connectors.ports import SourceError
 from streamkernel.daemon.base.errors import DaemonError
 
@@ -124,7 +125,7 @@ def _json_lines(path: Path, text: str, encoding: str) -> Sample:
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict) and len(records) < _MOST_RECORDS:
-            records.append(record)
+            records.append(with_normal_names(record))
     if not records:
         raise SampleError(f"{path}: no line of its beginning is a JSON object: write one a line, such as by jq -c .")
     columns = list(dict.fromkeys(name for record in records for name in record))
@@ -137,7 +138,7 @@ def _csv(path: Path, text: str, encoding: str) -> Sample:
     delimiter = _delimiter(text)
     rows = [row for row in _rows(text, delimiter) if row]
     multiline = any("\n" in field for row in rows for field in row)
-    columns = rows[0]
+    columns = list(map(nfc, rows[0]))
     _check_header(path, columns)
     records = [dict(zip(columns, row, strict=True)) for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(columns)]
     if not records:
