@@ -142,11 +142,12 @@ class JsonObjects(BulkDecoder):
         return any(_is_rounded(find(values, name)) for name in self._texts)
 
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
-        if not self._names.issuperset(values):
+        new = not self._names.issuperset(values)
+        if new:
             values = with_normal_names(values)
         inputs = decode_inputs(values.items(), self.max_string)
         # Names seen once need not be measured again; a stream of ever new names must not fill the memory.
-        if len(self._names) < _MOST_NAMES:
+        if new and len(self._names) < _MOST_NAMES:
             self._names.update(values)
         return inputs
 

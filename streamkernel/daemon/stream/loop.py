@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from connectors.ports import Position, Record
 from streamkernel.daemon.base import crash
@@ -266,19 +266,22 @@ class Loop:
         )
         self.times.end("sinks")
         crash.point("consumed", done.taken)
-        rate, why = self.processor.rate, None
-        if self.watches_start and done.letters:
-            why = bad_start(self.processor)
-        if why is None and self.processor.overrun:
-            kind = done.letters[-1]["position"].get("source", "records")
+        if done.letters:
+            self._judge(done.letters)
+
+    def _judge(self, letters: Sequence[dict[str, Any]]) -> None:
+        """Raise where there are too many dead letters, the last ones among them."""
+        processor, rate, last = self.processor, self.processor.rate, letters[-1]
+        why = bad_start(processor) if self.watches_start else None
+        if why is None and processor.overrun:
+            kind = last["position"].get("source", "records")
             why = f"more than {rate.max_rate:.0%} of the last {rate.window:,} {kind} were dead letters"
         if why is None:
             return
-        last = done.letters[-1]
         said = (
             f"{why} (the last one: {last['reason']}, {last['detail']}): the source is not what the configuration says"
         )
-        if self.processor.overrun:
+        if processor.overrun:
             raise TooManyDeadLettersError(said)
         if rate.stops_at_start:
             raise TooManyDeadLettersError(f"{said}; dead_letters.at_start: go_on goes on all the same")
