@@ -59,14 +59,13 @@ class JsonObjects(BulkDecoder):
         targets: Sequence[Label | None] = [None] * len(objects)
         if self.target is not None:
             target = self.target
-            # A name with dots may be that of a nested value, one beyond ASCII may be composed otherwise.
-            plain = "." not in target and target.isascii()
+            plain = _is_plain(target)
             values = [x.pop(target, None) if plain else take(x, target) for x in objects]
             if float in map(type, values) and any(map(_is_rounded, values)):
                 raise UndecodableError("target", "a target is to be read exactly")
             targets = self.targets.decode_all(values)
         if self._columns is not None:
-            if self._texts and any(map(self._loses_digits, objects)):
+            if self._lose_digits(objects):
                 raise UndecodableError("input_type", "a text is to be read exactly")
             return self._columns.read_all(objects), targets, odd
         names = self._names
@@ -92,7 +91,7 @@ class JsonObjects(BulkDecoder):
         label = self.targets.decode(y)
         if self._columns is None:
             return self._inputs(x), label
-        if self._loses_digits(x):
+        if self._lose_digits([x]):
             x = self.load_exactly(raw)
             take(x, self.target or "")
         return self._columns.read(x), label
@@ -137,9 +136,14 @@ class JsonObjects(BulkDecoder):
         """Return the value of a record that `load` could read, with its long integers as they are."""
         return _loads_lenient(raw)
 
-    def _loses_digits(self, values: dict[str, Any]) -> bool:
+    def _lose_digits(self, objects: Sequence[dict[str, Any]]) -> bool:
         """Tell whether an integer that is read as text may be rounded."""
-        return any(_is_rounded(find(values, name)) for name in self._texts)
+        for name in self._texts:
+            plain = _is_plain(name)
+            values = [x.get(name) if plain else find(x, name) for x in objects]
+            if float in map(type, values) and any(map(_is_rounded, values)):
+                return True
+        return False
 
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
         new = not self._names.issuperset(values)
@@ -160,6 +164,11 @@ def _are_numbers(objects: list[dict[str, Any]]) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name can only be that of a key: with dots it may be nested, beyond ASCII composed otherwise."""
+    return "." not in name and name.isascii()
 
 
 def _is_rounded(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
@@ -13,7 +13,7 @@ from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.model import Model, is_ours
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.loop import Feed
-from streamkernel.state import untag
+from streamkernel.estimators.base import StreamEstimator
 
 __all__ = ["ADVICE", "ENOUGH", "ComparedFeed", "KnownInputs"]
 
@@ -58,9 +58,8 @@ class KnownInputs:
     def of(cls, model: Model, digests: str = "") -> KnownInputs | None:
         """Return the inputs of a model; None where it has learnt nothing, or its inputs cannot be known."""
         if is_ours(model):
-            state: dict[str, Any] = model.__getstate__()  # type: ignore[assignment]
-            names = {untag(tagged) for _, tagged, *_ in state["columns"]}
-            return cls(names) if names else None
+            columns = cast("StreamEstimator", model)._machine.inputs.columns
+            return cls([*columns.numbers, *columns.indicators]) if len(columns) else None
         return cls((), digests) if digests else None
 
     def unknown(self, given: Collection[Any]) -> list[Any]:
@@ -81,7 +80,7 @@ class KnownInputs:
             The least share of them that the model must have learnt; 0: one of them; None: none.
 
         """
-        if least is None or not given:
+        if least is None or not given or (least == 0 and not self._names.isdisjoint(given)):
             return None
         unknown = self.unknown(given)
         if len(unknown) == len(given):
