@@ -106,6 +106,18 @@ def present(inputs: dict[str, Any]) -> dict[str, Any]:
     return inputs
 
 
+def text_of_float(value: float) -> str:
+    """Return a finite number as text, a whole one without a point: of 1 and 1.0, only their writer knows which it is.
+
+    Examples
+    --------
+    >>> text_of_float(1.0), text_of_float(0.5), text_of_float(1e300)
+    ('1', '0.5', '1e+300')
+
+    """
+    return str(int(value)) if value.is_integer() and abs(value) < _EXACT_BELOW else repr(value)
+
+
 class TargetDecoder:
     """Decode targets to labels.
 
@@ -192,11 +204,10 @@ def too_long(what: str, value: str, max_string: int) -> UndecodableError:
 def _string(value: Label) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
-        # Equal numbers are one label: which of them are written 1.0 is up to their writer.
-        return str(int(value)) if abs(value) < _EXACT_BELOW else repr(value)
-    if isinstance(value, str | int) or math.isfinite(value):
+    if isinstance(value, str | int):
         return str(value)
+    if math.isfinite(value):
+        return text_of_float(value)
     raise ValueError(value)
 
 

@@ -80,6 +80,8 @@ class PassThrough:
                 return to_timestamp(value)
             if column.type == "str" and isinstance(value, dict | list):
                 return to_json(value).decode()
+            if column.type == "str" and type(value) is float and math.isfinite(value):
+                return str(value)  # as it is written, where a label is the number
             read = self._decoders[column.type].decode(value)
             if type(read) is int and abs(read) >= _LONGEST_INTEGER:
                 raise ValueError(value)

@@ -29,7 +29,7 @@ class NumberFormat:
 
     def __init__(self, decimal: str = ".", thousands: str = "") -> None:
         marks = _ALIKE.get(thousands, thousands)
-        grouped = rf"\d{{1,3}}(?:[{re.escape(marks)}]\d{{3}})+|" if marks else ""
+        grouped = rf"[1-9]\d{{0,2}}(?:[{re.escape(marks)}]\d{{3}})+|" if marks else ""
         point = re.escape(decimal)
         number = rf"(?:(?:{grouped}\d+)(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
         self._pattern = re.compile(rf"\s*[-+]?{number}\s*", re.ASCII)

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 from connectors.columns.dates import DateParts
 from connectors.columns.numbers import NumberFormat
 from connectors.columns.settings import ColumnSettings
-from connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, shown, too_long
+from connectors.decode import (
+    UndecodableError,
+    decode_inputs,
+    finite_floats,
+    numbers_with_gaps,
+    shown,
+    text_of_float,
+    too_long,
+)
 
 __all__ = ["Missing", "TypedColumn", "typed_column"]
 
@@ -265,6 +273,8 @@ def _text(value: Any) -> str:
     """Return a plain value as text, as JSON writes it."""
     if type(value) is bool:
         return "true" if value else "false"
+    if type(value) is float and math.isfinite(value):
+        return text_of_float(value)
     # Python refuses to write very long integers.
     return repr(float(value)) if type(value) is int and value.bit_length() > 2000 else str(value)
 

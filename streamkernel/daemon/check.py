@@ -130,7 +130,7 @@ def _source(plan: Plan, section: str, written: SourceConfig, findings: Findings)
         rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
         if good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
             raise DaemonError(f"{said}; none of its first {len(records)} records can be used")
-        target = getattr(written, "target", None)
+        target = getattr(written, "target", None) if plan.config.mode == "learn" else None
         if target is not None and good is not None and all(record.y is None for record in records):
             said += f"; none of its first {len(records)} records has the label {target!r:.80}"
         return said

@@ -156,7 +156,8 @@ class Inputs:
     def add(self, columns: Sequence[list[Any]]) -> None:
         """Add columns, given as `columns` yields them, in this order."""
         for tagged in columns:
-            self._append(tagged)
+            self._note(tagged)
+            self.columns.append(tagged)
         self.scaler.fit()
 
     def encode_plain(self, xs: Sequence[Mapping[Any, Any]]) -> Rows | None:
@@ -224,23 +225,25 @@ class Inputs:
         if admit:
             self.n_ignored += n_unknown - len(arrivals)
             for _, tagged, value in arrivals:
-                self._append(tagged)
+                self._note(tagged)
+                self.columns.append(tagged)
                 row.append(value)
             return row, {}
+        for _, tagged, _ in arrivals:
+            self._note(tagged)
         return row, {key: self._unseen(tagged, value) for key, tagged, value in arrivals}
 
-    def _append(self, tagged: list[Any]) -> None:
-        """Add a column; log once where it is a text of an input that was a number before."""
+    def _note(self, tagged: list[Any]) -> None:
+        """Take note of a new column; log once where it is a text of an input that was a number before."""
         name = untag(tagged[1])
         if tagged[0] == "indicator" and name in self.columns.numbers and name not in self._told:
             self._told.add(name)
             _log.warning(
-                "input %r was a number and is now the text %.80r, which is learnt as a category: mend it, or read the "
+                "input %r was a number and is now the text %.80r, which counts as a category: mend it, or read the "
                 "input as a number",
                 name,
                 tagged[2],
             )
-        self.columns.append(tagged)
 
     def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
         """The unknown inputs of a record that there is room for, in the order of their keys.

@@ -125,6 +125,7 @@ def test_what_is_excluded_is_no_fault_whatever_it_is() -> None:
         ("string", "02134", "02134"),
         ("string", 2134, "2134"),
         ("string", 1.5, "1.5"),
+        ("string", 2134.0, "2134"),
         ("string", True, "true"),
         ("string", "nan", "nan"),
         ("string", " ", None),

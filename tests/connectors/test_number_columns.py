@@ -32,6 +32,7 @@ GERMAN = InputSettings(decimal=",", thousands=".")
         (",", ".", "17.50", None),
         (",", ".", "1.10,4", None),
         (",", ".", "1.1.2024", None),
+        (",", ".", "030.123.456", None),  # of a telephone
         (",", ".", "1,2,3", None),
         (",", "", "1.000", None),
         (",", ".", "1_000", None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,8 @@ class TestTypes:
             (None, "", None),
             ("str", 5, "5"),
             ("str", True, "true"),
+            ("str", 1.0, "1.0"),
+            ("str", math.nan, None),
             ("str", {"a": 1}, '{"a":1}'),
             ("str", 5000 * "x", 5000 * "x"),
             ("int", "007", 7),

@@ -107,4 +107,11 @@ def test_a_number_that_turns_into_text_is_told_once(caplog):
     model.learn_one({"price": "18,50"}, 1.0)
     model.learn_many(pd.DataFrame({"price": ["19,50"]}), pd.Series([1.0]))
     (told,) = caplog.messages
-    assert told.startswith("input 'price' was a number and is now the text '17,50', which is learnt as a category: ")
+    assert told.startswith("input 'price' was a number and is now the text '17,50', which counts as a category: ")
+
+
+def test_also_where_it_is_only_predicted(caplog):
+    model = KernelRegressor(seed=1)
+    model.learn_one({"price": 17.5}, 1.0)
+    model.predict_one({"price": "17,50"})
+    assert [message[:29] for message in caplog.messages] == ["input 'price' was a number an"]
