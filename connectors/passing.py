@@ -62,7 +62,7 @@ class PassThrough:
         """
         passed: dict[str, Any] = {}
         for one in self.columns:
-            value = find(values, one.column)
+            value = values[one.column] if one.column in values else find(values, one.column)
             if value is None or value == "":
                 passed[one.name] = None
                 continue
