@@ -11,6 +11,7 @@ from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
 from connectors.columns.uses import input_uses, target_use
 from connectors.decode import TargetDecoder, UndecodableError
+from connectors.names import nfc, take
 from connectors.passed import SourceMessage
 from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Label, Position, Record
@@ -25,10 +26,11 @@ class BulkDecoder(ABC):
     """
 
     def __init__(self, target: str | None, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
-        self.target = target
+        self.target = None if target is None else nfc(target)
         self.rules = rules or ColumnRules(InputSettings(), max_string)
         self.max_string = max_string
-        self.targets = TargetDecoder(target_type, max_string)
+        numbers = self.rules.numbers
+        self.targets = TargetDecoder(target_type, max_string, None if numbers is None else numbers.plain)
         self.passing: PassThrough | None = None
 
     def ready(self, raws: Sequence[bytes | None]) -> int:
@@ -90,7 +92,7 @@ class BulkDecoder(ABC):
     def columns(self, raw: bytes) -> list[ColumnUse]:
         """Return what becomes of each column of a record that can be used."""
         values = self.fields(raw)
-        uses = [] if self.target is None else [target_use(self.target, values.pop(self.target, None), self.targets)]
+        uses = [] if self.target is None else [target_use(self.target, take(values, self.target), self.targets)]
         return uses + input_uses(values, self.rules, self.read)
 
     @abstractmethod

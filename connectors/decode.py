@@ -17,6 +17,7 @@ TargetType = Literal["str", "int", "bool", "float"]
 
 TRUE_WORDS = frozenset({"true", "t", "yes", "y", "1"})
 FALSE_WORDS = frozenset({"false", "f", "no", "n", "0"})
+_EXACT_BELOW = 2.0**53
 
 
 class UndecodableError(ValueError):
@@ -105,15 +106,30 @@ def present(inputs: dict[str, Any]) -> dict[str, Any]:
     return inputs
 
 
+def text_of_float(value: float) -> str:
+    """Return a finite number as text, a whole one without a point: of 1 and 1.0, only their writer knows which it is.
+
+    Examples
+    --------
+    >>> text_of_float(1.0), text_of_float(0.5), text_of_float(1e300)
+    ('1', '0.5', '1e+300')
+
+    """
+    return str(int(value)) if value.is_integer() and abs(value) < _EXACT_BELOW else repr(value)
+
+
 class TargetDecoder:
     """Decode targets to labels.
 
     Parameters
     ----------
     target_type
-        ``"str"``, ``"int"``, ``"bool"`` (true, t, yes, y, 1 and false, f, no, n, 0, in any case) or ``"float"``.
+        ``"str"`` (a text as it stands; of numbers equal ones are one label, ``"1"`` for 1.0; ``"true"`` for true),
+        ``"int"``, ``"bool"`` (true, t, yes, y, 1 and false, f, no, n, 0, in any case, 1.0 and 0.0) or ``"float"``.
     max_string
         The most characters a string label may have.
+    plain
+        Returns the text of a number as Python writes it, or raises ValueError; None: it is written so.
 
     Raises
     ------
@@ -129,11 +145,12 @@ class TargetDecoder:
 
     """
 
-    def __init__(self, target_type: str, max_string: int) -> None:
+    def __init__(self, target_type: str, max_string: int, plain: Callable[[str], str] | None = None) -> None:
         if target_type not in get_args(TargetType):
             raise ValueError(f"target_type must be one of str, int, bool, float, got {target_type!r}")
         self._type = target_type
         self._max_string = max_string
+        self._plain = plain if target_type in ("int", "float") else None
         self._convert, self._meaning, self._labels = _CONVERTERS[target_type]
 
     def decode(self, value: Any) -> Label | None:
@@ -155,7 +172,7 @@ class TargetDecoder:
         elif kind is int and self._type == "str" and value.bit_length() > 2 * self._max_string:
             raise self._unfit(value)
         try:
-            return self._convert(value)
+            return self._convert(self._plain(value) if kind is str and self._plain is not None else value)
         except (ValueError, OverflowError, TypeError):
             raise self._unfit(value) from None
 
@@ -165,7 +182,8 @@ class TargetDecoder:
         if kinds <= self._labels and (self._type != "float" or math.isfinite(sum(values))):
             return values
         if kinds == {str}:
-            if self._type == "float" and "_" not in "".join(values) and (numbers := finite_floats(values)) is not None:
+            plain = self._type == "float" and self._plain is None and "_" not in "".join(values)
+            if plain and (numbers := finite_floats(values)) is not None:
                 return numbers
             # Labels are few: what is the same text is the same label.
             labels = {text: self.decode(text) for text in set(values)}
@@ -186,8 +204,10 @@ def too_long(what: str, value: str, max_string: int) -> UndecodableError:
 def _string(value: Label) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int) or math.isfinite(value):
+    if isinstance(value, str | int):
         return str(value)
+    if math.isfinite(value):
+        return text_of_float(value)
     raise ValueError(value)
 
 
@@ -220,7 +240,8 @@ def _boolean(value: Label) -> bool:
             return True
         if word in FALSE_WORDS:
             return False
-    elif value in (0, 1):
+        value = math.nan if "_" in word else float(word)
+    if value in (0, 1):
         return bool(value)
     raise ValueError(value)
 

@@ -15,6 +15,7 @@ from connectors.bulk import BulkDecoder
 from connectors.columns.objects import ObjectColumns
 from connectors.columns.rules import ColumnRules
 from connectors.decode import UndecodableError, decode_inputs
+from connectors.names import find, take, with_normal_names
 from connectors.ports import Label
 
 _NUMBERS = frozenset({float, int, bool})
@@ -27,8 +28,8 @@ _MOST_NAMES = 10_000
 class JsonObjects(BulkDecoder):
     """Decode JSON objects in UTF-8; a byte order mark before one is skipped.
 
-    ``null``, ``NaN`` and empty strings are absent inputs. Numbers, booleans and strings are taken as they are;
-    integers of more than 64 bits as inputs become the nearest float, as targets they stay exact. Of a name that
+    ``null``, ``NaN`` and empty strings are absent inputs. Numbers, booleans and strings are taken as they are; integers
+    of more than 64 bits as inputs become the nearest float, as targets and as texts they stay exact. Of a name that
     occurs twice in an object the last value counts.
 
     The parameters are those of `connectors.files.jsonlines.JsonLinesSource`, and those of `BulkDecoder`.
@@ -45,6 +46,9 @@ class JsonObjects(BulkDecoder):
         # Without rules there is a shorter way.
         self._columns = None if rules is None else ObjectColumns(rules)
         self._names: set[str] = set()
+        types = {} if rules is None else rules.settings.types
+        # As text, each digit of a long integer counts.
+        self._texts = [name for name, column in types.items() if column.type in ("string", "hash")]
 
     def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
         """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
@@ -55,11 +59,15 @@ class JsonObjects(BulkDecoder):
             objects = [x for x in objects if type(x) is dict]
         targets: Sequence[Label | None] = [None] * len(objects)
         if self.target is not None:
-            values = [x.pop(self.target, None) for x in objects]
+            target = self.target
+            plain = _is_plain(target)
+            values = [x.pop(target, None) if plain else take(x, target) for x in objects]
             if float in map(type, values) and any(map(_is_rounded, values)):
                 raise UndecodableError("target", "a target is to be read exactly")
             targets = self.targets.decode_all(values)
         if self._columns is not None:
+            if self._lose_digits(objects):
+                raise UndecodableError("input_type", "a text is to be read exactly")
             return self._columns.read_all(objects), targets, odd
         names = self._names
         # orjson lets no infinite number through.
@@ -78,16 +86,20 @@ class JsonObjects(BulkDecoder):
         if type(x) is not dict:
             kind = "null" if x is None else f"a {type(x).__name__}"
             raise UndecodableError("not_an_object", f"{kind}, not an object")
-        y = None if self.target is None else x.pop(self.target, None)
+        y = None if self.target is None else take(x, self.target)
         if _is_rounded(y):
-            y = self.load_exactly(raw)[self.target]
+            y = find(self.load_exactly(raw), str(self.target))
         label = self.targets.decode(y)
-        return self._inputs(x) if self._columns is None else self._columns.read(x), label
+        if self._columns is None:
+            return self._inputs(x), label
+        if self._lose_digits([x]):
+            x = self.load_exactly(raw)
+            take(x, self.target or "")
+        return self._columns.read(x), label
 
     def fields(self, raw: bytes) -> dict[str, Any]:
         """Return the values of an object; see `BulkDecoder.fields`."""
-        values: dict[str, Any] = self.load(raw)
-        return values
+        return with_normal_names(self.load(raw))
 
     def read(self, name: str, value: Any) -> dict[str, Any]:
         """Return the inputs that a value becomes; see `BulkDecoder.read`."""
@@ -96,13 +108,13 @@ class JsonObjects(BulkDecoder):
     def extras(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Return the inputs that names and plain values from beside an object become, by the same rules."""
         if self._columns is None:
-            return decode_inputs(pairs, self.max_string)
+            return decode_inputs(with_normal_names(dict(pairs)).items(), self.max_string)
         return self._columns.read(dict(pairs))
 
     def values(self, raw: bytes) -> Mapping[str, Any]:
         """Return the values of the object, integers exactly; see `BulkDecoder.values`."""
         values: dict[str, Any] = self.load(raw)
-        if any(map(_is_rounded, values.values())):
+        if _holds_rounded(values):
             with suppress(UndecodableError):  # nested too deeply for Python's reader
                 values = self.load_exactly(raw)
         return values
@@ -128,10 +140,22 @@ class JsonObjects(BulkDecoder):
         """Return the value of a record that `load` could read, with its long integers as they are."""
         return _loads_lenient(raw)
 
+    def _lose_digits(self, objects: Sequence[dict[str, Any]]) -> bool:
+        """Tell whether an integer that is read as text may be rounded."""
+        for name in self._texts:
+            plain = _is_plain(name)
+            values = [x.get(name) if plain else find(x, name) for x in objects]
+            if float in map(type, values) and any(map(_is_rounded, values)):
+                return True
+        return False
+
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
+        new = not self._names.issuperset(values)
+        if new:
+            values = with_normal_names(values)
         inputs = decode_inputs(values.items(), self.max_string)
         # Names seen once need not be measured again; a stream of ever new names must not fill the memory.
-        if len(self._names) < _MOST_NAMES:
+        if new and len(self._names) < _MOST_NAMES:
             self._names.update(values)
         return inputs
 
@@ -146,8 +170,26 @@ def _are_numbers(objects: list[dict[str, Any]]) -> bool:
     return True
 
 
-def _is_rounded(target: Any) -> bool:
-    return type(target) is float and abs(target) >= _ROUNDED_FROM
+def _is_plain(name: str) -> bool:
+    """Tell whether a name can only be that of a key: with dots it may be nested, beyond ASCII composed otherwise."""
+    return "." not in name and name.isascii()
+
+
+def _is_rounded(value: Any) -> bool:
+    return type(value) is float and abs(value) >= _ROUNDED_FROM
+
+
+def _holds_rounded(values: dict[str, Any]) -> bool:
+    """Tell whether an object holds, at whatever depth, what may be an integer that orjson rounded."""
+    left: list[Any] = [values]
+    while left:
+        one = left.pop()
+        for value in one.values() if type(one) is dict else one:
+            if type(value) is dict or type(value) is list:
+                left.append(value)
+            elif _is_rounded(value):
+                return True
+    return False
 
 
 def _loads_or_none(line: bytes) -> Any:

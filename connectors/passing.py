@@ -12,6 +12,8 @@ from typing import Any
 
 from connectors.decode import TargetDecoder, shown
 from connectors.encode import to_json
+from connectors.moments import read_moment
+from connectors.names import find, nfc
 from connectors.passed import Passed, PassedColumn, SourceMessage
 
 _log = logging.getLogger(__name__)
@@ -44,13 +46,13 @@ class PassThrough:
     """
 
     def __init__(self, columns: Sequence[PassedColumn], message: bool = False) -> None:
-        self.columns = tuple(columns)
+        self.columns = tuple(one._replace(column=nfc(one.column)) for one in columns)
         self.message = message
         self._decoders = {
             one.type: TargetDecoder(one.type, sys.maxsize) for one in columns if one.type not in (None, "timestamp")
         }
         self._unfit: set[str] = set()  # told already
-        self._absent = {one.column for one in columns}
+        self._absent = {one.column for one in self.columns}
         self._n_records = 0
 
     def __call__(self, values: Mapping[str, Any], message: SourceMessage | None = None) -> Passed:
@@ -60,7 +62,7 @@ class PassThrough:
         """
         passed: dict[str, Any] = {}
         for one in self.columns:
-            value = _find(values, one.column)
+            value = values[one.column] if one.column in values else find(values, one.column)
             if value is None or value == "":
                 passed[one.name] = None
                 continue
@@ -78,6 +80,8 @@ class PassThrough:
                 return to_timestamp(value)
             if column.type == "str" and isinstance(value, dict | list):
                 return to_json(value).decode()
+            if column.type == "str" and type(value) is float and math.isfinite(value):
+                return str(value)  # as it is written, where a label is the number
             read = self._decoders[column.type].decode(value)
             if type(read) is int and abs(read) >= _LONGEST_INTEGER:
                 raise ValueError(value)
@@ -117,7 +121,7 @@ def to_timestamp(value: Any) -> str:
         if _NUMBER.match(text) and not _BASIC_DATE.match(text):
             value = float(text)
         else:
-            moment = datetime.fromisoformat(text)
+            moment = read_moment(text)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
             return _iso(moment)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -127,12 +131,3 @@ def to_timestamp(value: Any) -> str:
 
 def _iso(moment: datetime) -> str:
     return moment.isoformat().replace("+00:00", "Z")
-
-
-def _find(values: Mapping[str, Any], name: str) -> Any:
-    """Return a value by its name, or by the names on the way to it with dots between; None where there is none."""
-    if name in values:
-        return values[name]
-    outer, dot, inner = name.partition(".")
-    nested = values.get(outer)
-    return _find(nested, inner) if dot and isinstance(nested, dict) else None

@@ -40,7 +40,7 @@ STACKS = {
         {"cli"},
     ],
     "connectors": [
-        {"file_id", "os_reason", "passed"},
+        {"file_id", "moments", "names", "os_reason", "passed"},
         {"encode", "ports", "regular"},
         {"class_columns", "decode", "durable"},
         {"columns", "passing"},

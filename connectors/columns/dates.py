@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 from connectors.columns.settings import DatePart
+from connectors.moments import read_moment
 
 __all__ = ["PARTS", "DateParts", "check_format", "zone_of"]
 
@@ -16,7 +17,10 @@ _EPOCH_DAY = datetime(1970, 1, 1).toordinal()
 _SECONDS_PER_DAY = 86_400
 # Directives of strptime that tell a time of day.
 _TIME_DIRECTIVES = ("%H", "%I", "%M", "%S", "%f", "%c", "%X", "%p")
+# Directives of strptime that tell a year.
+_YEAR_DIRECTIVES = ("%Y", "%y", "%G", "%c", "%x")
 _LONGEST_DATE = len("2024-01-31")
+_LEAP_YEAR = 2000
 _SAMPLE = datetime(2001, 2, 3, 14, 5, 6, tzinfo=UTC)
 
 Parsed: TypeAlias = tuple[datetime, bool]
@@ -58,7 +62,7 @@ class DateParts:
     Parameters
     ----------
     format
-        ``"iso"``, ``"unix"``, ``"unix_ms"`` or a format of `strptime`.
+        ``"iso"``, ``"unix"``, ``"unix_ms"`` or a format of `strptime`. One without a year is of 2000, a leap year.
     parts
         Names in `PARTS`, in the order of the numbers.
     cyclic
@@ -116,12 +120,15 @@ class DateParts:
     def _parser(self, format: str) -> Callable[[str], Parsed]:
         zone = self._zone
         if format == "iso":
-            return lambda text: (_in_zone(datetime.fromisoformat(text), zone), len(text) > _LONGEST_DATE)
+            return lambda text: (_in_zone(read_moment(text), zone), len(text) > _LONGEST_DATE)
         if format in ("unix", "unix_ms"):
             unit = 1000 if format == "unix_ms" else 1
             return lambda text: (_since_1970(text, unit, zone or UTC), True)
         has_time = any(directive in format for directive in _TIME_DIRECTIVES)
-        return lambda text: (_in_zone(datetime.strptime(text, format), zone), has_time)
+        if any(directive in format for directive in _YEAR_DIRECTIVES):
+            return lambda text: (_in_zone(read_moment(text, format), zone), has_time)
+        # Python would take 1900, in which there is no 29 February.
+        return lambda text: (_in_zone(read_moment(f"{_LEAP_YEAR} {text}", f"%Y {format}"), zone), has_time)
 
 
 def _in_zone(moment: datetime, zone: tzinfo | None) -> datetime:

@@ -7,6 +7,7 @@ from typing import Any
 
 from connectors.columns.settings import Nested
 from connectors.decode import UndecodableError, shown
+from connectors.names import nfc
 
 __all__ = ["flattened"]
 
@@ -45,7 +46,7 @@ def _flatten(
     if depth > _DEEPEST:
         raise UndecodableError("nested", f"input {shown(prefix.partition('.')[0])} is nested more than {_DEEPEST} deep")
     for key, value in pairs:
-        name = f"{prefix}{key}"
+        name = nfc(f"{prefix}{key}")
         mode = mode_of(name) if isinstance(value, dict | list) else "dead_letter"
         if mode == "dead_letter":
             columns[name] = value

@@ -8,11 +8,12 @@ from typing import Any
 
 from connectors.columns.rules import ColumnRules
 from connectors.decode import UndecodableError, decode_inputs, present
+from connectors.names import nfc, with_normal_names
 
 __all__ = ["ObjectColumns"]
 
 _PLAIN = frozenset({float, int, bool, type(None)})
-_MOST_WORDS = 10_000
+_MOST_WORDS = _MOST_NAMES = 10_000
 
 
 class ObjectColumns:
@@ -36,11 +37,17 @@ class ObjectColumns:
     def __init__(self, rules: ColumnRules) -> None:
         self.rules = rules
         self._words: set[str] = set()
+        self._names: set[str] = set()  # in NFC
 
     def read(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the inputs of one object; raise UndecodableError where it cannot be used."""
         inputs: dict[str, Any] = {}
-        for name, value in self.rules.flat(values).items():
+        flat = self.rules.flat(values)
+        if not self._names.issuperset(flat):
+            flat = with_normal_names(flat)
+            if len(self._names) < _MOST_NAMES:
+                self._names.update(flat)
+        for name, value in flat.items():
             column = self.rules.column(name)
             if column is None:
                 continue
@@ -62,7 +69,9 @@ class ObjectColumns:
         keys = set(map(tuple, flat))
         if len(keys) != 1 or () in keys:
             return list(map(self.read, flat))
-        (names,) = keys
+        names = tuple(map(nfc, keys.pop()))
+        if len(set(names)) < len(names):
+            return list(map(self.read, flat))
         outputs: list[str] = []
         columns: list[Sequence[Any]] = []
         for name, values in zip(names, zip(*map(dict.values, flat), strict=True), strict=True):

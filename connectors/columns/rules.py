@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from connectors.columns.nested import flattened
+from connectors.columns.numbers import NumberFormat
 from connectors.columns.settings import ColumnSettings, InputSettings, Nested, ancestry
 from connectors.columns.typed import Missing, TypedColumn, typed_column
 from connectors.decode import shown
@@ -42,11 +43,15 @@ class ColumnRules:
         What is known of them.
     max_string
         The most characters of a string value.
+    of_texts
+        Whether all values are texts, as in CSV, so that numbers are those texts that read as one.
 
     Attributes
     ----------
     may_unnest
         Whether anything nested may be flattened or left out.
+    numbers
+        How numbers are written in text; None: as Python writes them.
 
     Raises
     ------
@@ -61,9 +66,11 @@ class ColumnRules:
 
     """
 
-    def __init__(self, settings: InputSettings, max_string: int) -> None:
+    def __init__(self, settings: InputSettings, max_string: int, of_texts: bool = False) -> None:
         self.settings = settings
         self.max_string = max_string
+        self.numbers = _number_format(settings)
+        self._of_texts = of_texts
         self._columns: dict[str, Column | None] = {}
         modes = {settings.nested} | {one.nested for one in settings.types.values()}
         self.may_unnest = not modes <= {"dead_letter", None}
@@ -81,6 +88,10 @@ class ColumnRules:
             if len(self._columns) < _MOST_NAMES:
                 self._columns[name] = column
             return column
+
+    def in_texts(self) -> ColumnRules:
+        """Return the same rules for a source whose values are all texts."""
+        return ColumnRules(self.settings, self.max_string, of_texts=True)
 
     def flat(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return an object without nested values, as far as they are to be flattened or left out."""
@@ -117,7 +128,10 @@ class ColumnRules:
         settings = self.settings.types.get(name, _AS_IT_IS)
         spellings = self.settings.na if settings.na is None else settings.na
         missing = Missing.of(spellings)
-        return Column(missing if spellings else None, typed_column(name, settings, missing, self.max_string))
+        numbers = _number_format(settings) or self.numbers
+        if settings.type == "auto" and not self._of_texts:
+            numbers = None
+        return Column(missing if spellings else None, typed_column(name, settings, missing, self.max_string, numbers))
 
     def _nested(self, name: str) -> Nested:
         """Return what becomes of an object or a list under a name: what is said of it, or of what it is nested in."""
@@ -127,3 +141,9 @@ class ColumnRules:
             return "ignore"
         said = (self.settings.types.get(outer, _AS_IT_IS).nested for outer in reversed(ancestry(name)))
         return next((mode for mode in said if mode is not None), self.settings.nested)
+
+
+def _number_format(settings: ColumnSettings | InputSettings) -> NumberFormat | None:
+    if settings.decimal is None and settings.thousands is None:
+        return None
+    return NumberFormat(settings.decimal or ".", settings.thousands or "")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from connectors.names import nfc, with_normal_names
+
 __all__ = ["ColumnSettings", "ColumnType", "DatePart", "InputSettings", "Nested", "ancestry"]
 
 ColumnType: TypeAlias = Literal["auto", "string", "number", "date", "hash"]
@@ -51,6 +53,8 @@ class ColumnSettings:
         Of a date: the zone in which its parts are told, where it says or implies one; None: the one it is written in.
     buckets
         Of a hash: how many.
+    decimal, thousands
+        Of a number: how it is written, in place of what is said for all columns; None for both: that.
 
     """
 
@@ -63,6 +67,8 @@ class ColumnSettings:
     cyclic: bool = True
     timezone: str | None = None
     buckets: int = 64
+    decimal: str | None = None
+    thousands: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,9 @@ class InputSettings:
     nested
         What becomes of objects and lists: the record is a fault, they are left out, or each value in them is a column
         ``"outer.inner"``, in a list ``"outer.0"``.
+    decimal, thousands
+        How numbers are written in text: what separates the fraction, and what stands between the thousands; None for
+        both: as Python writes them.
     types
         How columns are read that are not read as the source does by itself.
 
@@ -89,7 +98,15 @@ class InputSettings:
     exclude: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
     nested: Nested = "dead_letter"
+    decimal: str | None = None
+    thousands: str | None = None
     types: Mapping[str, ColumnSettings] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key in ("include", "exclude"):
+            names = getattr(self, key)
+            object.__setattr__(self, key, None if names is None else tuple(map(nfc, names)))
+        object.__setattr__(self, "types", with_normal_names(self.types))
 
     def is_input(self, name: str) -> bool:
         """Tell whether a column is an input: neither excluded nor, where some are included, another one."""

@@ -9,8 +9,17 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from connectors.columns.dates import DateParts
+from connectors.columns.numbers import NumberFormat
 from connectors.columns.settings import ColumnSettings
-from connectors.decode import UndecodableError, finite_floats, numbers_with_gaps, shown, too_long
+from connectors.decode import (
+    UndecodableError,
+    decode_inputs,
+    finite_floats,
+    numbers_with_gaps,
+    shown,
+    text_of_float,
+    too_long,
+)
 
 __all__ = ["Missing", "TypedColumn", "typed_column"]
 
@@ -154,11 +163,15 @@ class StringColumn(TypedColumn):
 class NumberColumn(TypedColumn):
     """A column of numbers, written as such or as text."""
 
-    def __init__(self, name: str, missing: Missing, lenient: bool) -> None:
-        super().__init__(name, [name], missing, lenient, "a number: list it under na, or say invalid: missing")
+    def __init__(self, name: str, missing: Missing, lenient: bool, numbers: NumberFormat | None = None) -> None:
+        advice = "list it under na, say invalid: missing, or set decimal and thousands to how numbers are written"
+        super().__init__(name, [name], missing, lenient, f"a number: {advice}")
+        self._numbers = numbers
 
     def read_all(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
         kinds = set(map(type, values))
+        if self._numbers is not None and str in kinds:
+            return super().read_all(values)
         if kinds == {str} and "_" not in "".join(values):
             fields = self.missing.without_texts(values)
             numbers = finite_floats(fields) or numbers_with_gaps(fields)
@@ -170,7 +183,9 @@ class NumberColumn(TypedColumn):
 
     def _convert(self, value: Any) -> Sequence[Any]:
         number = value
-        if type(value) is str:
+        if type(value) is str and self._numbers is not None:
+            number = float(self._numbers.plain(value))
+        elif type(value) is str:
             if "_" in value:  # Python reads 1_000 as a number
                 raise ValueError(value)
             number = float(value)
@@ -181,6 +196,24 @@ class NumberColumn(TypedColumn):
                 raise UndecodableError("infinite", f"input {shown(self.name)} is infinite")
             raise ValueError(value)
         return self._nothing if type(number) is not bool and number in self.missing.numbers else [number]
+
+
+class NumberOrTextColumn(TypedColumn):
+    """A column of text in which what is written as a number is one, and any other text a category."""
+
+    def __init__(self, name: str, missing: Missing, max_string: int, numbers: NumberFormat) -> None:
+        super().__init__(name, [name], missing, lenient=False, kind="a number or text")
+        self._max_string = max_string
+        self._numbers = numbers
+
+    def _convert(self, value: Any) -> Sequence[Any]:
+        try:
+            read = float(self._numbers.plain(value))
+        except ValueError:
+            read = value
+        if read in self.missing.numbers:
+            return self._nothing
+        return [decode_inputs([(self.name, read)], self._max_string).get(self.name)]
 
 
 class DateColumn(TypedColumn):
@@ -215,13 +248,20 @@ class HashColumn(TypedColumn):
         return [str(int.from_bytes(digest, "little") % self._buckets)]
 
 
-def typed_column(name: str, settings: ColumnSettings, missing: Missing, max_string: int) -> TypedColumn | None:
-    """Return the reader of a column by its settings; None for one that is read as the source does by itself."""
+def typed_column(
+    name: str, settings: ColumnSettings, missing: Missing, max_string: int, numbers: NumberFormat | None = None
+) -> TypedColumn | None:
+    """Return the reader of a column by its settings; None for one that is read as the source does by itself.
+
+    Numbers are read as they are written in text, by default as Python writes them.
+    """
     match settings.type:
+        case "auto" if numbers is not None:
+            return NumberOrTextColumn(name, missing, max_string, numbers)
         case "string":
             return StringColumn(name, missing, max_string)
         case "number":
-            return NumberColumn(name, missing, settings.invalid == "missing")
+            return NumberColumn(name, missing, settings.invalid == "missing", numbers)
         case "date":
             return DateColumn(name, missing, settings)
         case "hash":
@@ -233,6 +273,8 @@ def _text(value: Any) -> str:
     """Return a plain value as text, as JSON writes it."""
     if type(value) is bool:
         return "true" if value else "false"
+    if type(value) is float and math.isfinite(value):
+        return text_of_float(value)
     # Python refuses to write very long integers.
     return repr(float(value)) if type(value) is int and value.bit_length() > 2000 else str(value)
 

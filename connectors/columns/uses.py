@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 from connectors.columns.rules import ColumnRules
 from connectors.decode import TargetDecoder, UndecodableError, shown
+from connectors.moments import read_moment
 from connectors.ports import ColumnUse
 
 __all__ = ["input_uses", "target_use", "type_of"]
@@ -70,7 +70,7 @@ def _use(name: str, value: Any, rules: ColumnRules, read: Callable[[str, Any], M
     column = rules.column(name)
     if column is None:
         return ColumnUse(name, shown(value), type_of(value), rules.why_not(name))
-    declared = rules.settings.types[name].type if column.typed is not None else None
+    declared = rules.settings.types[name].type if name in rules.settings.types and column.typed is not None else None
     try:
         inputs = read(name, value)
     except UndecodableError as error:
@@ -107,7 +107,7 @@ def _hint(name: str, value: Any, read: Any) -> str:
 
 def _is_date(text: str) -> bool:
     try:
-        datetime.fromisoformat(text)
+        read_moment(text)
     except ValueError:
         return False
     return True

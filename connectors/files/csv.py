@@ -21,6 +21,7 @@ from connectors.files.multiline import JoinedLines
 from connectors.files.rows import CsvRows
 from connectors.files.source import LineSource
 from connectors.files.stream import FileStream
+from connectors.names import nfc
 from connectors.ports import Fault, Position, Record, SourceError
 
 # How long an open quote may hold up a followed file before the log tells.
@@ -106,7 +107,7 @@ class CsvSource(LineSource):
         super().__init__(path, follow, max_record_bytes)
         if len(delimiter) != 1 or delimiter in '"\r\n':
             raise ValueError(f"delimiter must be one character, no quote and no line end, got {delimiter!r}")
-        self.target = target
+        self.target = None if target is None else nfc(target)
         self.target_type = target_type
         self.delimiter = delimiter
         self.encoding = _checked_encoding(encoding)

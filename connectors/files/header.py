@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from connectors.columns.rules import ColumnRules
 from connectors.decode import UndecodableError, shown
 from connectors.files.fields import n_named, split_fields
+from connectors.names import nfc
 
 __all__ = ["UnusableHeaderError", "header_columns", "listed"]
 
@@ -55,7 +56,7 @@ def header_columns(
 
     """
     try:
-        columns = split_fields(raw.decode(encoding), delimiter)
+        columns = list(map(nfc, split_fields(raw.decode(encoding), delimiter)))
     except UnicodeDecodeError:
         raise UnusableHeaderError(
             f"the header is not {encoding}: set the encoding, such as cp1252, or convert UTF-16 by iconv"

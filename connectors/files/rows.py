@@ -42,7 +42,7 @@ class CsvRows(BulkDecoder):
         max_string: int,
         rules: ColumnRules | None = None,
     ) -> None:
-        super().__init__(target, target_type, max_string, rules)
+        super().__init__(target, target_type, max_string, None if rules is None else rules.in_texts())
         self.delimiter = delimiter
         self.encoding = encoding
         self._header = list(columns)
@@ -54,12 +54,12 @@ class CsvRows(BulkDecoder):
         self.header_again = False
         self.odd_quotes = False
         self._width = len(columns)
-        self._target_index = None if target is None else columns.index(target)
-        self._names = [name for name in columns if name != target]
+        self._target_index = None if self.target is None else columns.index(self.target)
+        self._names = [name for name in columns if name != self.target]
         self._columns = [
             self.rules.column(name) if index < n_named(columns) else None
             for index, name in enumerate(columns)
-            if name != target
+            if name != self.target
         ]
         self._words: set[str] = set()
 

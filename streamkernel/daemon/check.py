@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from connectors.ports import ConnectorError, Fault
+from connectors.ports import ConnectorError, Fault, Record
 from connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
@@ -23,6 +23,7 @@ from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.config.schema import (
     KafkaSinkConfig,
     KafkaSourceConfig,
+    NoDeadLettersConfig,
     ParquetPredictionsConfig,
     SourceConfig,
     TargetType,
@@ -33,6 +34,7 @@ from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
+from streamkernel.daemon.stream.known_inputs import ADVICE, ENOUGH, KnownInputs
 from streamkernel.daemon.wiring.columns import let_pass, target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
@@ -50,6 +52,7 @@ class Findings:
     good: list[str] = field(default_factory=list)  # what works, and what to know about it
     bad: list[str] = field(default_factory=list)  # what would make a run fail
     columns: list[str] = field(default_factory=list)  # what becomes of the columns of each source's first record
+    records: list[Record] = field(default_factory=list)  # the first ones of the source
 
     def add(self, attempt: Callable[[], str | None]) -> None:
         """Note what an attempt found, if anything, or why it failed."""
@@ -68,7 +71,7 @@ def check(plan: Plan) -> Findings:
     grouped = group_of(config) is not None
     for key, source in config.sources.items():
         if key != _WARM:
-            findings.add(partial(_source, plan, key, source, findings.columns))
+            findings.add(partial(_source, plan, key, source, findings))
         if isinstance(source, KafkaSourceConfig):
             findings.add(partial(_registry, key, source))
     if grouped:
@@ -77,11 +80,12 @@ def check(plan: Plan) -> Findings:
     for directory in _directories(plan):
         findings.add(partial(_checkpoint, plan, directory, starts))
     if config.warm_start is not None and not (starts and starts[0].warm is not None and starts[0].warm.done):
-        findings.add(partial(_warm_start, plan, config.warm_start, findings.columns))
+        findings.add(partial(_warm_start, plan, config.warm_start, findings))
     if config.mode == "predict":
         findings.add(partial(_trained, plan, starts))
     if not grouped and starts:
         findings.add(partial(_resumed, plan, starts[0]))
+        findings.add(partial(_inputs, plan, starts[0], findings.records))
     targets = target_type_of(plan)
     for key, output in config.outputs.items():
         if isinstance(output, KafkaSinkConfig):
@@ -100,7 +104,7 @@ def check(plan: Plan) -> Findings:
     return findings
 
 
-def _source(plan: Plan, section: str, written: SourceConfig, columns: list[str]) -> str:
+def _source(plan: Plan, section: str, written: SourceConfig, findings: Findings) -> str:
     key = section.partition(".")[0]
     if getattr(written, "path", None) == "-":
         return f"{key}: standard input, not tried"
@@ -109,20 +113,31 @@ def _source(plan: Plan, section: str, written: SourceConfig, columns: list[str])
         if section == "source":
             let_pass(source, plan.config)
         source.open()
-        records = source.poll(1, _POLL_SECONDS)
+        records = source.poll(ENOUGH, _POLL_SECONDS)
         if source.health_problem is not None:
             raise DaemonError(f"{key}: {source.health_problem}")
         if not records:
             return f"{key}: {source.describe()}, no record yet"
-        fault = records[0].fault
-        if fault is None and not records[0].blank:
-            columns += [f"columns of {key}, by its first record:", *column_lines(source.columns(records[0]))]
-        first = "" if fault is None else _unusable(fault, key, written.kind)
-        return f"{key}: {source.describe()}{first}"
+        if section == "source":
+            findings.records += records
+        records = [record for record in records if not record.blank]
+        good = next((record for record in records if record.fault is None), None)
+        if good is not None:
+            which = "first record" if good is records[0] else "first record that can be used"
+            findings.columns += [f"columns of {key}, by its {which}:", *column_lines(source.columns(good))]
+        fault = records[0].fault if records else None
+        said = f"{key}: {source.describe()}" + ("" if fault is None else _unusable(fault, key, written.kind))
+        rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
+        if good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
+            raise DaemonError(f"{said}; none of its first {len(records)} records can be used")
+        target = getattr(written, "target", None) if plan.config.mode == "learn" else None
+        if target is not None and good is not None and all(record.y is None for record in records):
+            said += f"; none of its first {len(records)} records has the label {target!r:.80}"
+        return said
 
 
-def _warm_start(plan: Plan, written: WarmStartConfig, columns: list[str]) -> str:
-    found = _source(plan, _WARM, written.source, columns)
+def _warm_start(plan: Plan, written: WarmStartConfig, findings: Findings) -> str:
+    found = _source(plan, _WARM, written.source, findings)
     refits = written.refit is not False and any(map(window_refit_of, [plan.model, *plan.models.values()]))
     return f"{found}, and the model is refitted behind it" if refits else found
 
@@ -182,6 +197,20 @@ def _resumed(plan: Plan, start: resume.Start) -> None:
         if positions and getattr(written, "path", "-") != "-":
             with make_source(written, plan.config.limits, key, mode=plan.config.mode) as source:
                 source.open(positions)
+
+
+def _inputs(plan: Plan, start: resume.Start, records: Sequence[Record]) -> str | None:
+    """Compare the inputs of the first records with those that the model has learnt."""
+    late = plan.config.labels
+    ignored = (None if late is None else late.key, None if start.trained is None else start.trained.label_key)
+    known = KnownInputs.of(start.model, start.inputs)
+    names = dict.fromkeys(name for record in records for name in record.x if name not in ignored)
+    if known is None or not names:
+        return None
+    if (why := known.refusal(names, plan.config.limits.min_known_inputs)) is not None:
+        raise DaemonError(f"source: {why}: {ADVICE}")
+    difference = known.difference(names)
+    return None if difference is None else f"source: {difference} (in its first {len(records)} records)"
 
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:

@@ -23,7 +23,7 @@ from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.warming import WarmRun, warm_up
-from streamkernel.daemon.wiring.processor import feed_of, make_processor
+from streamkernel.daemon.wiring.processor import compared, feed_of, label_watch, make_processor
 
 __all__ = ["evaluate"]
 
@@ -87,7 +87,8 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         total = plan.source.total
         with show_progress(plan.path.stem, total[0] if total is not None else None) as show:
             recorder = CurveRecorder(processor, None, show=show, dead_letters=dead_letters)
-            feed = feed_of(plan, start)
+            label_key = None if start.trained is None else start.trained.label_key
+            feed = label_watch(plan, compared(plan, feed_of(plan, start), processor, label_key))
             try:
                 loop = Loop(
                     feed,
@@ -104,6 +105,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
                 dead_letters.summarise()
             if why == "exhausted":
                 verify_ending(processor)
+                feed.verify(processor.counts)
             evaluation = recorder.finish()
     if why == "stopped":
         for one in (evaluation, *evaluation.others.values()):

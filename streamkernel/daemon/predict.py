@@ -16,7 +16,8 @@ from typing import Any
 import yaml
 
 from connectors.files.compressed import SUFFIXES
-from connectors.ports import Record, SinkError, Source
+from connectors.names import nfc
+from connectors.ports import SinkError, Source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
 from streamkernel.daemon.checkpoints.file import Checkpoint
@@ -32,14 +33,15 @@ from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.stored import steps_of, stored_models
 from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.chunk_result import ChunkResult
-from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer, TooManyDeadLettersError
+from streamkernel.daemon.stream.ending import TooManyDeadLettersError
+from streamkernel.daemon.stream.loop import Checkpoints, Loop, Observer
 from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.connectors import make_sink
 from streamkernel.daemon.wiring.described import as_in_yaml, load_described
 from streamkernel.daemon.wiring.plan import plan_of
-from streamkernel.daemon.wiring.processor import make_processor
+from streamkernel.daemon.wiring.processor import compared, make_processor
 
 __all__ = ["PredictRequest", "predict"]
 
@@ -116,7 +118,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     BrokenPipeError
         Where nobody reads standard output any more.
     DaemonError
-        Where more than half of the records cannot be used, or the model knows none of their inputs.
+        Where more than half of the records cannot be used, or the model has learnt none of their inputs.
 
     """
     if request.model.suffix in (".yaml", ".yml"):
@@ -133,7 +135,14 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     letters = DeadLetterPrinter(request.file)
     sinks = Sinks({"predictions": PatientSink(standard, stopped), "dead_letters": letters})
     loop = Loop(
-        _CheckedFeed(plan.source, trained, request.file),
+        compared(
+            plan,
+            plan.source,
+            processor,
+            label_key=trained.label_key,
+            place=request.file,
+            advice="rename the columns, or try another --delimiter or --input-format",
+        ),
         processor,
         sinks,
         {},
@@ -158,8 +167,8 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
 
 def _check_target(request: PredictRequest, source: Source) -> None:
     """Refuse a column of labels that was asked for and is not in the header."""
-    target, columns = request.options.get("target"), list(getattr(source, "column_names", None) or ())
-    if target is not None and columns and target not in columns:
+    target, columns = nfc(request.options.get("target") or ""), list(getattr(source, "column_names", None) or ())
+    if target and columns and target not in columns:
         listed = ", ".join(map(repr, columns))
         raise ConfigError([f"--target: {request.file} has no column {target!r}, it has {listed:.200}"])
 
@@ -171,35 +180,6 @@ def _run(loop: Loop, sinks: Sinks) -> None:
             loop.run()
     finally:
         sinks.flush()
-
-
-class _CheckedFeed(Feed):
-    """The feed of an open source whose first record must have an input that the model knows.
-
-    A file that is split at the wrong character has none, and would be predicted all the same.
-    """
-
-    def __init__(self, source: Source, trained: TrainedModel, file: str) -> None:
-        self._source = source
-        self._trained = trained
-        self._file = file
-        self._checked = False
-
-    def poll(self, max_records: int, timeout: float) -> list[Record]:
-        records = self._source.poll(max_records, timeout)
-        first = None if self._checked else next((record.x for record in records if record.x), None)
-        if first is not None:
-            self._checked = True
-            if not self._trained.knows_any(first):
-                raise DaemonError(
-                    f"{self._file}: its first record has no input that the model has learnt, "
-                    f"but {', '.join(first):.200}: try another --delimiter or --input-format"
-                )
-        return records
-
-    @property
-    def exhausted(self) -> bool:
-        return self._source.exhausted
 
 
 class _Flushing(Observer):

@@ -26,7 +26,7 @@ from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.warming import WarmRun, warm_up
 from streamkernel.daemon.wiring import parts
 from streamkernel.daemon.wiring.model import try_model
-from streamkernel.daemon.wiring.processor import make_processor
+from streamkernel.daemon.wiring.processor import compared, label_watch, make_processor
 from streamkernel.daemon.wiring.reload import ModelReload
 
 __all__ = ["run"]
@@ -135,12 +135,14 @@ def run(
             _log.info("reading %s from label %d on", plan.labels.describe(), start.join.counts.taken + 1)
         health.ready = True
         listener.reading(start.counts.consumed + 1)
+        trained = start.trained
+        watched = label_watch(plan, compared(plan, feed, processor, None if trained is None else trained.label_key))
         loop = Loop(
-            feed,
+            watched,
             processor,
             sinks,
             start.positions,
-            watch if start.trained is None else ModelReload(watch, plan, start, processor, exporter),
+            watch if trained is None else ModelReload(watch, plan, start, processor, exporter),
             checkpoints,
             markers=markers,
             stopped=stopped,
@@ -157,6 +159,7 @@ def run(
         _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), checkpoints.safe())
         if why == "exhausted":
             verify_ending(processor)
+            watched.verify(processor.counts)
         return watch.refresh()
 
 

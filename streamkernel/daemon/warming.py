@@ -27,7 +27,7 @@ from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.refit import refit_windows
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.processor import make_warm_processor
+from streamkernel.daemon.wiring.processor import compared, label_watch, make_warm_processor
 from streamkernel.finite import NotFiniteError
 
 __all__ = ["WarmRun", "warm_up"]
@@ -134,8 +134,9 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
         _log.info("warm start: reading %s from record %d on", source.describe(), warm.counts.consumed + 1)
         if run.health is not None:
             run.health.ready = True
+        watched = label_watch(plan, compared(plan, source, processor, place="warm_start.source"), "warm_start.source")
         loop = Loop(
-            source,
+            watched,
             processor,
             run.sinks,
             warm.positions,
@@ -152,6 +153,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     if why == "exhausted":
         with _telling_what_is_safe(checkpoints):
             verify_ending(processor)
+            watched.verify(processor.counts)
             crash.point("seam")
             _refit(run)
             crash.point("refitted")

@@ -3,6 +3,7 @@
 A column is a number, or the indicator of one value of a string input.
 """
 
+import logging
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.records.repeats import FREE, Repeats
 from streamkernel.records.rows import Rows
 from streamkernel.state import Array, State, real, shown, tag, untag
+
+_log = logging.getLogger(__name__)
 
 _NAN = math.nan
 _TEXT = {str}
@@ -60,6 +63,7 @@ class Inputs:
         # How the last plain records were read, and where their numbers went.
         self._plain: PlainRecords | None = None
         self._plain_columns: list[int] = []
+        self._told: set[Hashable] = set()  # numbers that turned text
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -152,6 +156,7 @@ class Inputs:
     def add(self, columns: Sequence[list[Any]]) -> None:
         """Add columns, given as `columns` yields them, in this order."""
         for tagged in columns:
+            self._note(tagged)
             self.columns.append(tagged)
         self.scaler.fit()
 
@@ -220,10 +225,25 @@ class Inputs:
         if admit:
             self.n_ignored += n_unknown - len(arrivals)
             for _, tagged, value in arrivals:
+                self._note(tagged)
                 self.columns.append(tagged)
                 row.append(value)
             return row, {}
+        for _, tagged, _ in arrivals:
+            self._note(tagged)
         return row, {key: self._unseen(tagged, value) for key, tagged, value in arrivals}
+
+    def _note(self, tagged: list[Any]) -> None:
+        """Take note of a new column; log once where it is a text of an input that was a number before."""
+        name = untag(tagged[1])
+        if tagged[0] == "indicator" and name in self.columns.numbers and name not in self._told:
+            self._told.add(name)
+            _log.warning(
+                "input %r was a number and is now the text %.80r, which counts as a category: mend it, or read the "
+                "input as a number",
+                name,
+                tagged[2],
+            )
 
     def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
         """The unknown inputs of a record that there is room for, in the order of their keys.

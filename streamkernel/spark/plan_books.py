@@ -12,7 +12,7 @@ from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
 from streamkernel.daemon.recovery.stored import dump_models
 from streamkernel.daemon.stream.chunk_result import ChunkResult
-from streamkernel.daemon.stream.loop import TooManyDeadLettersError
+from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.estimators.base import StreamEstimator

@@ -23,6 +23,7 @@ from connectors.files.rows import CsvRows
 from connectors.kafka.reading.buffers import PartitionBatch
 from connectors.kafka.reading.message_decoder import MessageDecoder
 from connectors.objects import JsonObjects
+from connectors.ports import Position
 
 spellings = st.lists(st.sampled_from(["NA", "-", "1", "-2.5", "red", "0", "nan", "2024-01-31"]), max_size=3).map(tuple)
 columns = st.builds(
@@ -36,6 +37,7 @@ columns = st.builds(
     cyclic=st.booleans(),
     timezone=st.sampled_from([None, "UTC", "Europe/Berlin"]),
     buckets=st.integers(1, 5),
+    decimal=st.sampled_from([None, ","]),
 )
 names = st.sampled_from(["a", "b", "c", "a.b", "b.0"])
 rules = st.builds(
@@ -44,6 +46,7 @@ rules = st.builds(
     exclude=st.lists(names, max_size=1).map(tuple),
     na=spellings,
     nested=st.sampled_from(["dead_letter", "flatten", "ignore"]),
+    decimal=st.sampled_from([None, None, ","]),
     types=st.dictionaries(names, columns, max_size=3),
 )
 cells = st.sampled_from(
@@ -58,6 +61,7 @@ cells = st.sampled_from(
         "-",
         "red",
         "1",
+        "2,5",
         " ",
         "2024-01-31",
         "2024-01-31T10:00:00+01:00",
@@ -121,6 +125,7 @@ def test_what_is_excluded_is_no_fault_whatever_it_is() -> None:
         ("string", "02134", "02134"),
         ("string", 2134, "2134"),
         ("string", 1.5, "1.5"),
+        ("string", 2134.0, "2134"),
         ("string", True, "true"),
         ("string", "nan", "nan"),
         ("string", " ", None),
@@ -308,3 +313,17 @@ def test_what_becomes_of_each_key() -> None:
         ("user.b", "True", "true or false", "input"),
         ("user.c", "None", "missing", "input, missing here"),
     ]
+
+
+@pytest.mark.parametrize("kind", ["string", "hash"])
+def test_as_text_each_digit_of_a_long_integer_counts(kind: Any) -> None:
+    ids = [123456789012345678901234567890 + n for n in range(50)]
+    types = {"user.id": ColumnSettings(kind, buckets=10**6), "id": ColumnSettings(kind, buckets=10**6)}
+    rules = ColumnRules(InputSettings(nested="flatten", types=types), 256)
+    decoder = JsonObjects("y", "int", 256, rules)
+    raws = [json.dumps({"user": {"id": one}, "id": one, "y": one}).encode() for one in ids]
+    places = [Position("x", 0, n) for n in range(51)]
+    records = decoder.records(raws, places[:-1], places[1:])
+    assert len({(one.x["user.id"], one.x["id"]) for one in records}) == 50
+    assert [one.y for one in records] == ids
+    assert kind == "hash" or [one.x["user.id"] for one in records] == list(map(str, ids))

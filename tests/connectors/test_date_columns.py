@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.columns.dates import PARTS, DateParts
+from connectors.passing import to_timestamp
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,35 @@ def test_every_iso_date_is_read_or_refused(moment: Any, zone: str | None) -> Non
         assert moment.year in (1, 9999) or moment.utcoffset() is not None
     else:
         assert all(number is not None and math.isfinite(number) for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "expected"),
+    [
+        ("2016-12-31T23:59:60Z", "iso", [2017, 1, 1, 0, 0]),
+        ("2016-12-31T23:59:60.5Z", "iso", [2017, 1, 1, 0, 0]),
+        ("2017-01-01T05:29:60+05:30", "iso", [2017, 1, 1, 5, 30]),
+        ("2024-06-30T24:00:00", "iso", [2024, 7, 1, 0, 0]),
+        ("2024-06-30T24:00+02:00", "iso", [2024, 7, 1, 0, 0]),
+        ("30.06.2024 24:00", "%d.%m.%Y %H:%M", [2024, 7, 1, 0, 0]),
+        ("31.12.2016 23:59:60", "%d.%m.%Y %H:%M:%S", [2017, 1, 1, 0, 0]),
+        ("29/02", "%d/%m", [2000, 2, 29, None, None]),
+        ("2024-06-30T12:34:60Z", "iso", None),
+        ("2024-06-30T24:00:01", "iso", None),
+        ("2024-06-30T24:30", "iso", None),
+        ("30/02", "%d/%m", None),
+        ("9999-12-31T24:00:00", "iso", None),
+    ],
+)
+def test_the_end_of_a_day_and_of_february(text: str, format: str, expected: list[float | None] | None) -> None:
+    dates = DateParts(format, ["year", "month", "day", "hour", "minute"], cyclic=False, timezone=None)
+    if expected is None:
+        with pytest.raises(ValueError, match=r".*"):
+            dates.read(text)
+    else:
+        assert dates.read(text) == expected
+
+
+def test_a_time_stamp_that_passes_may_be_a_leap_second() -> None:
+    assert to_timestamp("2016-12-31T23:59:60Z") == "2017-01-01T00:00:00Z"
+    assert to_timestamp("2024-06-30T24:00:00+02:00") == "2024-06-30T22:00:00Z"

@@ -34,6 +34,13 @@ def test_targets(subtests: pytest.Subtests) -> None:
         ("bool", 0, False),
         ("bool", 1.0, True),
         ("bool", True, True),
+        ("bool", "1.0", True),
+        ("bool", " 0.0 ", False),
+        # Equal numbers are one label; true is another, and a text is what stands there.
+        ("str", 1.0, "1"),
+        ("str", "1.0", "1.0"),
+        ("str", -0.0, "0"),
+        ("str", 1e300, "1e+300"),
     ]:
         with subtests.test(target_type=target_type, value=value, label=label):
             decoded = TargetDecoder(target_type, 256).decode(value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from connectors import CsvSource, JsonLinesSource, MemorySource, Position, RiverSource, SourceError
 from connectors.bulk import BulkDecoder
+from connectors.columns.settings import InputSettings
 from connectors.files.rows import CsvRows
 from connectors.kafka.reading.buffers import PartitionBatch
 from connectors.kafka.reading.message_decoder import MessageDecoder
@@ -77,6 +80,15 @@ class TestFiles:
             "user": {"name": "x"},
             "user.name.first": None,
         }
+
+    def test_each_digit_of_a_nested_integer_passes(self, tmp_path: Path) -> None:
+        ids = [123456789012345678901234567890 + n for n in range(50)]
+        lines = [json.dumps({"user": {"id": one, "all": [one]}, "a": 1.5}) for one in ids]
+        path = tmp_path / "x.jsonl"
+        path.write_text("\n".join(lines) + "\n")
+        source = JsonLinesSource(path, inputs=InputSettings(nested="ignore"))
+        found = passed(source, PassedColumn("user.id", "id"), PassedColumn("user.all.0", "first"))
+        assert found == [{"id": one, "first": one} for one in ids]
 
     @pytest.mark.parametrize("chunk", [1, 3, 100])
     def test_how_records_are_cut_changes_nothing(self, tmp_path: Path, chunk: int) -> None:
@@ -185,6 +197,8 @@ class TestTypes:
             (None, "", None),
             ("str", 5, "5"),
             ("str", True, "true"),
+            ("str", 1.0, "1.0"),
+            ("str", math.nan, None),
             ("str", {"a": 1}, '{"a":1}'),
             ("str", 5000 * "x", 5000 * "x"),
             ("int", "007", 7),

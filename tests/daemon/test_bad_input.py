@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.loop import TooManyDeadLettersError
+from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
@@ -169,7 +170,10 @@ class TestTooMany:
 
 def account_of(folder: Path, kind: str, content: bytes, **source: Any) -> tuple[dict[str, int], int, int]:
     home = Home(folder)
-    account = go(home, content, source={"kind": kind, **source}, dead_letters={"max_rate": 1.0}, metrics=None)
+    try:
+        account = go(home, content, source={"kind": kind, **source}, dead_letters={"max_rate": 1.0}, metrics=None)
+    except DaemonError:  # no record has its label
+        account = home.header()["account"]
     return account, len(home.lines("out/predictions.jsonl")), len(home.lines("out/dead.jsonl"))
 
 

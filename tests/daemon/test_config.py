@@ -239,6 +239,18 @@ def test_a_topic_of_kafka(tmp_path: Path) -> None:
     assert plan.source.describe() == "kafka topic t at a:1,b"
 
 
+def test_a_tilde_in_a_path_is_the_home_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    more = "checkpoint: {directory: ~/state}\npredictions: {kind: jsonl, path: ~/p.jsonl}\n"
+    config = plan_of(tmp_path, GOOD.replace("a.csv", "~/a.csv") + more).config
+    home = f"{tmp_path}/home"
+    assert (config.source.path, config.checkpoint.directory) == (f"{home}/a.csv", f"{home}/state")
+    assert config.predictions.path == f"{home}/p.jsonl"
+    config = plan_of(tmp_path, GOOD.replace("a.csv", "[~/a.csv, ./~/b.csv, b~.csv]")).config
+    assert config.source.path == [f"{home}/a.csv", "./~/b.csv", "b~.csv"]
+    assert plan_of(tmp_path, topic("group: '~g', ") + "\ncheckpoint: {directory: a}\n").config.source.group == "~g"
+
+
 def test_floats_are_read_as_people_write_them() -> None:
     assert document.parse("{a: 1e-6, b: 1E5, c: -.5e3, d: 1.5, e: 1e, f: '1e-6'}").values == {
         "a": 1e-6,

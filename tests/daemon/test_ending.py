@@ -204,7 +204,7 @@ def test_records_without_labels_have_no_loss(here: Home, capsys: pytest.CaptureF
     (here.folder / "stream.jsonl").write_text(lines + "\n")
     model = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]
     here.configure(source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"}, model=model)
-    assert main(["run", "config.yaml"]) == 0
+    assert main(["run", "config.yaml"]) == 1
     told = capsys.readouterr().err
     assert " info    600 records, 0 features\n" in told
     assert "nan" not in told

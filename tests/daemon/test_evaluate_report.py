@@ -174,7 +174,9 @@ def test_a_point_between_gaps_is_a_dot() -> None:
 
 def test_records_without_labels(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
     (here.folder / "stream.csv").write_text("a,y\n" + "1,\n" * 120)
-    assert main(["evaluate", "config.yaml", "--html", "report.html", "--plot", "curves.png"]) == 0
+    files = ["--html", "report.html", "--plot", "curves.png"]
+    assert main(["evaluate", "config.yaml", *files]) == 1  # they should have one
+    assert main(["evaluate", "config.yaml", *files, "--set", "source.target=null"]) == 0
     assert "no record had a label" in capsys.readouterr().err
     page = ReportPage((here.folder / "report.html").read_text("utf-8"))
     assert page.rows["accuracy"] == ["nan"]

@@ -127,12 +127,48 @@ def test_columns_are_read_as_what_they_are(tmp_path: Path) -> None:
             "sent": "date",
             "either": {"type": "date", "format": "%d/%m/%Y"},
             "zip": "string",
-            "price": {"na": ["-", "n/a"]},
+            "price": {"type": "number", "na": ["-", "n/a"]},
+            "serial": "number",
         },
     }
     assert "  # parts of the calendar are the inputs; %m/%d/%Y fits, too\n" in text
     assert "  # a code: as a number it would lose zeros\n" in text
     assert [one.column for one in plan_of(tmp_path, text).config.predictions.include] == ["id"]
+
+
+def test_numbers_are_read_as_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    prices = ["1.104,27", "17,50", "512", "-3,1"]
+    rows = [
+        f"{prices[n % 4]};{n % 3}.5;{['1,104', '2,577'][n % 2]};{n % 5},{n % 5};{n % 5}x,5;{n},5" for n in range(40)
+    ]
+    path.write_text("\n".join(["price;plain;either;other;text;y", *rows]) + "\n")
+    text = configuration_for(path)
+    assert made(path)["source"]["inputs"] == {
+        "decimal": ",",
+        "types": {
+            "price": {"type": "number", "decimal": ",", "thousands": "."},
+            "plain": {"type": "number", "decimal": "."},
+            "either": {"type": "number", "decimal": ".", "thousands": ","},
+            "other": {"type": "number", "decimal": ","},
+        },
+    }
+    assert made(path)["source"]["target_type"] == "float"
+    with plan_of(tmp_path, text).source as source:
+        source.open()
+        record = source.poll(1, 0)[0]
+    assert (record.x, record.y) == (
+        {"price": 1104.27, "plain": 0.5, "either": 1104.0, "other": 0.0, "text": "0x,5"},
+        0.5,
+    )
+
+
+def test_of_very_many_columns_of_numbers_only_the_first_have_a_type(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    names = [f"x{n}" for n in range(80)]
+    path.write_text("\n".join([",".join([*names, "y"]), *[",".join(["1.5"] * 80 + ["a"])] * 3]) + "\n")
+    assert len(made(path)["source"]["inputs"]["types"]) == 50
+    assert "# and 30 more columns of numbers" in configuration_for(path)
 
 
 def test_something_is_left_to_learn_from(tmp_path: Path) -> None:
@@ -153,7 +189,7 @@ def test_json_lines(tmp_path: Path) -> None:
         "target": "y",
         "target_type": "bool",
         "follow": False,
-        "inputs": {"nested": "flatten"},
+        "inputs": {"nested": "flatten", "types": {"a": "number", "nested.b": "number"}},
     }
     assert settings["limits"]["max_string"] == 600
     assert "#   zip: texts" in text
@@ -196,7 +232,7 @@ def test_files_that_were_put_together_and_columns_without_a_name_of_their_own(tm
     path.write_text(part + part, encoding="utf-8")
     settings = made(path)
     assert settings["source"]["target_type"] == "int"
-    assert settings["source"]["inputs"] == {"exclude": ["c"]}
+    assert settings["source"]["inputs"] == {"exclude": ["c"], "types": {"a": "number"}}
     with CsvSource(path, "y", "int", ";", inputs=InputSettings(exclude=("c",))) as source:
         source.open()
         records = source.poll(100, 0)

@@ -133,10 +133,10 @@ class TestLateLabels:
         small = {**LATE["source"], "max_bytes": 2**20}
         with serving(here, **{**LATE, "source": small}) as (client, _):
             wide = {f"c{number}": "x" * 200 for number in range(200)}
-            codes = [client.ask("/predict", {"id": number, **wide})[0] for number in range(40)]
+            codes = [client.ask("/predict", {"id": number, **X, **wide})[0] for number in range(40)]
             assert set(codes) == {202, 503}
             assert codes == sorted(codes)
-            code, answer = client.ask("/predict", {"id": -1, **wide})
+            code, answer = client.ask("/predict", {"id": -1, **X, **wide})
             assert (code, answer["error"]["reason"], client.headers["retry-after"]) == (503, "journal_full", "30")
             assert client.ask("/predict", X)[0] == 200  # without a key nothing is kept
 

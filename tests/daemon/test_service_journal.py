@@ -90,7 +90,7 @@ def test_another_key_begins_with_no_repeats(here: Home) -> None:
 
 
 def test_a_label_of_json_is_what_a_file_would_have(here: Home) -> None:
-    """As text, true is the class "true" and 1 is "1", in a journal as in JSON lines."""
+    """As text, true is the class "true", and 1 and 1.0 are "1", in a journal as in JSON lines."""
     labels = [True, False, 1, 1.0, "True"]
     rows = [{**ROW, "y": label} for label in labels]
     (here.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -101,7 +101,7 @@ def test_a_label_of_json_is_what_a_file_would_have(here: Home) -> None:
     sent = [line["target"] for line in here.lines("out/predictions.jsonl")]
     out = {"predictions": {"kind": "jsonl", "path": "out/file.jsonl"}, "checkpoint": None}
     run(prepare(here.configure(source={"kind": "jsonl", "path": "rows.jsonl", "target": "y"}, **out)))
-    assert sent == [line["target"] for line in here.lines("out/file.jsonl")] == ["true", "false", "1", "1.0", "True"]
+    assert sent == [line["target"] for line in here.lines("out/file.jsonl")] == ["true", "false", "1", "1", "True"]
 
 
 def test_a_run_that_saves_makes_room(here: Home) -> None:

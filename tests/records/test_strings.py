@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from river import evaluate, linear_model, metrics, preprocessing
 
@@ -97,3 +98,20 @@ def test_a_string_is_not_the_number_it_spells(model):
     model.learn_one({"a": 1}, False)
     assert model.input_names == ["a=1", "a"]
     assert math.isfinite(model.predict_proba_one({"a": "1"})[True])
+
+
+def test_a_number_that_turns_into_text_is_told_once(caplog):
+    model = KernelRegressor(seed=1)
+    model.learn_one({"price": 17.5, "colour": "red"}, 1.0)
+    model.learn_one({"price": "17,50", "colour": "blue"}, 1.0)
+    model.learn_one({"price": "18,50"}, 1.0)
+    model.learn_many(pd.DataFrame({"price": ["19,50"]}), pd.Series([1.0]))
+    (told,) = caplog.messages
+    assert told.startswith("input 'price' was a number and is now the text '17,50', which counts as a category: ")
+
+
+def test_also_where_it_is_only_predicted(caplog):
+    model = KernelRegressor(seed=1)
+    model.learn_one({"price": 17.5}, 1.0)
+    model.predict_one({"price": "17,50"})
+    assert [message[:29] for message in caplog.messages] == ["input 'price' was a number an"]

@@ -134,6 +134,7 @@ class MessageDecoder:
             extras = self._decoder.extras(self._extras(message))
         except UndecodableError as error:
             return record._replace(x={}, y=None, fault=error.fault)
+        extras.pop(self._decoder.target or "", None)  # a target is never an input
         return record._replace(x=extras | record.x)
 
     def _with_passed(self, record: Record, passing: PassThrough, message: Any) -> Record:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from os.path import expanduser
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticKnownError
 
+from connectors.names import nfc
 from streamkernel.daemon.config.problems import shown
 
-__all__ = ["Host", "Number", "Path", "Paths", "Positive", "Section", "TargetType", "Whole", "resolvable"]
+__all__ = [
+    "ColumnName",
+    "Host",
+    "Name",
+    "Number",
+    "Path",
+    "Paths",
+    "Positive",
+    "Section",
+    "TargetType",
+    "Whole",
+    "resolvable",
+]
 
 
 def _no_boolean(value: Any) -> Any:
@@ -36,7 +50,9 @@ def resolvable(host: str) -> str:
 Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
 Positive: TypeAlias = Annotated[Whole, Field(gt=0)]
-Path: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_no_null)]
+Name: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_no_null)]
+ColumnName: TypeAlias = Annotated[str, AfterValidator(nfc)]
+Path: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_no_null), AfterValidator(expanduser)]
 Host: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(resolvable)]
 TargetType: TypeAlias = Literal["str", "int", "bool", "float"]
 
@@ -49,7 +65,7 @@ def _paths(value: Any) -> Any:
         _no_null(one)
     if not all(several) or not several:
         raise PydanticKnownError("string_too_short", {"min_length": 1})
-    return value
+    return list(map(expanduser, value)) if isinstance(value, list) else expanduser(value)
 
 
 _PATHS_SCHEMA = {

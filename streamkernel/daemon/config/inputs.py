@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from connectors.columns.dates import check_format, zone_of
 from connectors.columns.settings import ColumnSettings, ColumnType, DatePart, InputSettings, Nested
-from streamkernel.daemon.config.fields import Positive, Section
+from streamkernel.daemon.config.fields import ColumnName, Positive, Section
 from streamkernel.daemon.config.problems import hint, shown
 
 __all__ = ["ColumnConfig", "InputsConfig", "problems"]
@@ -22,7 +22,10 @@ _ONLY_WITH = {
     "timezone": ("date",),
     "buckets": ("hash",),
     "invalid": ("number", "date"),
+    "decimal": ("number",),
+    "thousands": ("number",),
 }
+_OF_NUMBERS = frozenset('0123456789+-eE"')
 
 
 def _spelling(value: Any) -> Any:
@@ -57,9 +60,22 @@ def _each_once(values: list[Any]) -> list[Any]:
     return values
 
 
+def _separator(text: str) -> str:
+    if len(text) != 1 or text in _OF_NUMBERS or text.isalnum():
+        raise ValueError(f"must be one character that is no part of a number, got {shown(text)}")
+    return text
+
+
 # Also an empty one: the first column of a table that pandas wrote with its index.
-_Names = Annotated[list[str], AfterValidator(_each_once)]
+_Names = Annotated[list[ColumnName], AfterValidator(_each_once)]
+_Decimal = Literal[".", ","]
+_Thousands = Annotated[str, AfterValidator(_separator)]
 _Spellings = list[Annotated[str, BeforeValidator(_spelling)]]
+
+
+def _differ(decimal: str | None, thousands: str | None) -> None:
+    if thousands == (decimal or "."):
+        raise ValueError(f"decimal and thousands must differ, both are {shown(thousands)}: set the other one, too")
 
 
 class ColumnConfig(Section):
@@ -91,12 +107,21 @@ class ColumnConfig(Section):
         default=None, description="Of a date with a zone: the one its parts are told in, such as Europe/Berlin."
     )
     buckets: Annotated[Positive, Field(le=1_000_000)] = Field(default=64, description="Of a hash: how many.")
+    decimal: _Decimal | None = Field(
+        default=None,
+        description="Of a number in text: what separates the fraction, with thousands in place of those for all "
+        "columns.",
+    )
+    thousands: _Thousands | None = Field(
+        default=None, description="Of a number in text: what may stand between groups of three digits."
+    )
 
     @model_validator(mode="after")
     def _have_a_meaning(self) -> Self:
         for name, types in _ONLY_WITH.items():
             if name in self.model_fields_set and self.type not in types:
                 raise ValueError(f"{name} has a meaning only with type {' or '.join(types)}, this one is {self.type}")
+        _differ(self.decimal, self.thousands)
         return self
 
     def settings(self) -> ColumnSettings:
@@ -124,9 +149,24 @@ class InputsConfig(Section):
         default="dead_letter",
         description="What becomes of objects and lists in JSON; flatten: each value in them is an input outer.inner.",
     )
-    types: dict[str, _Column] = Field(
+    decimal: _Decimal | None = Field(
+        default=None,
+        description="What separates the fraction of a number in text: in columns of type number and, in CSV, in those "
+        "without a type and in a target that is a number; null: a point.",
+    )
+    thousands: _Thousands | None = Field(
+        default=None,
+        description="What may stand there between groups of three digits, such as `.`, `,` or a blank; null: nothing, "
+        "so that 1.000 is one.",
+    )
+    types: dict[ColumnName, _Column] = Field(
         default_factory=dict, description="By column: auto, string, number, date, hash, or a section with more of it."
     )
+
+    @model_validator(mode="after")
+    def _separators_differ(self) -> Self:
+        _differ(self.decimal, self.thousands)
+        return self
 
     def settings(self) -> InputSettings:
         """Return the same as a source takes it."""
@@ -135,6 +175,8 @@ class InputsConfig(Section):
             exclude=tuple(self.exclude),
             na=tuple(self.na),
             nested=self.nested,
+            decimal=self.decimal,
+            thousands=self.thousands,
             types={name: column.settings() for name, column in self.types.items()},
         )
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from streamkernel.daemon.config.fields import Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.fields import ColumnName, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.inputs import InputsConfig
 
 __all__ = ["JournalSourceConfig"]
@@ -17,7 +17,10 @@ class JournalSourceConfig(Section):
 
     kind: Literal["journal"]
     directory: Path = Field(description="A folder for this journal alone; it is made where it is missing.")
-    target: str | None = Field(default=None, description="The key of the label; null: every record is unlabelled.")
+    target: ColumnName | None = Field(
+        default=None,
+        description="The key of the label, a nested one with dots; null: every record is unlabelled.",
+    )
     target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
     follow: bool = Field(default=True, description="Wait for more at the end.")
     inputs: InputsConfig | None = None

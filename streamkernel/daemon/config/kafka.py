@@ -8,7 +8,17 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from connectors.kafka.base.options import check
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole, resolvable
+from streamkernel.daemon.config.fields import (
+    ColumnName,
+    Name,
+    Number,
+    Path,
+    Positive,
+    Section,
+    TargetType,
+    Whole,
+    resolvable,
+)
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import SinkRegistryConfig, SourceRegistryConfig, ValueFormat
@@ -69,7 +79,7 @@ _Partitions: TypeAlias = Annotated[Literal["all"] | list[int], BeforeValidator(_
 class ClientOptions(Section):
     """Settings that are passed to kafka-python as they are, by its own names."""
 
-    client_id: Path | None = None
+    client_id: Name | None = None
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"] | None = None
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] | None = None
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "AWS_MSK_IAM"] | None = None
@@ -111,7 +121,7 @@ class ClientOptions(Section):
 class ConsumerOptions(ClientOptions):
     """Options of a client that reads."""
 
-    group_id: Path | None = Field(
+    group_id: Name | None = Field(
         default=None, description="The offsets of each checkpoint are committed to this group, for tools that watch it."
     )
     client_rack: str | None = None
@@ -137,7 +147,7 @@ class KafkaSourceConfig(Section):
     topic: Topic = Field(description="The topic; one that is not there is never made.")
     bootstrap_servers: Servers = Field(description="host:port of one broker or several.")
     partitions: _Partitions = Field(default="all", description="all, or the numbers of those to read.")
-    group: Path | None = Field(
+    group: Name | None = Field(
         default=None,
         description="One model for each partition, shared out among the members of this consumer group; "
         "null: one model for all partitions.",
@@ -155,7 +165,10 @@ class KafkaSourceConfig(Section):
     include: list[Literal["key", "headers", "timestamp"]] = Field(
         default_factory=list, description="What of a message becomes inputs beside its value."
     )
-    target: str | None = Field(default=None, description="The key of the label; null: every record is unlabelled.")
+    target: ColumnName | None = Field(
+        default=None,
+        description="The key of the label, a nested one with dots; null: every record is unlabelled.",
+    )
     target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
     inputs: InputsConfig | None = None
     value_format: ValueFormat = Field(
@@ -180,7 +193,7 @@ class KafkaSinkConfig(Section):
     kind: Literal["kafka"]
     topic: Topic = Field(description="The topic; one that is not there is never made.")
     bootstrap_servers: Servers = Field(description="host:port of one broker or several.")
-    transactional_id: Path | None = Field(
+    transactional_id: Name | None = Field(
         default=None, description="Commit lines in transactions, under this name of the daemon's own."
     )
     compression: Literal["gzip", "snappy", "lz4", "zstd"] | None = Field(

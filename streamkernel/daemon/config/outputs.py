@@ -78,6 +78,11 @@ class _Rate(Section):
         "that ends, were dead letters.",
     )
     max_rate_window: Positive = Field(default=1000, description="How many records max_rate looks back.")
+    at_start: Literal["stop", "go_on"] = Field(
+        default="stop",
+        description="What becomes of a run whose first 50 records are all dead letters: it stops, or warns and goes "
+        "on. With max_rate: 1 it goes on.",
+    )
 
 
 class JsonlDeadLettersConfig(_Rate, JsonlSinkConfig):

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from streamkernel.daemon.config.columns import KafkaPredictionsConfig, ParquetPredictionsConfig
 from streamkernel.daemon.config.endpoints import BasicAuthConfig, EndpointConfig, ServeConfig, TlsConfig
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.fields import ColumnName, Number, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 from streamkernel.daemon.config.outputs import (
@@ -136,7 +136,7 @@ class LabelsConfig(Section):
     """Labels that come late, from a source of their own: a record is predicted at once, and learnt with its label."""
 
     source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the labels come from.")]
-    key: Annotated[str, Field(min_length=1)] = Field(
+    key: Annotated[ColumnName, Field(min_length=1)] = Field(
         description="The field, in records and labels, that says which belong together; no input of the model."
     )
     timeout_seconds: Annotated[Number, Field(gt=0)] = Field(
@@ -185,6 +185,11 @@ class LimitsConfig(Section):
     )
     max_inputs: Annotated[Positive, Field(le=1_000_000)] = Field(
         default=10_000, description="How many input names a model of River's is given; those past it are ignored."
+    )
+    min_known_inputs: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        default=0.0,
+        description="Of the inputs that come, the least share that a model from a checkpoint must have learnt; less is "
+        "an error. 0: one of them; null: none.",
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from streamkernel.daemon.config.fields import Path, Paths, Section, TargetType
+from streamkernel.daemon.config.fields import ColumnName, Name, Paths, Section, TargetType
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
@@ -33,8 +33,9 @@ class _FileSourceConfig(Section):
         description="The file; '-' is standard input; .gz and .zst are decompressed. A list of files, or a pattern as "
         "data/*.csv, is read as one source."
     )
-    target: str | None = Field(
-        default=None, description="The column or key of the label; null: every record is unlabelled."
+    target: ColumnName | None = Field(
+        default=None,
+        description="The column or key of the label, a nested one with dots; null: every record is unlabelled.",
     )
     target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
     follow: bool = Field(default=False, description="Wait for more at the end of the file, and follow its rotation.")
@@ -71,7 +72,7 @@ class RiverSourceConfig(Section):
     """Records from a data set of river.datasets."""
 
     kind: Literal["river"]
-    dataset: Path = Field(description="A class of river.datasets, such as Phishing or synth.Friedman.")
+    dataset: Name = Field(description="A class of river.datasets, such as Phishing or synth.Friedman.")
     args: dict[str, Any] = Field(default_factory=dict, description="Its keyword arguments.")
 
 

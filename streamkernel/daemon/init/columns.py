@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from connectors.columns.nested import flattened
 from connectors.decode import UndecodableError
+from connectors.names import find, nfc
 from streamkernel.daemon.config.problems import hint
-from streamkernel.daemon.init.reading import Reading, are_numbers, number_of, reading_of
+from streamkernel.daemon.init.reading import Reading, are_numbers, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError
 
 __all__ = ["SampledColumn", "Target", "describe_columns", "find_target"]
@@ -56,11 +57,12 @@ class SampledColumn:
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be predicted: a column, the type of its values, and whether somebody named it."""
+    """What is to be predicted: a column, the type of its values, whether somebody named it, and how it is read."""
 
     name: str
     kind: Literal["str", "int", "bool", "float"]
     guessed: bool
+    reading: Reading = field(default_factory=Reading)
 
 
 def describe_columns(sample: Sample, target: Target) -> list[SampledColumn]:
@@ -72,9 +74,11 @@ def describe_columns(sample: Sample, target: Target) -> list[SampledColumn]:
 
 def _flat(record: Mapping[str, Any], target: str) -> dict[str, Any] | None:
     try:
-        return flattened({name: value for name, value in record.items() if name != target}, lambda _: "flatten")
+        flat = flattened({name: value for name, value in record.items() if name != target}, lambda _: "flatten")
     except UndecodableError:  # nested too deep
         return None
+    flat.pop(target, None)
+    return flat
 
 
 def find_target(sample: Sample, name: str | None) -> Target:
@@ -91,8 +95,8 @@ def find_target(sample: Sample, name: str | None) -> Target:
     if name is None:
         named = [one for one in sample.columns if one.strip().lower() in _TARGET_NAMES]
         name, guessed = (named or list(sample.columns))[-1], True
-    elif name in sample.columns:
-        guessed = False
+    elif any(find(record, nfc(name)) is not None for record in sample.records) or nfc(name) in sample.columns:
+        name, guessed = nfc(name), False
     else:
         listed = ", ".join(map(repr, sample.columns[:20]))
         raise SampleError(
@@ -105,7 +109,7 @@ def find_target(sample: Sample, name: str | None) -> Target:
         raise SampleError(
             f"{sample.path}: the column {name!r} {has} in its first records: name another one by --target"
         )
-    return Target(name, _kind(values, column), guessed)
+    return Target(name, _kind(values, column), guessed, column.reading)
 
 
 def _kind(values: list[Any], column: SampledColumn) -> Literal["str", "int", "bool", "float"]:
@@ -113,12 +117,12 @@ def _kind(values: list[Any], column: SampledColumn) -> Literal["str", "int", "bo
         return "bool"
     if column.holds == "texts":
         return "str"
-    whole = all(number.is_integer() for value in values if (number := number_of(value)) is not None)
+    whole = all(number.is_integer() for value in values if (number := column.reading.number(value)) is not None)
     return "int" if whole and column.n_different <= _MOST_LABELS else "float"
 
 
 def _present(records: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
-    return [value for record in records if not _is_absent(value := record.get(name))]
+    return [value for record in records if not _is_absent(value := find(record, name))]
 
 
 def _is_absent(value: Any) -> bool:
@@ -135,8 +139,9 @@ def _column(sample: Sample, name: str, values: list[Any]) -> SampledColumn:
     different = len(set(values))
     reading = reading_of(name, values, sample.kind)
     # A text of digits is a number in CSV, and a text in JSON.
-    if are_numbers([value for value in values if value not in reading.na]) and (
-        sample.kind == "csv" or not any(isinstance(value, str) for value in values)
+    if not reading.is_plain or (
+        are_numbers([value for value in values if value not in reading.na])
+        and (sample.kind == "csv" or not any(isinstance(value, str) for value in values))
     ):
         return SampledColumn(name, "numbers", len(values), different, reading=reading)
     return SampledColumn(name, "texts", len(values), different, max(len(str(value)) for value in values), reading)

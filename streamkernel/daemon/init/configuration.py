@@ -50,7 +50,7 @@ def configuration_for(path: Path, target: str | None = None) -> str:
     nested = any(isinstance(value, dict | list) for record in sample.records for value in record.values())
     lines = [
         *_source(sample, found),
-        *_inputs([column for column in inputs if "${" not in column.name], nested, sample.doubled),
+        *_inputs([column for column in inputs if "${" not in column.name], nested, sample.doubled, found.reading),
         *_model(inputs, found),
         *_outputs(sample, inputs),
         *_limits(inputs),
@@ -77,13 +77,15 @@ def _source(sample: Sample, target: Target) -> Iterator[str]:
     yield "  follow: false  # true: wait for more at the end of the file"
 
 
-def _inputs(columns: Sequence[SampledColumn], nested: bool, doubled: Sequence[str]) -> Iterator[str]:
+def _inputs(columns: Sequence[SampledColumn], nested: bool, doubled: Sequence[str], target: Reading) -> Iterator[str]:
     """Yield the section that says how columns are read, as far as there is something to say."""
     excluded = [column.name for column in columns if column.reading.identifies]
     if len(excluded) == len(columns):  # something has to be learnt from
         excluded = []
-    types = [(column.name, said) for column in columns if (said := _type(column)) is not None]
-    if excluded or types or nested or doubled:
+    types = [(column, said) for column in columns if (said := _type(column, target)) is not None]
+    plain = [column for column, said in types if said.partition(" ")[0] == "number"]
+    left_out = set(map(id, plain[_MOST_SHOWN:]))
+    if excluded or types or nested or doubled or not target.is_plain:
         yield "  # How columns are read; all but those that are excluded are inputs."
         yield "  inputs:"
     if excluded:
@@ -94,20 +96,32 @@ def _inputs(columns: Sequence[SampledColumn], nested: bool, doubled: Sequence[st
         yield f"    exclude: [{', '.join(map(_text, [*excluded, *doubled]))}]"
     if nested:
         yield "    nested: flatten  # each value in an object or a list is an input; ignore: none of them is"
+    if not target.is_plain:
+        yield from (f"    {line}  # of the target" for line in _separators(target, "\n").split("\n"))
     if types:
         yield "    types:"
-    for name, said in types:
-        yield f"      {_text(name)}: {said}"
+    for column, said in types:
+        if id(column) not in left_out:
+            yield f"      {_text(column.name)}: {said}"
+    if left_out:
+        yield f"      # and {len(left_out):,} more columns of numbers, in which another text would be a category"
     yield ""
 
 
-def _type(column: SampledColumn) -> str | None:
+def _separators(reading: Reading, between: str) -> str:
+    thousands = f"{between}thousands: {json.dumps(reading.thousands)}" if reading.thousands else ""
+    return f"decimal: {json.dumps(reading.decimal)}{thousands}"
+
+
+def _type(column: SampledColumn, target: Reading) -> str | None:
     """Return how a column is read, and why, where that is not as the source does by itself."""
     reading = column.reading
     if reading.identifies:
         return None
     said = [] if reading.type is None else [f"type: {reading.type}"]
     said += [] if reading.format == "iso" else [f"format: {json.dumps(reading.format)}"]
+    if reading.type == "number" and not (reading.is_plain and target.is_plain):
+        said.append(_separators(reading, ", "))
     said += [f"na: [{', '.join(map(json.dumps, reading.na))}]"] if reading.na else []
     if not said:
         return None
@@ -118,6 +132,8 @@ def _type(column: SampledColumn) -> str | None:
 def _why(reading: Reading) -> str:
     if reading.type is None:
         return "missing; all others are numbers"
+    if reading.type == "number":
+        return "another text is a dead letter"
     if reading.type == "string":
         return "a code: as a number it would lose zeros"
     other = "" if reading.other_format is None else f"; {reading.other_format} fits, too"

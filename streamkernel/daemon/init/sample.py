@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from connectors.files.compressed import open_file
 from connectors.files.fields import csv_rows, n_named
+from connectors.names import nfc, with_normal_names
 from connectors.ports import SourceError
 from streamkernel.daemon.base.errors import DaemonError
 
@@ -129,7 +130,7 @@ def _json_lines(path: Path, text: str, encoding: str) -> Sample:
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict) and len(records) < _MOST_RECORDS:
-            records.append(record)
+            records.append(with_normal_names(record))
     if not records:
         raise SampleError(f"{path}: no line of its beginning is a JSON object: write one a line, such as by jq -c .")
     columns = list(dict.fromkeys(name for record in records for name in record))
@@ -142,11 +143,11 @@ def _csv(path: Path, text: str, encoding: str) -> Sample:
     delimiter = _delimiter(text)
     rows = [row for row in _rows(text, delimiter) if row]
     multiline = any("\n" in field for row in rows for field in row)
-    header = rows[0]
+    header = list(map(nfc, rows[0]))
     doubled = _check_header(path, header)
     columns = {name: index for index, name in enumerate(header[: n_named(header)]) if name not in doubled}
     # Where files were put together, the header comes again.
-    whole = [row for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(header) and row != header]
+    whole = [row for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(header) and row != rows[0]]
     records = [{name: row[index] for name, index in columns.items()} for row in whole]
     if not records:
         raise SampleError(f"{path}: {_why_no_record(rows)}")

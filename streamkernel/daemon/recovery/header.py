@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -12,8 +13,11 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
+from pydantic import ValidationError
+
 from connectors.ports import Mark, Position
 from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import SourceConfig
@@ -25,6 +29,7 @@ __all__ = [
     "PREDICTED_WITH",
     "check_versions",
     "header",
+    "input_differences",
     "label_differences",
     "mark_of",
     "source_differences",
@@ -192,6 +197,14 @@ def source_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
     """Return a phrase for each way in which the source of a checkpoint would hand out other records."""
     before, now = header["config"]["source"], _fitted_sections(plan)["source"]
     return _differences("source", before, now, _SOURCE_KEYS)
+
+
+def input_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
+    """Return a phrase for each way in which a source would hand out other inputs than at a checkpoint."""
+    before, now = header["config"]["source"].get("inputs"), _fitted_sections(plan)["source"].get("inputs")
+    with contextlib.suppress(ValidationError):  # a variable, which is as it is written here
+        before, now = (InputsConfig.model_validate(one or {}).model_dump() for one in (before, now))
+    return _differences("source.inputs", before or {}, now or {}, InputsConfig.model_fields)
 
 
 def label_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:

@@ -22,6 +22,7 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.recovery.header import (
     PREDICTED_WITH,
     check_versions,
+    input_differences,
     label_differences,
     mark_of,
     source_differences,
@@ -249,6 +250,8 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
     stored = stored_models(checkpoint)
     start = _nothing_taken(plan)
     _refuse_differences(header, plan, lambda: None if predicts else _take_models(start, plan, stored, header))
+    for difference in input_differences(header, plan):
+        _log.warning("%s: the model goes on with the inputs that come now", difference)
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
     for key, output in start.outputs.items():
         if start.mark_of(key, plan.raw.get(key) or {}) is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from streamkernel.daemon.base.errors import UnfitError
-from streamkernel.daemon.base.model import Model, is_ours
+from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.payload import load_model
@@ -20,7 +20,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_versions
 from streamkernel.daemon.recovery.left_outputs import is_marked
 from streamkernel.daemon.recovery.stored import stored_models
-from streamkernel.daemon.stream.input_names import InputNames
+from streamkernel.daemon.stream.known_inputs import KnownInputs
 
 __all__ = ["TrainedModel", "load_trained", "trained_models"]
 
@@ -67,16 +67,9 @@ class TrainedModel:
         which = f", model {self.name}" if self.name else ""
         return f"checkpoint {self.checkpoint}{which}, {self.records:,} records learnt"
 
-    def knows_any(self, x: Mapping[str, Any]) -> bool:
-        """Return whether an input of a record has the name of one that was learnt; True where names are not kept."""
-        if is_ours(self.model):
-            state: dict[str, Any] = self.model.__getstate__()  # type: ignore[assignment]
-            known = {name for _, (_, name), *_ in state["columns"]}
-            return not known or not known.isdisjoint(x)
-        if not self.inputs:
-            return True
-        names = InputNames(0, self.inputs)  # no room for others
-        return names.bound(x, learn=False)[1] < len(x)
+    def known_inputs(self) -> KnownInputs | None:
+        """Return the inputs that were learnt; None where they cannot be known."""
+        return KnownInputs.of(self.model, self.inputs)
 
     def writes_to(self, path: str) -> bool:
         """Return whether a file is one that the run which learnt goes on in, as far as its checkpoint tells."""

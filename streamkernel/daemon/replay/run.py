@@ -110,7 +110,15 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
         )
         checkpoints = _ReplayCheckpoints(coordinator, books)
         loop = Loop(
-            feed, processor, sinks, start.positions, books, checkpoints, stopped=stopped, at_work=stopped.at_work
+            feed,
+            processor,
+            sinks,
+            start.positions,
+            books,
+            checkpoints,
+            stopped=stopped,
+            at_work=stopped.at_work,
+            watches_start=False,
         )
         report.stopped = loop.run() == "stopped"
         checkpoints.finish()

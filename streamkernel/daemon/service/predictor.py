@@ -22,6 +22,7 @@ from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
 from streamkernel.daemon.recovery.trained import TrainedModel
+from streamkernel.daemon.stream.known_inputs import ENOUGH, KnownInputs
 from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.wiring.processor import make_learner
@@ -43,6 +44,7 @@ class NoModelError(Exception):
 class _Model:
     trained: TrainedModel
     learner: Learner
+    known: KnownInputs | None
 
 
 @dataclass(slots=True)
@@ -83,6 +85,9 @@ class Predictor:
         self._turn_due = False
         self._turn_rows = _FIRST_ROWS
         self._sample: Mapping[str, Any] = {}
+        # The names in the first rows; None where they were compared with the inputs of the model.
+        self._names: dict[str, None] | None = {}
+        self._n_rows = 0
         self._started = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._reload, name="reload", daemon=True)
@@ -173,7 +178,7 @@ class Predictor:
         else:  # as often as each second: answers and metrics say which it is
             self._metrics.reloaded(trained)
             _log.debug("predicting with %s", trained.describe())
-        self._model = _Model(trained, learner)
+        self._model = _Model(trained, learner, trained.known_inputs())
 
     def _reload(self) -> None:
         while not self._ended.wait(self._seconds):
@@ -216,7 +221,28 @@ class Predictor:
         took = time.perf_counter() - began
         self._sample = rows[-1]
         self._turn_rows = max(1, min(_MOST_ROWS, int(len(rows) * _TURN_SECONDS / max(took, 1e-9))))
-        return _answers(learned, model.trained.checkpoint, model.trained.name if self._plan.models else "")
+        answers = _answers(learned, model.trained.checkpoint, model.trained.name if self._plan.models else "")
+        if model.known is not None:
+            self._compare(model.known, rows, answers)
+        return answers
+
+    def _compare(
+        self, known: KnownInputs, rows: Sequence[Mapping[str, Any]], answers: list[dict[str, Any] | Fault]
+    ) -> None:
+        """Refuse rows with too few inputs that the model has learnt; log once how those of the first rows differ."""
+        least = self._plan.config.limits.min_known_inputs
+        for place, row in enumerate(rows):
+            if (why := known.refusal(row, least)) is not None:
+                answers[place] = Fault("refused", f"{why}: rename them")
+        if self._names is None:
+            return
+        for row in rows:
+            self._names.update(dict.fromkeys(row))
+        self._n_rows += len(rows)
+        if self._n_rows >= ENOUGH:
+            if (difference := known.difference(self._names)) is not None:
+                _log.warning("/predict: %s (in the first %d records)", difference, self._n_rows)
+            self._names = None
 
 
 def _answers(learned: Learned, checkpoint: int, model: str = "") -> list[dict[str, Any] | Fault]:

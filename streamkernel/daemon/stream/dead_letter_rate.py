@@ -19,6 +19,8 @@ class DeadLetterRate:
         How many records it looks back.
     recent
         The numbers (1 is the first record consumed) of the latest dead letters, as a checkpoint holds them.
+    stops_at_start
+        Whether a run stops whose first records are all dead letters.
 
     Examples
     --------
@@ -30,9 +32,10 @@ class DeadLetterRate:
 
     """
 
-    def __init__(self, max_rate: float, window: int, recent: Iterable[int] = ()) -> None:
+    def __init__(self, max_rate: float, window: int, recent: Iterable[int] = (), stops_at_start: bool = True) -> None:
         self.max_rate = max_rate
         self.window = window
+        self.stops_at_start = stops_at_start and max_rate < 1
         self._recent: deque[int] = deque(recent)
 
     @property

@@ -1,13 +1,28 @@
-"""The end of a source that ends: whether what it held was what the configuration says."""
+"""The first records of a source, and its end: whether what it holds is what the configuration says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streamkernel.daemon.stream.loop import TooManyDeadLettersError
+from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.stream.processor import Processor
 
-__all__ = ["verify_ending"]
+__all__ = ["TooManyDeadLettersError", "bad_start", "verify_ending"]
+
+_FIRST = 50
+
+
+def bad_start(processor: Processor) -> str | None:
+    """Return what is wrong where the first 50 records, or late labels, or more of them are all dead letters."""
+    for what, counts, n_taken in _accounts(processor):
+        dead, skipped = counts["dead"], counts["skipped"]
+        if dead >= _FIRST and dead + skipped == n_taken:
+            return f"the first {dead:,} {what} are all dead letters"
+    return None
+
+
+class TooManyDeadLettersError(DaemonError):
+    """So many records are unusable that the source is not what the configuration says."""
 
 
 def verify_ending(processor: Processor) -> None:

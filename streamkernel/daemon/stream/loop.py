@@ -6,22 +6,22 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from connectors.ports import Position, Record
 from streamkernel.daemon.base import crash
-from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.batch_size import AdaptiveBatchSize
 from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.ending import TooManyDeadLettersError, bad_start
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarkers
 from streamkernel.daemon.stream.loop_time import LoopTime
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 
-__all__ = ["MOST_BYTES", "POLL_SECONDS", "Checkpoints", "Loop", "Observer", "TooManyDeadLettersError"]
+__all__ = ["MOST_BYTES", "POLL_SECONDS", "Checkpoints", "Loop", "Observer"]
 
 _log = logging.getLogger(__name__)
 
@@ -29,10 +29,6 @@ _log = logging.getLogger(__name__)
 MOST_BYTES = 2**20
 # How long to wait for records before looking round for signals and checkpoints that are due.
 POLL_SECONDS = 0.2
-
-
-class TooManyDeadLettersError(DaemonError):
-    """So many records are unusable that the source is not what the configuration says."""
 
 
 class Feed(Protocol):
@@ -103,6 +99,8 @@ class Loop:
         How many records to take at most; None: no limit.
     times
         Measures what the time goes into.
+    watches_start
+        Whether it is looked at whether the first records are all dead letters.
 
     """
 
@@ -117,6 +115,7 @@ class Loop:
     at_work: Callable[[bool], None] = lambda _: None
     max_records: int | None = None
     times: LoopTime = field(default_factory=LoopTime)
+    watches_start: bool = True
 
     def __post_init__(self) -> None:
         self._last = None if self.max_records is None else self.processor.counts.consumed + self.max_records
@@ -267,14 +266,27 @@ class Loop:
         )
         self.times.end("sinks")
         crash.point("consumed", done.taken)
-        if self.processor.overrun:
-            rate, last = self.processor.rate, done.letters[-1]
+        if done.letters:
+            self._judge(done.letters)
+
+    def _judge(self, letters: Sequence[dict[str, Any]]) -> None:
+        """Raise where there are too many dead letters, the last ones among them."""
+        processor, rate, last = self.processor, self.processor.rate, letters[-1]
+        why = bad_start(processor) if self.watches_start else None
+        if why is None and processor.overrun:
             kind = last["position"].get("source", "records")
-            raise TooManyDeadLettersError(
-                f"more than {rate.max_rate:.0%} of the last {rate.window:,} {kind} were dead letters "
-                f"(the last one: {last['reason']}, {last['detail']}): "
-                "the source is not what the configuration says"
-            )
+            why = f"more than {rate.max_rate:.0%} of the last {rate.window:,} {kind} were dead letters"
+        if why is None:
+            return
+        said = (
+            f"{why} (the last one: {last['reason']}, {last['detail']}): the source is not what the configuration says"
+        )
+        if processor.overrun:
+            raise TooManyDeadLettersError(said)
+        if rate.stops_at_start:
+            raise TooManyDeadLettersError(f"{said}; dead_letters.at_start: go_on goes on all the same")
+        self.watches_start = False
+        _log.warning("%s; the run goes on all the same", said)
 
 
 def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamkernel.daemon.base.model import Model, learning_part
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.config.columns import PassingColumnsConfig
@@ -18,6 +20,8 @@ from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.direct import DirectStage, KeylessStage
 from streamkernel.daemon.stream.input_names import InputNames
+from streamkernel.daemon.stream.known_inputs import ComparedFeed, KnownInputs
+from streamkernel.daemon.stream.label_watch import LabelWatch
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.processor import Processor, Scores, Stage
@@ -27,7 +31,7 @@ from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.stream.unlabelled import UnlabelledStage
 from streamkernel.daemon.stream.warm_processor import WarmProcessor
 
-__all__ = ["feed_of", "make_learner", "make_processor", "make_warm_processor"]
+__all__ = ["compared", "feed_of", "label_watch", "make_learner", "make_processor", "make_warm_processor"]
 
 
 def make_processor(plan: Plan, start: resume.Start) -> Processor:
@@ -42,13 +46,12 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
         if start.trained.label_key is not None:
             stage = KeylessStage(start.trained.label_key)
     if start.join is not None:
-        rate = DeadLetterRate(bad.max_rate, bad.max_rate_window, start.join.recent_dead)
-        stage = JoinStage(start.join, learner, rate, challengers)
+        stage = JoinStage(start.join, learner, _make_rate(bad, start.join.recent_dead), challengers)
     return Processor(
         learner,
         scores.quality,
         scores.loss,
-        DeadLetterRate(bad.max_rate, bad.max_rate_window, start.recent_dead),
+        _make_rate(bad, start.recent_dead),
         start.counts,
         stage,
         None if start.trained is None else start.trained.checkpoint,
@@ -70,7 +73,7 @@ def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Process
         main.learner,
         scores.quality,
         scores.loss,
-        DeadLetterRate(bad.max_rate, bad.max_rate_window, warm.recent_dead),
+        _make_rate(bad, warm.recent_dead),
         warm.counts,
         _direct_stage(plan) if plan.config.labels is None else KeylessStage(plan.config.labels.key),
         encoding=_encoding_of(plan.config.warm_start.source),
@@ -78,6 +81,10 @@ def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Process
         challengers=main.challengers,
         others=_scores_of_challengers(plan, main.challengers),
     )
+
+
+def _make_rate(bad: DeadLettersConfig, recent: Iterable[int]) -> DeadLetterRate:
+    return DeadLetterRate(bad.max_rate, bad.max_rate_window, recent, bad.at_start == "stop")
 
 
 def _encoding_of(source: SourceConfig) -> str:
@@ -132,3 +139,38 @@ def feed_of(plan: Plan, start: resume.Start) -> Feed:
     if plan.labels is None or start.join is None:
         return plan.source
     return Alternation(plan.source, plan.labels, start.join.label_next)
+
+
+def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None = None, **words: str) -> Feed:
+    """Return a feed whose first records are compared with the inputs that the model has learnt by now.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    feed
+        The open source, or what merges two.
+    processor
+        Has the model.
+    label_key
+        The field that joined late labels for a trained model.
+    words
+        The place and the advice of `ComparedFeed`.
+
+    """
+    learner, late = processor.learner, plan.config.labels
+    known = KnownInputs.of(learner.model, learner.input_names)
+    if known is None:
+        return feed
+    ignored = (label_key, None if late is None else late.key)
+    return ComparedFeed(feed, known, plan.config.limits.min_known_inputs, ignored, **words)
+
+
+def label_watch(plan: Plan, feed: Feed, section: str = "source") -> LabelWatch:
+    """Return a feed that looks whether the records of a source have labels, where they should bring their own."""
+    source = plan.warm if section != "source" else plan.source
+    assert source is not None
+    target = getattr(plan.config.sources[section], "target", None)
+    late = section == "source" and plan.config.labels is not None
+    unlabelled = late or plan.config.mode == "predict" or plan.task == "novelty"
+    return LabelWatch(feed, None if unlabelled else target, source.columns, section)

@@ -1,0 +1,137 @@
+"""The inputs that come are compared with those that the model has learnt, by every command that has a model."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.check import check
+from streamkernel.daemon.cli import main
+from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+from tests.daemon.service import serving
+
+RIVER = ["river.preprocessing.StandardScaler", "river.naive_bayes.GaussianNB"]
+PREDICT = {"mode": "predict", "serve_from": "out/state", "checkpoint": None, "predictions": None, "dead_letters": None}
+NONE = "the model has learnt none of the inputs that come ('betrag', 'kategorie')"
+
+
+def rows(*names: str, n: int = 60) -> str:
+    """Orders, of which the label follows from the first column."""
+    given = [(i % 7 / 7, "km"[i % 2], str(i % 7 < 3)) for i in range(n)]
+    return "\n".join([",".join(names), *(",".join(map(str, one[: len(names)])) for one in given)]) + "\n"
+
+
+def source(name: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "csv", "path": name, "target": "y", "target_type": "bool", **more}
+
+
+@pytest.fixture
+def learnt(home: Home) -> Home:
+    """A home in which a run has learnt `amount` and `category`."""
+    (home.folder / "orders.csv").write_text(rows("amount", "category", "y"))
+    (home.folder / "renamed.csv").write_text(rows("betrag", "kategorie", "y"))
+    (home.folder / "typo.csv").write_text(rows("amuont", "category"))
+    run(prepare(home.configure(source=source("orders.csv"))))
+    return home
+
+
+def serves(home: Home, name: str, **more: Any) -> Path:
+    given = source(name, **({} if name == "renamed.csv" else {"target": None}))
+    return home.configure(
+        **{"mode": "predict", "serve_from": "out/state", "source": given, "checkpoint": None, **more},
+        predictions={"kind": "jsonl", "path": "own.jsonl"},
+        dead_letters=None,
+    )
+
+
+class TestNoneIsThere:
+    @pytest.mark.usefixtures("learnt")
+    def test_predict(self, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+        assert main(["predict", "out/state", "renamed.csv"]) == 1
+        assert capsys.readouterr().out == ""
+        assert f"renamed.csv: {NONE}, but 'amount', 'category': rename" in caplog.text
+
+    def test_mode_predict_evaluate_and_check(self, learnt: Home) -> None:
+        plan = prepare(serves(learnt, "renamed.csv"))
+        with pytest.raises(DaemonError, match=re.escape(f"source: {NONE}")):
+            run(plan)
+        assert learnt.lines("own.jsonl") == []
+        with pytest.raises(DaemonError, match=re.escape(NONE)):
+            evaluate(prepare(learnt.config), StopSignals())
+        assert [NONE in line for line in check(prepare(learnt.config)).bad] == [True]
+
+    def test_a_run_with_an_initial_model_learns_nothing_of_it(self, learnt: Home) -> None:
+        off = {"checkpoint": None, "predictions": None, "dead_letters": None}
+        given = {"source": source("renamed.csv"), "initial_model": {"checkpoint": "out/state"}, **off}
+        with pytest.raises(DaemonError, match=re.escape(NONE)):
+            run(prepare(learnt.configure(**given)))
+        learnt.configure(**given, limits={"min_known_inputs": None})
+        assert run(prepare(learnt.config)).account["learnt"] == 60
+
+    def test_of_a_pipeline_of_river_the_names_that_come_are_known(self, home: Home) -> None:
+        (home.folder / "stream.csv").write_text(rows("amount", "y").replace("k", "1").replace("m\n", "0\n"))
+        run(prepare(home.configure(source=source("stream.csv"), model=RIVER)))
+        (home.folder / "stream.csv").write_text((home.folder / "stream.csv").read_text().replace("amount", "betrag"))
+        home.configure(source=source("stream.csv"), model=RIVER, **PREDICT)
+        with pytest.raises(
+            DaemonError, match=r"the model has learnt none of the inputs that come \('betrag'\): rename"
+        ):
+            run(prepare(home.config))
+
+
+class TestSomeAreThere:
+    def test_each_command_tells_it_once(
+        self, learnt: Home, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        said = "the model has not learnt 'amuont' (do you mean 'amount'?), and its input 'amount' does not come"
+        commands: dict[str, Callable[[], Any]] = {
+            "typo.csv": lambda: main(["predict", "out/state", "typo.csv"]),
+            "source": lambda: run(prepare(serves(learnt, "typo.csv"))),
+        }
+        for place, command in commands.items():
+            caplog.clear()
+            command()
+            told = [one.getMessage() for one in caplog.records if said in one.getMessage()]
+            assert told == [f"{place}: {said} (in the first 16 records)"]
+        assert len(capsys.readouterr().out.splitlines()) == 60
+        assert any(said in line for line in check(prepare(learnt.config)).good)
+
+    def test_how_many_must_be_there_is_said_by_the_configuration(self, learnt: Home) -> None:
+        with pytest.raises(DaemonError, match=r"has not learnt 1 of the 2 inputs that come: 'amuont' \(do you mean"):
+            run(prepare(serves(learnt, "typo.csv", limits={"min_known_inputs": 0.6})))
+
+    def test_the_target_of_the_run_that_learnt_is_told(self, learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
+        run(prepare(serves(learnt, "orders.csv")))
+        assert "source: the model has not learnt 'y' (in the first 16 records)" in caplog.messages
+
+    @pytest.mark.usefixtures("learnt")
+    def test_nothing_is_said_where_all_agree(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.WARNING):
+            assert main(["predict", "out/state", "orders.csv"]) == 0
+        assert caplog.messages == []
+
+
+def test_other_inputs_of_a_resumed_run_are_told(learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
+    run(prepare(learnt.configure(source=source("orders.csv", inputs={"exclude": ["category"]}))))
+    (told,) = [line for line in caplog.messages if "source.inputs" in line]
+    assert told.startswith("source.inputs.exclude is [] in the checkpoint and ['category'] in the configuration: the")
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_request_without_any_known_input_is_refused(learnt: Home) -> None:
+    learnt.configure(source=source("orders.csv"), serve={"port": 0})
+    with serving(learnt, serve={"port": 0}, source=source("orders.csv")) as (client, _):
+        assert client.ask("/predict", {"amount": 0.1, "new": 1})[0] == 200
+        status, answer = client.ask("/predict", {"betrag": 0.1, "kategorie": "k"})
+        assert (status, answer["error"]["reason"]) == (422, "refused")
+        assert answer["error"]["detail"].startswith(NONE)

@@ -1,0 +1,109 @@
+"""A label is found where it stands, is never an input, and where no record has one the run says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.columns.settings import InputSettings
+from connectors.files.jsonlines import JsonLinesSource
+from streamkernel.daemon.base.counts import RecordCounts
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.check import check
+from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.label_watch import LabelWatch
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+
+NESTED = {"nested": "flatten", "exclude": ["schema"]}
+
+
+def source(target: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "jsonl", "path": "x.jsonl", "target": target, "target_type": "bool", "inputs": NESTED, **more}
+
+
+@pytest.fixture
+def nested(home: Home) -> Home:
+    """A home with records as a change of a data base comes in Kafka Connect."""
+    lines = [
+        json.dumps({"schema": {"type": "struct"}, "payload": {"id": n, "a": n % 7 / 7, "y": n % 2 == 0}})
+        for n in range(200)
+    ]
+    (home.folder / "x.jsonl").write_text("\n".join(lines) + "\n")
+    return home
+
+
+def test_a_nested_label_is_learnt_and_no_input(nested: Home) -> None:
+    plan = prepare(nested.configure(source=source("payload.y")))
+    found = check(plan)
+    assert [line.split() for line in found.columns[1:]] == [
+        ["payload.y", "True", "true", "or", "false", "target", "True"],
+        ["schema", "a", "dict", "nested", "excluded"],
+        ["payload.id", "0", "number", "input"],
+        ["payload.a", "0.0", "number", "input"],
+    ]
+    assert run(plan).account["learnt"] == 200
+    assert sorted(plan.model.input_names) == ["payload.a", "payload.id"]
+
+
+class TestNoneHasIt:
+    def test_check_says_so(self, nested: Home) -> None:
+        found = check(prepare(nested.configure(source=source("payload.z"))))
+        assert found.good[0].endswith("x.jsonl; none of its first 50 records has the label 'payload.z'")
+
+    def test_a_source_that_ends_is_an_error(self, nested: Home) -> None:
+        said = "source.target: none of the 200 records has the label 'payload.z'; they have 'schema', 'payload.id', "
+        config = nested.configure(source=source("payload.z"))
+        for _ in range(2):  # also of a run that goes on behind the last record
+            with pytest.raises(DaemonError, match=r"none of the 200 records has the label 'payload\.z'"):
+                run(prepare(config))
+        with pytest.raises(DaemonError, match=said):
+            evaluate(prepare(config), StopSignals())
+
+    def test_so_is_that_of_a_warm_start(self, nested: Home) -> None:
+        nested.configure(source=source("payload.y"), warm_start={"source": source("payload.z")})
+        with pytest.raises(DaemonError, match=r"warm_start\.source\.target: none of the 200 records has the label"):
+            run(prepare(nested.config))
+
+    def test_one_is_enough(self, nested: Home) -> None:
+        with (nested.folder / "x.jsonl").open("a") as file:
+            file.write('{"payload": {"a": 1, "z": true}}\n')
+        assert run(prepare(nested.configure(source=source("payload.z")))).account["learnt"] == 1
+
+    def test_a_live_source_warns_once(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        path = tmp_path / "x.jsonl"
+        path.write_text('{"a": 1}\n' * 2500)
+        with JsonLinesSource(path, "y", follow=True) as followed:
+            followed.open()
+            watch = LabelWatch(followed, "y", followed.columns)
+            while watch.poll(300, 0):
+                pass
+        assert caplog.messages == [
+            "source.target: none of the 1,200 records has the label 'y'; they have 'a': nothing is learnt"
+        ]
+        watch.verify(RecordCounts(unlabelled=5, learnt=1))
+
+
+@pytest.mark.parametrize(
+    ("record", "target", "label", "inputs"),
+    [
+        ({"p": {"y": "u", "a": 1}}, "p.y", "u", {"p.a": 1}),
+        ({"p": {"y": "u"}, "a": 1}, "p.y", "u", {"a": 1}),  # of what held the label alone nothing is left
+        ({"p.y": "u", "a": 1}, "p.y", "u", {"a": 1}),
+        ({"p.q": {"y": "u"}, "a": 1}, "p.q.y", "u", {"a": 1}),
+        ({"p": ["u", 2, 3]}, "p.0", "u", {"p.1": 2, "p.2": 3}),
+        ({"p": 10**30, "q": {"y": 10**30}}, "q.y", str(10**30), {"p": 1e30}),
+        ({"p": 1, "a": 2}, "p.y", None, {"p": 1, "a": 2}),
+    ],
+)
+def test_where_it_stands(tmp_path: Path, record: dict[str, Any], target: str, label: str, inputs: Any) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(2 * (json.dumps(record) + "\n"))
+    with JsonLinesSource(path, target, inputs=InputSettings(nested="flatten")) as lines:
+        lines.open()
+        assert [(one.x, one.y) for one in lines.poll(5, 0)] == 2 * [(inputs, label)]
