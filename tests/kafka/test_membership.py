@@ -162,8 +162,10 @@ def test_what_cannot_be_is_said_in_one_sentence(local_broker: Broker, topic: Cal
         secured, name, **login
     )
 
-    other = KafkaConsumer(name, bootstrap_servers=plain, group_id=f"group-of-{name}", auto_offset_reset="earliest")
+    other = KafkaConsumer(bootstrap_servers=plain, group_id=f"group-of-{name}", auto_offset_reset="earliest")
     try:
+        assert other.partitions_for_topic(name)  # who leads a group before it knows the topic assigns none of it
+        other.subscribe([name])
         while not other.assignment():
             other.poll(timeout_ms=200)
         assert "the group has members of another kind" in why(plain, name)
