@@ -145,8 +145,8 @@ class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
 
     def _behind(self, place: int) -> int:
         """Return where the bytes end whose length stands at a place."""
-        length, place = decode_varint(self._buffer, place)
-        return int(place) + max(0, length)
+        length, begin = decode_varint(self._buffer, place)
+        return int(begin + max(0, length))
 
     def _mend_names(self) -> str:
         """Put ``?`` for each byte beyond ASCII into the next record's names that are not UTF-8; return what was odd."""
