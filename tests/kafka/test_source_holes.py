@@ -44,8 +44,11 @@ class TestHoles:
         produce(broker.bootstrap, name, rows(4, 4), transactional_id=name)
         with source_of(broker.bootstrap, name) as source:
             source.open()
-            assert [record.x["n"] for record in drain(source, 8)] == list(range(8))
+            records = drain(source, 8)
+            assert [record.x["n"] for record in records] == list(range(8))
             until(lambda: source.lag == {(name, 0): 0})
+            # A group is told so, too: behind the mark of the last transaction.
+            assert source.commit(after(records)) == {0: 15}
         with source_of(broker.bootstrap, name, options={"isolation_level": "read_uncommitted"}) as source:
             source.open()
             assert [record.x["n"] for record in drain(source, 12)] == [*range(4), *range(100, 104), *range(4, 8)]
