@@ -211,12 +211,16 @@ def test_a_header_name_that_is_not_text_leaves_the_records_behind_it(
     builder = MemoryRecordsBuilder(2, compression, 2**30)
     odd: list[Any] = [("h", b"v"), (Name(), b"\xff\0"), ("n", None)]
     for number in range(9):
-        builder.append(1, b"key", b"%d" % number, odd if number in (0, 4, 5, 8) else [("h", b"v")])
+        builder.append(1, b"key", b"%d" % number, odd if number in (2, 4, 5, 8) else [("h", b"v")])
     builder.close()
-    taken = everything(unpacked(bytes(builder.buffer()), 2**26))
+    data = bytes(builder.buffer())
+    part, taken = unpacked(data, 2**26), []
+    for _ in range(2):  # from the first one on it is fetched once more
+        taken += everything(part)
+        part = type(part)(part.next_fetch_offset, TopicPartition("t", 0), MemoryRecords(data))
     assert [(record.offset, record.key, record.value) for record in taken] == [(n, b"key", b"%d" % n) for n in range(9)]
     for record in taken:
-        if record.offset in (0, 4, 5, 8):
+        if record.offset in (2, 4, 5, 8):
             assert isinstance(record.headers, OddHeaders)
             assert record.headers == [("h", b"v"), ("caf??", b"\xff\0"), ("n", None)]
             assert record.headers.detail == "the name of a header: byte 0xe9 at 3 is not UTF-8"

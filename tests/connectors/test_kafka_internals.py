@@ -43,7 +43,7 @@ RELIED_UPON: dict[Any, str] = {
     # connectors/kafka/reading: bounds, batches within limits, and what was being unpacked when that failed.
     KafkaConsumer: "_cluster _coordinator _fetcher _subscription config DEFAULT_CONFIG highwater position",
     Fetcher: "PartitionRecords end_offsets",
-    Fetcher.PartitionRecords: "_unpack_records fetch_offset next_fetch_offset topic_partition",
+    Fetcher.PartitionRecords: "_unpack_records drain fetch_offset next_fetch_offset take topic_partition",
     MemoryRecords: "next_batch",
     DefaultRecordBatch: "_buffer _decompressed _next_record_index _num_records _pos base_offset compression_type magic "
     "next_offset size_in_bytes is_control_batch is_transactional last_offset producer_id records_count validate_crc",
@@ -81,6 +81,7 @@ CALLED: dict[FunctionType, str] = {
     # Where the replaced things are looked up.
     Fetcher._parse_fetched_data: r"self\.PartitionRecords\(",
     Fetcher.PartitionRecords.__init__: r"self\._unpack_records\(tp, records",
+    Fetcher._append: r"part\.take\([\s\S]*not part_records:[\s\S]*position = [\s\S]*part\.next_fetch_offset",
     Fetcher.PartitionRecords._unpack_records: r"records\.next_batch\(\)[\s\S]*for record in batch:",
     DefaultRecordBatch.__iter__: r"self\._maybe_uncompress\(\)",
     # What is wrong with a record is known by the error that it is told for.

@@ -46,12 +46,28 @@ def bound(consumer: Any, most_bytes: int, indexes: defaultdict[int, TransactionI
 
     Its polls raise `TooLargeError` for one that has, and `CorruptRecordError` for more than 10,000 headers of a record
     in a long batch. Batches are noted in the index of their partition as they are read, where there are `indexes`.
+
+    A record whose headers have a name that is not UTF-8 has `OddHeaders`. Looking for them takes time: a partition in
+    which there is one is fetched once more from it on, and from then on looked at so.
     """
+    odd_names: set[int] = set()
 
     class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         def _unpack_records(self, tp: Any, records: Any, *deserializers: Any) -> Any:
             index = None if indexes is None else indexes[tp.partition]
-            return super()._unpack_records(tp, _BoundedBatches(records, most_bytes, index), *deserializers)
+            batches = _BoundedBatches(records, most_bytes, index, tp.partition in odd_names)
+            return super()._unpack_records(tp, batches, *deserializers)
+
+        def take(self, n: int | None = None) -> Any:
+            try:
+                return super().take(n)
+            except CorruptRecordError as error:
+                # Of a record, kafka-python decodes nothing but the names of its headers.
+                if not isinstance(error.__context__, UnicodeDecodeError):
+                    raise
+            odd_names.add(self.topic_partition.partition)
+            self.drain()
+            return []
 
     consumer._fetcher.PartitionRecords = PartitionRecords
 
@@ -59,10 +75,11 @@ def bound(consumer: Any, most_bytes: int, indexes: defaultdict[int, TransactionI
 class _BoundedBatches:
     """The batches of a fetch, as `Fetcher.PartitionRecords` asks for them."""
 
-    def __init__(self, records: Any, most: int, index: TransactionIndex | None) -> None:
+    def __init__(self, records: Any, most: int, index: TransactionIndex | None, mends: bool) -> None:
         self._records = records
         self._most = most
         self._index = index
+        self._mends = mends
 
     def next_batch(self) -> Any:
         batch = self._records.next_batch()
@@ -72,9 +89,11 @@ class _BoundedBatches:
             self._index.note(batch)
         if batch.magic == 2 and batch.is_control_batch and not batch.records_count:
             return _EmptiedMarker(batch._buffer)
-        if batch.magic < 2 and not batch.compression_type:
+        mends = self._mends and batch.magic == 2
+        if not (batch.compression_type or batch.size_in_bytes > LONG_BATCH or mends):
             return batch
-        bounded = _LegacyBatch(batch._buffer, batch.magic) if batch.magic < 2 else _DefaultBatch(batch._buffer)
+        kind = _MendedBatch if mends else _DefaultBatch
+        bounded = _LegacyBatch(batch._buffer, batch.magic) if batch.magic < 2 else kind(batch._buffer)
         bounded.most = self._most
         return bounded
 
@@ -101,26 +120,17 @@ class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
             self._buffer = bytearray(decompress(self.compression_type, data, self.most))
             self._pos = 0
             self._decompressed = True
-        super().__iter__()
-        return self._records()
+        records: Iterator[Any] = super().__iter__()
+        return self._counted(records) if len(self._buffer) > LONG_BATCH else records
 
-    def _records(self) -> Iterator[Any]:
-        read = super().__next__
-        counted = len(self._buffer) > LONG_BATCH
+    def _counted(self, records: Iterator[Any]) -> Iterator[Any]:
         while True:
-            if counted and self._next_record_index < self._num_records:
+            if self._next_record_index < self._num_records:
                 self._count_headers()
             try:
-                record = read()
+                record = next(records)
             except StopIteration:
                 return
-            except CorruptRecordError as error:
-                # Of a record, kafka-python decodes nothing but the names of its headers.
-                if not isinstance(error.__context__, UnicodeDecodeError):
-                    raise
-                detail = self._mend_names()
-                record = read()
-                record._headers = OddHeaders(record.headers, detail)
             yield record
 
     def _count_headers(self) -> None:
@@ -147,6 +157,21 @@ class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
         """Return where the bytes end whose length stands at a place."""
         length, begin = decode_varint(self._buffer, place)
         return int(begin + max(0, length))
+
+
+class _MendedBatch(_DefaultBatch):
+    """A batch of today's format that goes on behind a record whose headers have a name that is not UTF-8."""
+
+    def __next__(self) -> Any:
+        try:
+            return super().__next__()
+        except CorruptRecordError as error:
+            if not isinstance(error.__context__, UnicodeDecodeError):
+                raise
+        detail = self._mend_names()
+        record = super().__next__()
+        record._headers = OddHeaders(record.headers, detail)
+        return record
 
     def _mend_names(self) -> str:
         """Put ``?`` for each byte beyond ASCII into the next record's names that are not UTF-8; return what was odd."""
