@@ -140,12 +140,34 @@ def open_existing(path: Path, flags: int, mark: FileMark | None = None) -> int:
         if mark is None or not mark.length:
             raise
         raise SinkError(
-            f"{path}: there is no such file, and {mark.length:,} bytes of it are recorded at the checkpoint: {_REMEDY}"
+            f"{path}: there is no such file, and {mark.length:,} bytes of it are recorded at the checkpoint: "
+            f"{_advice(path, mark)}"
         ) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise SinkError(f"{path}: cannot be written: {os.strerror(errno.EISDIR)}")
     return descriptor
+
+
+def half_set_aside(old: Path) -> str:
+    """Return what to do about a marked output that has the name of one set aside."""
+    return (
+        f"a start with --fresh that was killed renamed it to {old.name}: start with --fresh again to begin anew, or "
+        "rename it back to go on"
+    )
+
+
+def _advice(path: Path, mark: FileMark) -> str:
+    """Return what to do about a file that is missing: it may be set aside, and the checkpoints not yet."""
+    old = path.with_name(path.name + ".old")
+    with suppress(OSError):
+        descriptor = os.open(old, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            if mark.difference(descriptor) is None:
+                return half_set_aside(old)
+        finally:
+            os.close(descriptor)
+    return _REMEDY
 
 
 def _prepare(path: Path, descriptor: int, mark: FileMark | None, existing: Existing) -> OpenFile:

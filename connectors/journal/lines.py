@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import NamedTuple
 
 import orjson
 
-__all__ = ["JournalEntry", "parse_line", "to_line"]
+__all__ = ["JournalEntry", "digest_of", "parse_line", "to_line"]
 
 _WITH_ID, _ID_ENDS, _WITHOUT_ID = b'{"id":"', b'","record":', b'{"record":'
 
@@ -20,11 +21,14 @@ class JournalEntry(NamedTuple):
         A JSON object in UTF-8.
     id
         By which a repeat of it is known; None: no other record is a repeat of it.
+    exact
+        Whether a repeat must be the same record, byte by byte: another one of its id is refused.
 
     """
 
     record: bytes
     id: str | None = None
+    exact: bool = False
 
 
 def to_line(entry: JournalEntry) -> bytes:
@@ -36,14 +40,32 @@ def to_line(entry: JournalEntry) -> bytes:
     >>> line
     b'{"id":"order \\\\"7\\\\"","record":{"a": 1}}\\n'
     >>> parse_line(line[:-1])
-    JournalEntry(record=b'{"a": 1}', id='order "7"')
+    JournalEntry(record=b'{"a": 1}', id='order "7"', exact=False)
 
     """
-    # In JSON, line ends stand between the tokens only, where a blank means the same.
-    record = entry.record.replace(b"\n", b" ").replace(b"\r", b" ")
+    record = _on_one_line(entry.record)
     if entry.id is None:
         return b"%s%s}\n" % (_WITHOUT_ID, record)
     return b'{"id":%s,"record":%s}\n' % (orjson.dumps(entry.id), record)
+
+
+def digest_of(record: bytes) -> str:
+    """Return what tells a record from any other, the same for the bytes that were given and those in a line.
+
+    Examples
+    --------
+    >>> entry = JournalEntry(b'{"a":\\n1}', "seven")
+    >>> parsed = parse_line(to_line(entry)[:-1])
+    >>> digest_of(entry.record) == digest_of(parsed.record), digest_of(b'{"a": 2}') == digest_of(parsed.record)
+    (True, False)
+
+    """
+    return hashlib.blake2b(_on_one_line(record), digest_size=16).hexdigest()
+
+
+def _on_one_line(record: bytes) -> bytes:
+    # In JSON, line ends stand between the tokens only, where a blank means the same.
+    return record.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
 def parse_line(line: bytes) -> JournalEntry | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,15 +24,22 @@ from connectors.journal.layout import (
     parse_committed,
     segments,
 )
-from connectors.journal.lines import JournalEntry, parse_line, to_line
+from connectors.journal.lines import JournalEntry, digest_of, parse_line, to_line
 from connectors.os_reason import os_reason
 from connectors.ports import SinkError
 from connectors.regular import make_folder, open_regular
 
-__all__ = ["JournalWriter"]
+__all__ = ["JournalWriter", "Refusal"]
 
 # Of a full journal, so that room comes back piece by piece; and what is read in one go when it is opened.
 _SEGMENTS, _LARGEST_SEGMENT = 16, 2**26
+
+
+class Refusal(Enum):
+    """Why nothing of a request was appended: there is no room, or an exact entry has the id of another record."""
+
+    FULL = "full"
+    OTHER = "other"
 
 
 class JournalWriter:
@@ -124,7 +132,7 @@ class JournalWriter:
         self._first = found[0].base if found else self._active.base
         return self.committed - self._first
 
-    def append(self, requests: Sequence[Sequence[JournalEntry]]) -> list[list[bool] | None]:
+    def append(self, requests: Sequence[Sequence[JournalEntry]]) -> list[list[bool] | Refusal]:
         """Append a group of requests durably.
 
         Parameters
@@ -135,7 +143,7 @@ class JournalWriter:
         Returns
         -------
         answers
-            For each request whether each entry is new, and not a repeat; None where there is no room for it.
+            For each request whether each entry is new, and not a repeat; or why nothing of it was appended.
 
         Raises
         ------
@@ -147,26 +155,29 @@ class JournalWriter:
         self._take_back()
         if self.committed - self._active.base >= self._segment_bytes:
             self._rotate()
-        answers: list[list[bool] | None] = []
+        answers: list[list[bool] | Refusal] = []
         lines: list[bytes] = []
-        ids: dict[str, None] = {}
+        ids: dict[str, str] = {}
         n_bytes = 0
         for request in requests:
-            new = self._new_ones(request, ids)
+            fresh: dict[str, str] = {}
+            new = self._new_ones(request, ids, fresh)
+            if new is None:
+                answers.append(Refusal.OTHER)
+                continue
             added = [to_line(entry) for entry, is_new in zip(request, new, strict=True) if is_new]
             size = sum(map(len, added))
             if size and not self._has_room(n_bytes + size):
-                answers.append(None)
+                answers.append(Refusal.FULL)
                 continue
             lines += added
             n_bytes += size
-            ids.update((entry.id, None) for entry in request if entry.id is not None)
+            ids |= fresh
             answers.append(new)
         if lines:
             self._write(b"".join(lines))
-            fresh = [one for one in ids if one not in self._ids]
-            self._own_ids += fresh
-            self._ids.add(fresh)
+            self._own_ids |= ids
+            self._ids.add(ids)
         return answers
 
     def _require_place(self) -> None:
@@ -174,13 +185,23 @@ class JournalWriter:
         if not is_place_of(self._place, self._watermark) or not os.fstat(self._file).st_nlink:
             raise OSError(errno.ESTALE, "it was removed or replaced since: put it back, or start this service again")
 
-    def _new_ones(self, request: Sequence[JournalEntry], group: dict[str, None]) -> list[bool]:
-        seen: set[str] = set()
+    def _new_ones(
+        self, request: Sequence[JournalEntry], group: Mapping[str, str], fresh: dict[str, str]
+    ) -> list[bool] | None:
+        """Return whether each entry of a request is new, and add the ids of those to `fresh`, with their digests.
+
+        None where an exact entry has the id of another record. `group` has the new ids of the requests before.
+        """
         new = []
         for entry in request:
-            new.append(entry.id is None or not (entry.id in self._ids or entry.id in group or entry.id in seen))
+            known = None
             if entry.id is not None:
-                seen.add(entry.id)
+                known = fresh.get(entry.id) or group.get(entry.id) or self._ids.digest(entry.id)
+                if known is None:
+                    fresh[entry.id] = digest_of(entry.record)
+                elif entry.exact and known != digest_of(entry.record):
+                    return None
+            new.append(known is None)
         return new
 
     def _has_room(self, n_bytes: int) -> bool:
@@ -229,7 +250,7 @@ class JournalWriter:
             raise
         os.close(self._file)
         self._descriptors[-1] = self._file = descriptor
-        self._active, self._own_ids = following, []
+        self._active, self._own_ids = following, {}
 
     def close(self) -> None:
         """Let go of the journal; closing twice does nothing."""
@@ -237,13 +258,13 @@ class JournalWriter:
             os.close(self._descriptors.pop())
 
 
-def _whole_lines(descriptor: int, published: int) -> tuple[list[str], int]:
-    """Return the ids in a segment, and the length of the lines in it that are whole.
+def _whole_lines(descriptor: int, published: int) -> tuple[dict[str, str], int]:
+    """Return the ids in a segment with the digests of their records, and the length of the lines in it that are whole.
 
     What was published before stays whatever it holds; behind it, a power failure may have left anything.
     """
     data = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-    ids: list[str] = []
+    ids: dict[str, str] = {}
     length = 0
     for line in data.split(b"\n")[:-1]:  # what is behind the last line end is torn
         entry = parse_line(line)
@@ -251,5 +272,5 @@ def _whole_lines(descriptor: int, published: int) -> tuple[list[str], int]:
             break
         length += len(line) + 1
         if entry is not None and entry.id is not None:
-            ids.append(entry.id)
+            ids[entry.id] = digest_of(entry.record)
     return ids, length

@@ -10,7 +10,7 @@ from connectors.parquet.mark import PartsMark
 from connectors.parquet.parts import fingerprint, parts_of
 from connectors.ports import SinkError
 
-__all__ = ["find_old_name", "set_aside"]
+__all__ = ["find_old_name", "is_marked", "set_aside"]
 
 
 def find_old_name(path: Path, mark: PartsMark | None, before: PartsMark | None) -> Path | None:
@@ -18,10 +18,10 @@ def find_old_name(path: Path, mark: PartsMark | None, before: PartsMark | None) 
 
     Raises SinkError where that is the name of something else.
     """
-    if not parts_of(path) or not (mark is None or _is_marked(path, mark)):
+    if not parts_of(path) or not (mark is None or is_marked(path, mark)):
         return None
     old = path.with_name(path.name + ".old")
-    if old.exists() and not (before is not None and _is_marked(old, before) and _holds_nothing_else(old)):
+    if old.exists() and not (before is not None and is_marked(old, before) and _holds_nothing_else(old)):
         raise SinkError(f"{path}: cannot be set aside as {old.name}, which is another one: move that away")
     return old
 
@@ -39,7 +39,8 @@ def set_aside(path: Path, mark: PartsMark | None, before: PartsMark | None) -> N
         raise SinkError(f"{path}: cannot be set aside as {old.name}: {os_reason(error)}: move it away") from None
 
 
-def _is_marked(path: Path, mark: PartsMark) -> bool:
+def is_marked(path: Path, mark: PartsMark) -> bool:
+    """Return whether a folder is the one of a mark."""
     try:
         if mark.names(path):
             return True

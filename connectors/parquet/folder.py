@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 
 from connectors.durable import sync_folder
 from connectors.files.locking import lock
+from connectors.files.opening import half_set_aside
+from connectors.parquet.aside import is_marked
 from connectors.parquet.mark import REMEDY, PartsMark
 from connectors.parquet.parts import fingerprint, part_name, parts_of, rows_of
 from connectors.parquet.rows import RowsFile
@@ -127,9 +129,11 @@ class PartsFolder:
                 raise SinkError(f"{self._shown}: holds parts that no checkpoint of this daemon knows: {REMEDY}")
             return
         if not self.path.is_dir():
+            old = self.path.with_name(self.path.name + ".old")
+            advice = half_set_aside(old) if is_marked(old, mark) else f"put it back, {REMEDY}"
             raise SinkError(
                 f"{self._shown}: there is no such folder, and {mark.part:,} parts of it are recorded at the "
-                f"checkpoint: put it back, {REMEDY}"
+                f"checkpoint: {advice}"
             )
         if mark.names(self.path):
             return

@@ -128,6 +128,19 @@ class Source(Connector):
     def saved(self, positions: Mapping[int, Position]) -> None:
         """Take note that a checkpoint is durable from which a restart goes on at these positions, by partition."""
 
+    def commit(self, positions: Mapping[int, Position]) -> Mapping[int, int]:
+        """Tell the group of the source, where it has one, that all before these positions is saved.
+
+        Called after `saved`, and again and again while no record comes.
+
+        Returns
+        -------
+        offsets
+            What a group is told, by partition: also behind what follows a position and is no record.
+
+        """
+        return {partition: position.offset for partition, position in positions.items()}
+
     def lasting(self, position: Position) -> Position:
         """Return a position as a checkpoint stores it, with all that tells a later `open` that it is the same place.
 

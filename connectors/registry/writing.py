@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from connectors.encode import to_json
@@ -20,6 +22,11 @@ from connectors.registry.schemas import SchemaSet, UnusableSchemaError, fetch
 from connectors.registry.settings import SCHEMA_TYPES, RegistrySettings, ValueFormat
 
 __all__ = ["LineEncoder"]
+
+_log = logging.getLogger(__name__)
+
+# What Avro and Protobuf have integers of.
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 Line: TypeAlias = Mapping[str, Any]
 Encode: TypeAlias = Callable[[Line], bytes]
@@ -223,6 +230,9 @@ def _typed(value: Any, holds: Scalar | LineSchema) -> Any:
         return None
     if isinstance(holds, LineSchema):
         return {field.name: _typed(value.get(field.name), field.holds) for field in holds.fields}
+    if holds == "integer" and not _LEAST <= value <= _MOST:
+        _tell_of_integers()
+        return None
     if holds == "number":
         return float(value)
     if holds == "numbers":
@@ -231,6 +241,11 @@ def _typed(value: Any, holds: Scalar | LineSchema) -> Any:
     if holds == "texts":
         return {name: _text(one) for name, one in value.items()}
     return _text(value) if holds == "text" else value
+
+
+@cache
+def _tell_of_integers() -> None:
+    _log.warning("integers of more than 64 bits have no place in a line by a schema: they are null there")
 
 
 def _text(value: Any) -> str:

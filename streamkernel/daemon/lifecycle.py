@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from connectors.ports import Position
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.stream.stop import StopSignals
 
@@ -44,5 +43,5 @@ class LifecycleListener:
     def reading(self, record: int) -> None:
         """Take note that records are read, and from which one on."""
 
-    def saved(self, positions: Mapping[int, Position]) -> None:
-        """Take note that a restart would go on at these positions, by partition."""
+    def saved(self, offsets: Mapping[int, int]) -> None:
+        """Take note that all before these offsets is saved, by partition."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import FrameType
 
 from connectors.kafka.reading.source import KafkaSource
-from connectors.ports import Position
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -93,9 +92,9 @@ class PartitionListener(LifecycleListener):
     def reading(self, record: int) -> None:
         self._reporter.send("reading", record)
 
-    def saved(self, positions: Mapping[int, Position]) -> None:
-        for position in positions.values():
-            self._reporter.send("saved", position.offset)
+    def saved(self, offsets: Mapping[int, int]) -> None:
+        for offset in offsets.values():
+            self._reporter.send("saved", offset)
 
 
 class PartitionSignals(StopSignals):

@@ -164,8 +164,8 @@ class FakeTopic:
             while place < committed and log[place] is not None and len(chunk) < 100:
                 chunk += [log[place]] if log[place] is not ... else []
                 place += 1
+            self.places[partition] = place
             if chunk:
-                self.places[partition] = place
                 return {partition: chunk}
             if place < committed:
                 raise Unreadable(partition, place, place + 1, "it is damaged")

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kafka import errors
+
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.mark import OutputMark, Producer
-from connectors.kafka.writing.session import Broken, Line
+from connectors.kafka.writing.session import Broken, Line, Refused
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.kafka.writing.written_lines import WrittenLines
 from connectors.ports import Mark, OutageError, Position, SinkError
@@ -54,6 +56,10 @@ class FakeTopic:
         Whether no broker answers.
     deaf
         Whether lines are appended, and nobody hears of it.
+    refuses
+        How it refuses a line; None where it takes it.
+    ends
+        Why it ends each transaction without a commit; None where it commits them.
     sessions
         All there were.
 
@@ -67,6 +73,8 @@ class FakeTopic:
         self.largest: int | None = 1000
         self.stream = "cluster/out/1"
         self.refusal: Exception | None = None
+        self.refuses: Callable[[Line], Exception | None] = lambda _: None
+        self.ends: Exception | None = None
         self.sessions: list[FakeSession] = []
         self.before: Producer | None = None
         self.attempts = 0
@@ -153,8 +161,11 @@ class FakeSession:
         if self.topic.largest is not None and len(line.value) > self.topic.largest:
             raise SinkError(f"the line of offset {line.position.offset} is too large")
         receipt = Receipt()
-        if self.spoilt is not None:
-            receipt.exception, receipt.is_done = self.spoilt, True
+        refused = self.topic.refuses(line)
+        if self.spoilt is not None or refused is not None:
+            receipt.exception, receipt.is_done = refused or self.spoilt, True
+            # Those behind it go with it, and none of this producer is taken any more.
+            self.spoilt = self.spoilt or errors.KafkaError("it was part of a batch with invalid records")
             return receipt
         self.pending.append((line, receipt))
         if not self.topic.down:
@@ -193,17 +204,22 @@ class FakeSession:
         self.calls.append("send_verified")
         if self.breaks is not None:
             raise self.breaks
+        refused = self.topic.refuses(line)
+        if refused is not None:
+            raise self.explain(refused, line)
         partition = line.position.partition % self.partitions
         self.topic.logs[partition].append(Entry(self.writer, line))
         self.verified.append(line)
         self.unverified.discard(partition)
         return len(self.topic.logs[partition]) - 1
 
-    def explain(self, error: Exception, line: Line | None = None) -> Exception:  # noqa: ARG002
+    def explain(self, error: Exception, line: Line | None = None) -> Exception:
+        if line is not None and line.taken is not None and (rest := line.taken.without_refused(error)) is not None:
+            return Refused(str(error), line, rest)
         return error if isinstance(error, SinkError) else Broken(str(error))
 
     def follows(self, error: Exception) -> bool:
-        return isinstance(error, RuntimeError)
+        return isinstance(error, RuntimeError) or type(error) is errors.KafkaError
 
     def wait(self, seconds: float) -> None:
         self.calls.append(f"wait {seconds:g}")
@@ -216,8 +232,9 @@ class FakeSession:
     def commit(self) -> None:
         self.calls.append("commit")
         self.committing.wait()
-        if self.spoilt is not None:
-            raise self.explain(self.spoilt)
+        ended = self.spoilt or self.topic.ends
+        if ended is not None:
+            raise self.explain(ended)
         if self.over:
             raise SinkError("another one is in")
         self._count()

@@ -18,7 +18,7 @@ from connectors.journal import writer as writing
 from connectors.journal.layout import segments
 from connectors.journal.lines import JournalEntry, parse_line, to_line
 from connectors.journal.source import JournalSource
-from connectors.journal.writer import JournalWriter
+from connectors.journal.writer import JournalWriter, Refusal
 from connectors.ports import Position, SinkError, SourceError
 
 
@@ -50,9 +50,9 @@ def test_every_acknowledged_record_is_read_once_through_any_kills(
             for size in data.draw(st.lists(st.integers(1, 30), min_size=1, max_size=3)):
                 requests.append([entry(number + i, str(number + i)) for i in range(size)])
                 number += size
-            assert all(all(new or []) for new in writer.append(requests))
+            assert writer.append(requests) == [[True] * len(one) for one in requests]
             acknowledged = list(range(number))
-            assert not any(any(new or []) for new in writer.append(requests))  # the answer was lost
+            assert writer.append(requests) == [[False] * len(one) for one in requests]  # the answer was lost
         elif step == "w":  # the writer is killed in a group, of which some bytes are on the disk
             (group,) = [b"".join(to_line(entry(number + i, str(number + i))) for i in range(9))]
             cut = data.draw(st.integers(0, len(group)))
@@ -107,6 +107,29 @@ def test_ids_are_remembered_over_restarts_and_behind_deleted_segments(tmp_path: 
     source.close()
 
 
+def test_an_exact_entry_with_the_id_of_another_record_is_refused_with_its_request(tmp_path: Path) -> None:
+    """Also after a restart, in a segment that is being written and in one whose ids are in a file."""
+
+    def exact(number: int, id: str) -> JournalEntry:
+        return entry(number, id)._replace(exact=True)
+
+    writer = opened(tmp_path, 64 * SEGMENT)
+    assert writer.append([[exact(1, "a")], [exact(2, "a")]]) == [[True], Refusal.OTHER]
+    assert writer.append([[exact(1, "a"), exact(3, "c"), exact(4, "c")]]) == [Refusal.OTHER]
+    for number in range(100, 300):
+        writer.append([[entry(number, str(number))]])
+    writer.append([[exact(5, "e")]])
+    assert list(tmp_path.glob("*.ids"))
+    for _ in range(2):
+        writer.close()
+        writer = opened(tmp_path, 64 * SEGMENT)
+        again = [[exact(2, "a")], [exact(6, "e")], [exact(1, "a"), exact(5, "e")], [exact(3, "c"), exact(2, "a")]]
+        assert writer.append(again) == [Refusal.OTHER, Refusal.OTHER, [False, False], Refusal.OTHER]
+        assert writer.append([[entry(2, "a")]]) == [[False]]  # of one that is not exact, the first record counts
+    assert [one for one in all_of(tmp_path) if one < 100] == [1, 5]
+    writer.close()
+
+
 def test_few_ids_are_remembered(tmp_path: Path) -> None:
     writer = opened(tmp_path, 64 * SEGMENT, ids=100)
     for number in range(1000):
@@ -122,12 +145,12 @@ def test_a_full_journal_takes_nothing_until_it_was_read_and_saved(tmp_path: Path
     writer, source = opened(tmp_path), JournalSource(tmp_path, max_bytes=16 * SEGMENT, checkpoints_kept=3)
     source.open()
     n_taken = 0
-    while writer.append([[entry(n_taken)]]) != [None]:
+    while writer.append([[entry(n_taken)]]) != [Refusal.FULL]:
         n_taken += 1
     assert writer.size <= 16 * SEGMENT
-    assert writer.append([[entry(0)] * 10, [entry(0)]]) == [None, None]
+    assert writer.append([[entry(0)] * 10, [entry(0)]]) == [Refusal.FULL, Refusal.FULL]
     end = drain(source)
-    assert writer.append([[entry(n_taken)]]) == [None]
+    assert writer.append([[entry(n_taken)]]) == [Refusal.FULL]
     source.saved({0: end})  # one checkpoint alone makes room where it is full
     assert writer.append([[entry(n_taken)]]) == [[True]]
     assert read(source) == [n_taken]

@@ -25,7 +25,7 @@ from kafka.record.util import calc_crc32c
 from kafka.structs import TopicPartition
 
 from connectors.kafka.consumer import batches
-from connectors.kafka.consumer.batches import bound
+from connectors.kafka.consumer.batches import OddHeaders, bound
 from connectors.kafka.consumer.damage import Unreadable, damage
 from connectors.kafka.consumer.decompression import TooLargeError, decompress
 from connectors.kafka.consumer.transaction_index import TransactionIndex
@@ -191,6 +191,41 @@ def test_headers_are_counted_where_they_are_many(monkeypatch: pytest.MonkeyPatch
         part.check_crcs = False
         with pytest.raises(CorruptRecordError):
             list(part.record_iterator)
+
+
+class Name(str):
+    """A name that is written as bytes which are not UTF-8."""
+
+    __slots__ = ()
+
+    def encode(self, *_: object) -> bytes:
+        return b"caf\xe9\xff"
+
+
+@pytest.mark.parametrize("compression", [0, 1])
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_header_name_that_is_not_text_leaves_the_records_behind_it(
+    compression: int, counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "LONG_BATCH", 0 if counted else 2**20)
+    builder = MemoryRecordsBuilder(2, compression, 2**30)
+    odd: list[Any] = [("h", b"v"), (Name(), b"\xff\0"), ("n", None)]
+    for number in range(9):
+        builder.append(1, b"key", b"%d" % number, odd if number in (2, 4, 5, 8) else [("h", b"v")])
+    builder.close()
+    data = bytes(builder.buffer())
+    part, taken = unpacked(data, 2**26), []
+    for _ in range(2):  # from the first one on it is fetched once more
+        taken += everything(part)
+        part = type(part)(part.next_fetch_offset, TopicPartition("t", 0), MemoryRecords(data))
+    assert [(record.offset, record.key, record.value) for record in taken] == [(n, b"key", b"%d" % n) for n in range(9)]
+    for record in taken:
+        if record.offset in (2, 4, 5, 8):
+            assert isinstance(record.headers, OddHeaders)
+            assert record.headers == [("h", b"v"), ("caf??", b"\xff\0"), ("n", None)]
+            assert record.headers.detail == "the name of a header: byte 0xe9 at 3 is not UTF-8"
+        else:
+            assert type(record.headers) is list
 
 
 def test_memory_that_is_short_is_no_fault_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:

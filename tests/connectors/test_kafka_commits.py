@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_kafka import until
+from fake_kafka import FakeCluster, Make, buffers_of, drain, until, values
 from kafka import errors
 
 from connectors.kafka.base.client import Unreachable
@@ -75,6 +75,39 @@ def test_what_came_meanwhile_is_newer(monkeypatch: pytest.MonkeyPatch) -> None:
     consumer.gate.set()
     until(lambda: consumer.held == {0: 20, 1: 5})
     committer.close(5.0)
+
+
+def test_what_was_told_before_is_not_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    consumer = Consumer(failures=0)
+    committer = committing(monkeypatch, consumer)
+    for _ in range(3):
+        committer.put({0: 10})
+        until(lambda: consumer.held == {0: 10})
+    committer.close(5.0)
+    assert consumer.tries == 1
+
+
+def test_an_offset_is_behind_the_marks_of_transactions_once_all_before_is_saved(
+    cluster: FakeCluster, make: Make
+) -> None:
+    """Else the tools that watch the group tell of a lag for ever."""
+    cluster.produce(values(8))
+    cluster.skip(0, [5, 7])
+    source = make()
+    source.open()
+    first = drain(source, 4, most=4)
+    assert source.commit({0: first[-1].next}) == {0: 4}  # more was handed out, or waits
+    records = drain(source, 2)
+    assert source.commit({0: first[-1].next}) == {0: 4}
+    assert source.commit({0: records[0].next}) == {0: 5}
+    until(lambda: source.commit({0: records[-1].next}) == {0: 8})
+    cluster.produce(values(1))
+    drain(source, 1)
+    assert source.commit({0: records[-1].next}) == {0: 7}
+    source.close()
+    source.open({0: records[-1].next})
+    until(lambda: buffers_of(source).waiting(0) is not None)
+    assert source.commit({0: records[-1].next}) == {0: 7}
 
 
 def test_a_member_commits_again_after_its_client_was_replaced() -> None:

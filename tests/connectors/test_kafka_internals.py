@@ -25,7 +25,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
-from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.memory_records import MemoryRecords
 
@@ -43,10 +43,11 @@ RELIED_UPON: dict[Any, str] = {
     # connectors/kafka/reading: bounds, batches within limits, and what was being unpacked when that failed.
     KafkaConsumer: "_cluster _coordinator _fetcher _subscription config DEFAULT_CONFIG highwater position",
     Fetcher: "PartitionRecords end_offsets",
-    Fetcher.PartitionRecords: "_unpack_records fetch_offset next_fetch_offset topic_partition",
+    Fetcher.PartitionRecords: "_unpack_records drain fetch_offset next_fetch_offset take topic_partition",
     MemoryRecords: "next_batch",
     DefaultRecordBatch: "_buffer _decompressed _next_record_index _num_records _pos base_offset compression_type magic "
     "next_offset size_in_bytes is_control_batch is_transactional last_offset producer_id records_count validate_crc",
+    DefaultRecord: "_headers",
     LegacyRecordBatch: "_decompress _buffer _read_key_value base_offset compression_type magic size_in_bytes",
     # connectors/kafka/group: a member that knows its topic, and has begun to join.
     ConsumerCoordinator: "_join_task need_rejoin",
@@ -80,8 +81,12 @@ CALLED: dict[FunctionType, str] = {
     # Where the replaced things are looked up.
     Fetcher._parse_fetched_data: r"self\.PartitionRecords\(",
     Fetcher.PartitionRecords.__init__: r"self\._unpack_records\(tp, records",
+    Fetcher._append: r"part\.take\([\s\S]*not part_records:[\s\S]*position = [\s\S]*part\.next_fetch_offset",
     Fetcher.PartitionRecords._unpack_records: r"records\.next_batch\(\)[\s\S]*for record in batch:",
     DefaultRecordBatch.__iter__: r"self\._maybe_uncompress\(\)",
+    # What is wrong with a record is known by the error that it is told for.
+    DefaultRecordBatch.__next__: r"self\._read_msg\(\)\s+except \(ValueError, IndexError\) as err:\s+raise Corrupt",
+    DefaultRecordBatch._read_msg: r"\.decode\(\"utf-8\"\)[\s\S]*self\._pos = pos\n",
     DefaultRecordBatch._maybe_uncompress: r"if not self\._decompressed:",
     TransactionManager.classify_batch_error: r"if self\._supports_epoch_bump\(\):[\s\S]*ERROR_CLASS_FATAL",
     LegacyRecordBatch.__iter__: r"self\._decompress\(key_offset\)",

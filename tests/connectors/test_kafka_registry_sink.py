@@ -12,7 +12,9 @@ import pytest
 from fake_output import FakeTopic, at, flushed, made
 
 from connectors.ports import OutageError, SinkError
-from connectors.registry.line_schema import LineSchema, file_descriptor, schema_text
+from connectors.registry import writing
+from connectors.registry.line_schema import LineField, LineSchema, file_descriptor, schema_text
+from connectors.registry.settings import ValueFormat
 from connectors.registry.writing import LineEncoder
 from tests.registry.needs import needed
 from tests.registry.schemas import LINE, record
@@ -80,6 +82,29 @@ class TestSink:
         assert [value[:5] for value in standing(topic)] == [b"\0\0\0\0\1"] * 3
         assert comparable(avro_lines(standing(topic), schema)) == FITTED
         assert topic.lines() == {0: [at(0), at(1), at(2)]}
+
+    @pytest.mark.parametrize("value_format", ["avro", "protobuf"])
+    def test_an_integer_that_its_schema_has_no_place_for_is_null(
+        self, registry: RegistryServer, value_format: ValueFormat, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Else one label of 20 digits would end the daemon at each start."""
+        schema, topic = LineSchema("Line", (*LINE.fields, LineField("id", "integer"))), FakeTopic()
+        numbers = [2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**30, None]
+        lines = [{"position": {"offset": 1}, "id": number} for number in numbers]
+        writing._tell_of_integers.cache_clear()
+        with made(topic, value_format=value_format, registry=registry.settings(), schema=schema) as sink:
+            sink.open()
+            write(sink, lines)
+            sink.flush()
+        if value_format == "avro":
+            found = [line["id"] for line in avro_lines(standing(topic), json.loads(registry.schemas[1]["schema"]))]
+        else:
+            descriptor = file_descriptor(schema)
+            make = FileSet([descriptor], descriptor.name).message_class("streamkernel.Line")
+            messages = [make.FromString(value[6:]) for value in standing(topic)]
+            found = [one.id if one.HasField("id") else None for one in messages]
+        assert found == [2**63 - 1, None, -(2**63), None, None, None]
+        assert caplog.text.count("integers of more than 64 bits") == 1
 
     def test_json_schema(self, registry: RegistryServer) -> None:
         topic = FakeTopic()

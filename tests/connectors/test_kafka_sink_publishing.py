@@ -6,7 +6,7 @@ import pytest
 from fake_output import FakeTopic, at, made, put, until
 
 from connectors.kafka.writing.sink import KafkaSink
-from connectors.ports import OutageError, SinkError
+from connectors.ports import OutageError
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 
@@ -90,16 +90,18 @@ def test_the_next_session_finds_what_became_of_it(topic: FakeTopic) -> None:
     assert topic.lines() == {0: [at(0), at(1), at(2)]}
 
 
-def test_what_was_acknowledged_and_not_committed_ends_it(topic: FakeTopic) -> None:
-    sink = made(topic, transactional_id="me")
-    sink.open()
-    put(sink, at(0))
-    publish(sink)
-    put(sink, at(1))
-    topic.sessions[0].spoil(ValueError("it is over"), committed=False)
-    with pytest.raises(SinkError, match=r"1 lines .*acknowledged are not there"):
+def test_what_was_acknowledged_and_not_committed_is_written_again(topic: FakeTopic) -> None:
+    with made(topic, transactional_id="me") as sink:
+        sink.open()
+        put(sink, at(0))
         publish(sink)
-    sink.close()
+        put(sink, at(1))
+        topic.sessions[0].spoil(ValueError("it is over"), committed=False)
+        sink.publish()
+        until(lambda: len(topic.sessions) == 2, sink)
+        assert sink.unpublished == 1
+        publish(sink)
+    assert topic.lines() == {0: [at(0), at(1)]}
 
 
 def test_without_transactions_lines_count_when_they_are_acknowledged() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import SinkError
+from connectors.kafka.writing import delivery
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.ports import OutageError
 
@@ -133,21 +134,37 @@ class TestTransactions:
         last = 4 if when == "lines" else 3
         assert topic.lines() == {0: [*map(at, range(last + 1)), at(5)]}
 
-    def test_one_whose_lines_are_gone_ends_it(self, topic: FakeTopic) -> None:
+    def test_one_whose_lines_are_gone_is_written_again(self, topic: FakeTopic) -> None:
+        with made(topic, transactional_id="me") as sink:
+            sink.open()
+            put(sink, at(0))
+            sink.flush()
+            put(sink, at(1), at(2))
+            put(sink, at(3))
+            topic.sessions[0].spoil(ValueError("it is over"), committed=False)
+            put(sink, at(4))
+            sink.flush()
+        assert topic.lines() == {0: [*map(at, range(5))]}
+
+    def test_one_that_never_commits_ends_the_sink(self, topic: FakeTopic) -> None:
+        """Its lines are acknowledged again and again, and gone each time."""
         sink = made(topic, transactional_id="me")
         sink.open()
         put(sink, at(0))
-        mark = sink.flush()
-        put(sink, at(1), at(2))
-        put(sink, at(3))
-        topic.sessions[0].spoil(ValueError("it is over"), committed=False)
-        with pytest.raises(SinkError, match=r"3 lines .*acknowledged are not there.*\(it is over\)"):
+        topic.ends = ValueError("it is over")
+        with pytest.raises(SinkError, match=r"again and again \(it is over\)"):
             sink.flush()
         sink.close()
+
+    def test_a_large_one_is_committed_early(self, topic: FakeTopic, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(delivery, "_MOST_OPEN_BYTES", 1000)
         with made(topic, transactional_id="me") as sink:
-            sink.open(mark)
-            put(sink, at(1), at(2), at(3))
-        assert topic.lines() == {0: [*map(at, range(4))]}
+            sink.open()
+            for offset in range(10):
+                put(sink, at(offset))
+            settle(sink)
+            assert topic.sessions[0].commits >= 2
+        assert topic.lines() == {0: [*map(at, range(10))]}
 
 
 @given(data=st.data(), transactional=st.booleans(), partitions=st.integers(1, 3))
@@ -203,15 +220,10 @@ def test_whatever_happens_each_line_stands_there_once_and_in_order(
             session.fail(ValueError("no reason"))
         elif step == "break" and transactional and not topic.down:
             session.spoil(ValueError("no reason"), committed=data.draw(st.booleans()))
-            try:
-                put(sink, at(reached[0]))
-                settle(sink)
-            except SinkError:  # what it had acknowledged is gone: the next process writes it again
-                sink = opened(saved[0])
-                reached = list(saved[1])
-            else:
-                reached[0] += 1
-                furthest[0] = max(furthest[0], reached[0])
+            put(sink, at(reached[0]))
+            settle(sink)
+            reached[0] += 1
+            furthest[0] = max(furthest[0], reached[0])
     topic.down = topic.deaf = False
     topic.sessions[-1].deliver()
     for which in range(sources):

@@ -11,7 +11,7 @@ from kafka import errors
 from connectors.kafka.consumer.topic import Bounds
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.kafka.writing.provenance import Provenance, origin
-from connectors.kafka.writing.session import Line, ProducerSession
+from connectors.kafka.writing.session import Broken, Line, ProducerSession, Refused
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.kafka.writing.taken_over import TakenOver, take_over
 from connectors.kafka.writing.topic_scan import FoundLine
@@ -106,22 +106,33 @@ class TestSending:
         assert [sent["key"] for sent in producer.sent] == [Provenance("me").key(at(5)), Provenance("me").key(at(6))]
         assert [sent["timestamp_ms"] for sent in producer.sent] == [None, None]
 
-    @pytest.mark.parametrize(
-        ("error", "sentence"),
-        [
-            (errors.InvalidTimestampError(), "refuses the timestamp .* drop timestamp from pass_through, or raise"),
-            (errors.InvalidRecordError(), "as a compacted one does without a key: use key: position"),
-        ],
-    )
-    def test_what_the_topic_refuses_of_a_message_ends_the_sink_with_the_way_on(
-        self, error: Exception, sentence: str
-    ) -> None:
+    def test_a_session_ends_by_what_the_topic_refuses_of_a_message_and_says_what_may_still_pass(self) -> None:
         one, _ = session()
-        line = Line(b"{}", at(5), take_over(MESSAGE, "source", ["timestamp"]))
-        with pytest.raises(SinkError, match=sentence):
-            raise one.explain(error, line)
-        # Of a line of ours it would be an accident, which another session may mend.
-        assert not isinstance(one.explain(error, Line(b"{}", at(5))), SinkError)
+        line = Line(b"{}", at(5), take_over(MESSAGE, "source", ["headers", "timestamp"]))
+        assert line.taken is not None
+        for error, rest in [
+            (errors.InvalidTimestampError(), line.taken._replace(timestamp=None)),
+            # How kafka-python tells it where several records of a batch have such a timestamp.
+            (errors.InvalidRecordError("Timestamp 7 is out of range"), line.taken._replace(timestamp=None)),
+            (errors.MessageSizeTooLargeError(), line.taken._replace(headers=())),
+        ]:
+            explained = one.explain(error, line)
+            assert isinstance(explained, Refused)
+            assert (explained.line, explained.rest) == (line, rest)
+
+    def test_what_is_refused_of_a_line_of_ours_is_no_refusal(self) -> None:
+        one, _ = session()
+        line = Line(b"{}", at(5), take_over(MESSAGE, "position", ["headers"])._replace(headers=()))
+        for error in (errors.InvalidTimestampError(), errors.InvalidRecordError()):
+            # Another session may mend it.
+            assert type(one.explain(error, line)) is type(one.explain(error, Line(b"{}", at(5)))) is Broken
+        with pytest.raises(SinkError, match="at partition 0, offset 5 takes 2 bytes, more than the 1,000 of its"):
+            raise one.explain(errors.MessageSizeTooLargeError(), line)
+
+    def test_a_line_that_was_refused_with_another_one_of_its_batch_is_not_the_cause(self) -> None:
+        one, _ = session()
+        assert one.follows(errors.KafkaError("Failed to append record because it was part of a batch"))
+        assert not one.follows(errors.InvalidRecordError())
 
 
 class TestCompaction:

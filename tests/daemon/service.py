@@ -9,6 +9,7 @@ from contextlib import ExitStack, chdir, contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+from connectors.journal.source import JournalSource
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.service.roles import service_plan
 from streamkernel.daemon.service.run import StartedService, start_service
@@ -71,3 +72,10 @@ def serving(home: Home, **sections: Any) -> Iterator[tuple[Client, StartedServic
         client = Client(started.port)
         stack.callback(client.close)
         yield client, started
+
+
+def journalled(home: Home, name: str = "records") -> list[dict[str, Any]]:
+    """Give the records in a journal."""
+    with JournalSource(home.folder / "out" / name) as source:
+        source.open()
+        return [json.loads(record.raw) for record in source.poll(1000, 0)]

@@ -15,10 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.checkpoints import reader as reading
+from streamkernel.daemon.checkpoints import store as store_module
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
+from streamkernel.daemon.monitoring import describe
 from tests.daemon.conftest import Home, Launcher
 
 
@@ -80,6 +83,49 @@ def test_a_file_that_is_removed_after_it_was_listed_is_looked_for_again(
     assert CheckpointReader(writer.store.directory, contents).newest() == b"newer 0"
     assert left == [0]
     writer.store.close()
+
+
+def test_inspect_lists_again_what_was_removed_after_it_was_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = CheckpointStore(tmp_path / "state", keep=1)
+    store.lock()
+    store.write({}, b"one")
+    left = [3]
+
+    def listed(directory: Path) -> list[Path]:
+        files = checkpoint_files(directory)
+        if left[0]:
+            left[0] -= 1
+            store.write({}, b"newer %d" % left[0])  # and what was listed is gone
+        return files
+
+    monkeypatch.setattr(describe, "checkpoint_files", listed)
+    monkeypatch.setattr(describe, "check_header", lambda _: None)
+    monkeypatch.setattr(reading, "_PAUSE_SECONDS", 0.0)
+    found = describe.describe(store.directory)
+    assert (found["number"], found["invalid"], left) == (3, [], [0])
+    store.close()
+
+
+def test_one_that_a_file_server_removed_while_it_was_read_is_looked_for_again(
+    writer: Writer, reader: CheckpointReader[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.write(b"one")
+    read_open = store_module.read_open
+    left = [2]
+
+    def stale(descriptor: int, path: Path) -> Checkpoint:
+        if left[0]:
+            left[0] -= 1
+            os.close(descriptor)
+            raise CheckpointError(f"{path}: cannot be read") from OSError(errno.ESTALE, "Stale file handle")
+        return read_open(descriptor, path)
+
+    monkeypatch.setattr(store_module, "read_open", stale)
+    monkeypatch.setattr(reading, "_PAUSE_SECONDS", 0.0)
+    assert reader.newest() == b"one"
+    assert left == [0]
 
 
 def test_of_a_damaged_or_refused_one_the_one_before_is_taken(writer: Writer, reader: CheckpointReader[bytes]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from connectors.ports import SinkError
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
@@ -113,6 +114,48 @@ def test_an_output_that_refuses(here: Home, change: Callable[[Home], Path], said
         with pytest.raises(SinkError, match=re.escape(said)):
             run(prepare(here.config), fresh=True)
     assert contents(here.folder) == before
+
+
+PARQUET = {"kind": "parquet", "path": "out/parts", "classes": ["yes"]}
+
+
+@pytest.mark.parametrize("way_on", ["--fresh", "back"])
+@pytest.mark.parametrize("predictions", [None, PARQUET], ids=["file", "folder"])
+def test_a_kill_between_outputs_and_checkpoints_is_told_with_the_way_on(
+    here: Home, monkeypatch: pytest.MonkeyPatch, predictions: dict[str, Any] | None, way_on: str
+) -> None:
+    if predictions is not None:
+        here.configure(predictions=predictions)
+    run(prepare(here.config))
+    (path,) = [one for one in (here.folder / "out").iterdir() if one.name in ("predictions.jsonl", "parts")]
+    old = path.with_name(f"{path.name}.old")
+    before = everything(path)
+
+    def killed(_: CheckpointStore) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CheckpointStore, "clear", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(prepare(here.config), fresh=True)
+    for _ in range(2):
+        said = (
+            f"recorded at the checkpoint: a start with --fresh that was killed renamed it to {old.name}: start with "
+            "--fresh again to begin anew, or rename it back to go on"
+        )
+        with pytest.raises(SinkError, match=re.escape(said)):
+            run(prepare(here.config))
+    if way_on == "back":
+        for one in (here.folder / "out").glob("*.old"):
+            one.rename(one.with_suffix(""))
+    run(prepare(here.config), fresh=way_on == "--fresh")
+    assert everything(path) == before
+    assert old.exists() == (way_on == "--fresh")
+
+
+def everything(path: Path) -> list[bytes]:
+    """The contents of a file, or of all in a folder."""
+    return [one.read_bytes() for one in (sorted(path.iterdir()) if path.is_dir() else [path])]
 
 
 def test_a_port_that_is_taken(here: Home, launcher: Launcher) -> None:

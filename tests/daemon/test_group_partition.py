@@ -8,8 +8,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,9 @@ from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.group.reports import Report, Reporter, ReportReader
 from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.partition import PartitionListener, PartitionSignals
+from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import Stopped
 from tests.processes import alive, wait_until
 
@@ -65,6 +70,25 @@ def test_where_the_kernel_does_not_see_to_it_the_child_does() -> None:
     stopped = PartitionSignals(os.getpid())  # which is not our parent: as if that had died
     assert stopped()
     assert stopped.name == "the end of its member"
+
+
+def test_the_group_is_told_of_the_marks_behind_the_last_record_while_none_comes() -> None:
+    told: list[Mapping[int, int]] = []
+    offsets = [{0: 4}, {0: 4}, {0: 5}]
+    checkpoint = SimpleNamespace(every_records=100, every_seconds=30)
+    source = SimpleNamespace(commit=lambda _: offsets.pop(0))
+    plan: Any = SimpleNamespace(config=SimpleNamespace(checkpoint=checkpoint), source=source, labels=None, warm=None)
+    processor: Any = SimpleNamespace(taken=7)
+    store: Any = object()
+    coordinator = CheckpointCoordinator(plan, store, processor, Sinks({}), Start(None), saved=told.append)  # type: ignore[arg-type]
+    assert coordinator.schedule is not None
+    coordinator.schedule.consumed = 7
+    for _ in range(3):
+        coordinator.save_when_due()
+    assert told == [{0: 4}, {0: 5}]
+    processor.taken = 8  # it has something to learn first
+    coordinator.save_when_due()
+    assert (told, offsets) == ([{0: 4}, {0: 5}], [])
 
 
 def test_being_told_twice_to_stop_does_not_kill() -> None:

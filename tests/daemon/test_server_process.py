@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
+from streamkernel.daemon.base.early_signals import STOPPING
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.monitoring.server import Server, ServerError
@@ -218,7 +219,7 @@ class TestEnds:
         with apart(Health(ready=True)) as server:
             assert answers(server.port)
             before = process_of(server)
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            for number in (*STOPPING, signal.SIGUSR1):
                 os.kill(before, number)
             assert answers(server.port)
             assert process_of(server) == before

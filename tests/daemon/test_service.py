@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from connectors.journal import writer as writing
-from connectors.journal.source import JournalSource
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run
@@ -23,7 +22,7 @@ from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import values_of
 from tests.daemon.raw_http import exchange, status
-from tests.daemon.service import DIRECT, LATE, Client, serving
+from tests.daemon.service import DIRECT, LATE, Client, journalled, serving
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -34,12 +33,6 @@ def learn(home: Home, **sections: Any) -> None:
     """Let a run learn the stream of the home into out/state."""
     home.configure(**sections)
     run(prepare(home.config))
-
-
-def journalled(home: Home, name: str = "records") -> list[dict[str, Any]]:
-    with JournalSource(home.folder / "out" / name) as source:
-        source.open()
-        return [json.loads(record.raw) for record in source.poll(1000, 0)]
 
 
 class TestPredict:

@@ -12,7 +12,7 @@ from connectors.journal import writer as writing
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
-from tests.daemon.service import DIRECT, LATE, serving
+from tests.daemon.service import DIRECT, LATE, journalled, serving
 
 ROW = {"a": 0.25, "y": "yes"}
 
@@ -79,6 +79,28 @@ def test_the_ids_of_an_array_are_those_of_no_other_request(here: Home) -> None:
         assert client.ask("/learn", [ROW], Idempotency_Key="k") == (202, [taken[1]])
         assert [client.ask("/learn", ROW, Idempotency_Key=key) for key in ("k", "k/0", "k0")] == [taken] * 3
         assert client.ask("/learn", [ROW], Idempotency_Key="k") == (202, [{"status": "repeated"}])
+
+
+def test_a_key_that_comes_again_with_another_body_is_refused_and_nothing_is_lost(here: Home) -> None:
+    other = {**ROW, "a": 0.75}
+    for restarted in (False, True):
+        with serving(here, **DIRECT) as (client, _):
+            first = "repeated" if restarted else "accepted"
+            assert client.ask("/learn", ROW, Idempotency_Key="k") == (202, {"status": first})
+            assert client.ask("/learn", [ROW, other], Idempotency_Key="m") == (202, [{"status": first}] * 2)
+            for body, key in ((other, "k"), ([ROW, ROW], "m"), ([other, other, ROW], "m")):
+                status, answer = client.ask("/learn", body, Idempotency_Key=key)
+                assert (status, answer["error"]["reason"]) == (422, "idempotency_key")
+                assert answer["error"]["detail"] == (
+                    "this Idempotency-Key came with another body before, and this one is not kept: send a new key"
+                )
+        assert journalled(here) == [ROW, ROW, other]
+
+
+def test_with_labels_the_first_of_a_key_counts(here: Home) -> None:
+    with serving(here, **LATE) as (client, _):
+        assert client.ask("/learn", {"id": 1, "y": "yes"}) == (202, {"status": "accepted"})
+        assert client.ask("/learn", {"id": 1, "y": "no"}) == (202, {"status": "repeated"})
 
 
 def test_another_key_begins_with_no_repeats(here: Home) -> None:

@@ -10,12 +10,13 @@ import pytest
 
 from connectors import SinkError
 from connectors.kafka.writing.sink import KafkaSink
+from connectors.passed import MessageLine, SourceMessage
 from streamkernel.daemon.stream.lines import dead_letter, shortened
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.listeners import GUEST
 from tests.kafka.producing import consume
-from tests.kafka.sinking import at, finish, opened, put, standing, write_on
+from tests.kafka.sinking import at, finish, opened, place_of, put, standing, write_on
 
 MakeTopic = Callable[..., str]
 
@@ -111,6 +112,39 @@ class TestTooLarge:
         values = [record.value for record in consume(broker.bootstrap, name)[0]]
         assert [b"raw holds its first" in value for value in values] == [False, True, True]
         assert all(len(value) < 9000 for value in values)
+
+
+@BOTH
+def test_what_a_topic_refuses_of_messages_is_left_out(
+    broker: Cluster, topic: MakeTopic, transactional_id: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A time far ahead, no key where the topic is compacted, headers of two megabytes: among others, and at once."""
+    name = topic(**{"cleanup.policy": "compact", "message.timestamp.after.max.ms": "3600000"})
+    now = 1000 * int(time.time())
+    good = SourceMessage(b"k", (("h", b"v"),), now)
+    odd = {
+        3: good._replace(timestamp=now + 10**10),
+        4: good._replace(timestamp=now + 10**9),
+        7: good._replace(key=None),
+        9: good._replace(headers=(("h", bytes(2**21)),)),
+        12: SourceMessage(None, (("h", bytes(2**21)),), now + 10**10),
+        15: good._replace(timestamp=now + 7_200_000),
+    }
+    messages = [odd.get(n, good._replace(key=b"k%d" % n)) for n in range(20)]
+    more = {"key": "source", "pass_through": ["headers", "timestamp"]}
+    with opened(broker, name, transactional_id=transactional_id and name, **more) as sink:
+        for first in (0, 10):
+            places = range(first, first + 10)
+            sink.write([MessageLine({"n": n}, messages[n]) for n in places], map_at(places))
+            finish(sink)
+    records = consume(broker.bootstrap, name, isolation_level="read_committed")[0]
+    assert [place_of(record)[1] for record in records] == [*range(20)]
+    passed = {n: dict(record.headers).get("h") for n, record in enumerate(records)}
+    assert passed == {n: None if n in (9, 12) else b"v" for n in range(20)}
+    assert [n for n, record in enumerate(records) if record.key != messages[n].key] == [7, 12]
+    assert [n for n, record in enumerate(records) if record.timestamp != messages[n].timestamp] == [3, 4, 12, 15]
+    for part in ("key", "headers", "timestamp"):
+        assert f"the topic does not take the {part} of messages of the source" in caplog.text
 
 
 def map_at(offsets: range) -> list[Any]:

@@ -187,7 +187,7 @@ class TestGoingOn:
         with source_of(broker.bootstrap, name, options={"group_id": name}) as source:
             source.open()
             records = drain(source, 50, most=10)
-            source.saved(after(records[:30]))
+            source.commit(after(records[:30]))
         consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, group_id=name, enable_auto_commit=False)
         committed = {one: consumer.committed(TopicPartition(name, one)) for one in range(2)}
         consumer.close()
@@ -209,7 +209,7 @@ class TestGoingOn:
         with source_of(local_broker.sasl, name, options=options) as source:
             source.open()
             records = drain(source, 50)
-            source.saved(after(records))
+            source.commit(after(records))
             until(lambda: "the offsets cannot be committed to the group forbidden" in caplog.text, source)
             produce(local_broker.bootstrap, name, rows(5))
             drain(source, 5)

@@ -44,8 +44,11 @@ class TestHoles:
         produce(broker.bootstrap, name, rows(4, 4), transactional_id=name)
         with source_of(broker.bootstrap, name) as source:
             source.open()
-            assert [record.x["n"] for record in drain(source, 8)] == list(range(8))
+            records = drain(source, 8)
+            assert [record.x["n"] for record in records] == list(range(8))
             until(lambda: source.lag == {(name, 0): 0})
+            # A group is told so, too: behind the mark of the last transaction.
+            assert source.commit(after(records)) == {0: 15}
         with source_of(broker.bootstrap, name, options={"isolation_level": "read_uncommitted"}) as source:
             source.open()
             assert [record.x["n"] for record in drain(source, 12)] == [*range(4), *range(100, 104), *range(4, 8)]
@@ -137,8 +140,9 @@ class TestDamage:
         told = [record for record in caplog.records if "cannot be read and are dead letters" in record.message]
         assert len(told) == len(wrong)
 
-    def test_a_record_that_is_odd_in_itself(self, broker: Cluster, topic: Topics) -> None:
-        """The name of a header that is not UTF-8 makes the client raise where it unpacks a batch of many."""
+    @pytest.mark.parametrize("codec", [None, "gzip"])
+    def test_a_record_that_is_odd_in_itself(self, broker: Cluster, topic: Topics, codec: str | None) -> None:
+        """The name of a header that is not UTF-8 costs that record alone, in whatever batch, and leaves its bytes."""
         name = topic()
         odd = "\udcff"
 
@@ -150,13 +154,15 @@ class TestDamage:
             broker.bootstrap,
             name,
             rows(20),
-            headers=lambda number: [(Bytes(odd), b"")] if number == 5 else [],
+            headers=lambda number: [(Bytes(odd), b"")] if number in (5, 13) else [],
+            compression_type=codec,
         )
         with source_of(broker.bootstrap, name) as source:
             source.open()
             records = drain(source, 20)
         assert [record.position.offset for record in records] == list(range(20))
-        assert [record.fault is None for record in records] == [True] * 5 + [False] * 15
+        faults = {n: (record.fault.reason, record.raw) for n, record in enumerate(records) if record.fault is not None}
+        assert faults == {n: ("encoding", b'{"n":%d,"y":1}' % n) for n in (5, 13)}
 
 
 @contextlib.contextmanager

@@ -98,6 +98,7 @@ class Buffers:
         self._bytes = 0
         self._wanted: int | None = None
         self._reached: dict[int, int] = {}
+        self._taken_up_to: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._woken = False
 
@@ -150,6 +151,7 @@ class Buffers:
             if rest is not None:
                 waiting.appendleft(rest)
             self._taken[partition] += head.size
+            self._taken_up_to[partition] = head.end
             if head.messages is not None:
                 self._bytes -= _bytes(head.messages)
             self._changed.notify_all()
@@ -166,6 +168,13 @@ class Buffers:
         with self._changed:
             waiting = self._waiting[partition]
             return (waiting[0].first if waiting else self._reached.get(partition, 0)) >= offset
+
+    def behind(self, partition: int, offset: int) -> int:
+        """Return where a partition is read on once all before an offset is dealt with: also behind marks there."""
+        with self._changed:
+            if self._waiting.get(partition) or self._taken_up_to.get(partition, offset) != offset:
+                return offset
+            return max(offset, self._reached.get(partition, offset))
 
     def _full(self) -> bool:
         if self._wanted is not None and not self._waiting[self._wanted]:

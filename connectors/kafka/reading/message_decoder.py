@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import compress, pairwise, repeat
 from operator import attrgetter
@@ -9,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from connectors.columns.uses import type_of
 from connectors.decode import UndecodableError, shown
+from connectors.kafka.consumer.batches import OddHeaders
 from connectors.kafka.reading.buffers import PartitionBatch
 from connectors.objects import JsonObjects
 from connectors.passed import SourceMessage
@@ -19,7 +22,11 @@ __all__ = ["Include", "MessageDecoder"]
 
 Include: TypeAlias = Literal["key", "headers", "timestamp"]
 
+# No text has these, and the bytes of a number often do.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
 _value = attrgetter("value")
+_headers = attrgetter("headers")
 _offset = attrgetter("offset")
 _size = attrgetter("serialized_value_size")
 
@@ -34,9 +41,9 @@ class MessageDecoder:
     max_record_bytes
         The longest value, in bytes; a longer one is a fault.
     include
-        What becomes inputs beside the fields of the value: the key as ``kafka.key`` (text), the headers as
-        ``kafka.header.NAME`` (text; the last of a name), the time of the message as ``kafka.timestamp`` (seconds since
-        1970). A field of such a name in the value itself wins.
+        What becomes inputs beside the fields of the value: the key as ``kafka.key``, the headers as
+        ``kafka.header.NAME`` (the last of a name), both as `as_text` has them, and the time of the message as
+        ``kafka.timestamp`` (seconds since 1970). A field of such a name in the value itself wins.
 
     Attributes
     ----------
@@ -87,6 +94,8 @@ class MessageDecoder:
             records = self._unequal(values, sizes, starts, ends)
         else:
             records = self._decoder.records(values, starts, ends)
+        if OddHeaders in set(map(type, map(_headers, messages))):
+            records = list(map(_with_odd_headers, records, messages))
         if self._include:
             records = list(map(self._with_extras, records, messages))
         if self.passing is not None:
@@ -139,23 +148,23 @@ class MessageDecoder:
 
     def _with_passed(self, record: Record, passing: PassThrough, message: Any) -> Record:
         about: dict[str, Any] = {
-            f"kafka.header.{name}": shown_text(value) for name, value in message.headers if value is not None
+            f"kafka.header.{name}": as_text(value) for name, value in message.headers if value is not None
         }
-        about["kafka.headers"] = {name: None if value is None else shown_text(value) for name, value in message.headers}
-        about["kafka.key"] = None if message.key is None else shown_text(message.key)
+        about["kafka.headers"] = {name: None if value is None else as_text(value) for name, value in message.headers}
+        about["kafka.key"] = None if message.key is None else as_text(message.key)
         about["kafka.timestamp"] = message.timestamp / 1000 if message.timestamp >= 0 else None
         passed = SourceMessage(message.key, tuple(message.headers), message.timestamp) if passing.message else None
         return self._decoder.with_passed(record, passing, about, passed)
 
     def _extras(self, message: Any) -> Iterator[tuple[str, Any]]:
         if "key" in self._include and message.key is not None:
-            yield "kafka.key", _text(message.key, "the key")
+            yield "kafka.key", as_text(message.key)
         if "timestamp" in self._include and message.timestamp >= 0:
             yield "kafka.timestamp", message.timestamp / 1000
         if "headers" in self._include:
             for name, value in message.headers:
                 if value is not None:
-                    yield f"kafka.header.{name}", _text(value, f"the header {shown(name)}")
+                    yield f"kafka.header.{name}", as_text(value)
 
 
 def _positions(stream: str, partition: int, offsets: Sequence[int]) -> list[Position]:
@@ -164,15 +173,24 @@ def _positions(stream: str, partition: int, offsets: Sequence[int]) -> list[Posi
     return list(cast("Iterator[Position]", map(tuple.__new__, repeat(Position), fields)))
 
 
-def _text(data: bytes, what: str) -> str:
+def _with_odd_headers(record: Record, message: Any) -> Record:
+    """Return the record of a message, a fault where a header has a name that is not UTF-8."""
+    if record.fault is not None or record.blank or not isinstance(message.headers, OddHeaders):
+        return record
+    return record._replace(x={}, y=None, fault=Fault("encoding", message.headers.detail))
+
+
+def as_text(data: bytes) -> str:
+    """Return the bytes of a key or a header as text, in base64 where they are not text.
+
+    Examples
+    --------
+    >>> as_text("Zoë".encode()), as_text(bytes.fromhex("ff00")), as_text((7).to_bytes(8, "big"))
+    ('Zoë', '/wA=', 'AAAAAAAAAAc=')
+
+    """
     try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise UndecodableError(
-            "encoding", f"{what}: byte {data[error.start]:#04x} at {error.start} is not UTF-8"
-        ) from None
-
-
-def shown_text(data: bytes) -> str:
-    """Return bytes as text, with `\\xff` for each that is not UTF-8."""
-    return data.decode("utf-8", "backslashreplace")
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    return base64.b64encode(data).decode() if _CONTROL.search(text) else text

@@ -31,6 +31,7 @@ class OffsetCommitter:
         self._topic = topic
         self._settings = settings
         self._pending: dict[int, int] = {}
+        self._told: dict[int, int] = {}
         self._changed = threading.Condition()
         self._ending = False
         self._failed = False
@@ -40,7 +41,8 @@ class OffsetCommitter:
     def put(self, offsets: Mapping[int, int]) -> None:
         """Commit these offsets, by partition, when there is time; they replace what waits of these partitions."""
         with self._changed:
-            self._pending.update(offsets)
+            self._pending |= {one: offset for one, offset in offsets.items() if self._told.get(one) != offset}
+            self._told |= offsets
             self._changed.notify_all()
 
     def close(self, seconds: float) -> None:

@@ -152,9 +152,8 @@ class KafkaSource(Source):
         given = dict(options or {})
         self._group = given.pop("group_id", None)
         self._settings = client_settings(self.servers.split(","), {**_DEFAULTS, **given})
-        values, self._schemas = value_decoder(
-            target, target_type, max_string, inputs, value_format, registry, self.describe()
-        )
+        place = self.describe()
+        values, self._schemas = value_decoder(target, target_type, max_string, inputs, value_format, registry, place)
         self._decoder = MessageDecoder(values, max_record_bytes, include)
         self._held: PartitionBatch | None = None
         self._connect = connect
@@ -237,8 +236,7 @@ class KafkaSource(Source):
                     return records
             elif failure is not None:
                 raise failure
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
+            if (remaining := deadline - time.monotonic()) <= 0:
                 return []
             if self._held is not None and self._schemas is not None:
                 self._schemas.wait(remaining)
@@ -286,19 +284,23 @@ class KafkaSource(Source):
         return {one: place for one, place in chosen.items() if one == order.handed.partition}
 
     def saved(self, positions: Mapping[int, Position]) -> None:
-        """Shorten the log of the order, and commit the offsets to the group; see `Source.saved`."""
-        offsets = {one: position.offset for one, position in positions.items()}
-        self._order.saved(offsets)
-        if self._committer is not None and offsets:
+        """Shorten the log of the order; see `Source.saved`."""
+        self._order.saved({one: position.offset for one, position in positions.items()})
+
+    def commit(self, positions: Mapping[int, Position]) -> Mapping[int, int]:
+        """Commit the offsets to the group, behind the marks of transactions; see `Source.commit`."""
+        offsets = super().commit(positions)
+        if self._reader is not None and self._reader.buffers is not None:
+            offsets = {one: self._reader.buffers.behind(one, offset) for one, offset in offsets.items()}
+        if self._committer is not None:
             self._committer.put(offsets)
+        return offsets
 
     @property
     def lag(self) -> Mapping[tuple[str, int], int]:
         """How many records are still to come, by topic and partition: those read ahead, and those in the topic."""
-        lag, held = self._counted(Buffers.lag), self._held
-        if held is None:
-            return lag
-        return {place: count + (held.size if place[1] == held.partition else 0) for place, count in lag.items()}
+        held = {} if self._held is None else {(self.topic, self._held.partition): self._held.size}
+        return {place: count + held.get(place, 0) for place, count in self._counted(Buffers.lag).items()}
 
     @property
     def known(self) -> Mapping[tuple[str, int], int]:
@@ -313,10 +315,8 @@ class KafkaSource(Source):
     @property
     def health_problem(self) -> str | None:
         """Why records do not come for now: no broker or registry answers, a transaction is open; None if they may."""
-        reader = self._reader
-        problem = None if reader is None else reader.health_problem
-        if problem is None and self._schemas is not None:
-            problem = self._schemas.health_problem
+        problems = [part.health_problem for part in (self._reader, self._schemas) if part is not None]
+        problem = next(filter(None, problems), None)
         return None if problem is None else f"{self.describe()}: {problem}"
 
     @property

@@ -41,7 +41,12 @@ class Backlog:
     def put(self, lines: Sequence[Line]) -> None:
         """Add lines behind the others."""
         self.queue += lines
-        self.bytes += sum([len(line.value) + line.beside for line in lines]) + OVERHEAD_BYTES * len(lines)
+        self.bytes += _size(lines)
+
+    def put_first(self, lines: Sequence[Line]) -> None:
+        """Add lines before the others."""
+        self.queue.extendleft(reversed(lines))
+        self.bytes += _size(lines)
 
     def drop(self) -> Line:
         """Remove the first line that is to be sent: it is in the topic."""
@@ -71,3 +76,7 @@ class Backlog:
     def behind(self, most: int) -> list[Position]:
         """Return the positions of the records of the lines behind the first one that is to be sent."""
         return [line.position for line in islice(self.queue, 1, most)]
+
+
+def _size(lines: Sequence[Line]) -> int:
+    return sum([len(line.value) + line.beside for line in lines]) + OVERHEAD_BYTES * len(lines)

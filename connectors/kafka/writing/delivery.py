@@ -13,7 +13,8 @@ from connectors.kafka.base.outage import Outage
 from connectors.kafka.writing.backlog import Backlog
 from connectors.kafka.writing.existing_lines import ExistingLines
 from connectors.kafka.writing.mark import OutputMark
-from connectors.kafka.writing.session import Broken, ConnectSession, Line, ProducerSession
+from connectors.kafka.writing.refusals import Refusals
+from connectors.kafka.writing.session import Broken, ConnectSession, Line, ProducerSession, Refused
 from connectors.kafka.writing.session_connector import SessionConnector
 from connectors.kafka.writing.transaction import Transaction
 from connectors.ports import ConnectorError, Mark, OutageError, SinkError
@@ -28,6 +29,8 @@ _ANEW_SECONDS = 60.0
 NAP_SECONDS = 0.1
 # Breaks one after the other without a line between: then it is no accident.
 _MOST_BREAKS = 5
+# The lines of a transaction stay in memory until it ends: a larger one is committed early.
+_MOST_OPEN_BYTES = 2**25
 # By then the broker has ended a transaction whose time is up, and reported it.
 _MARGIN_SECONDS = 60.0
 
@@ -58,6 +61,7 @@ class Delivery:
         connect: ConnectSession,
         transactional_id: str | None,
         existing: ExistingLines,
+        refusals: Refusals,
         clock: Callable[[], float],
         mark: Mark | None,
     ) -> None:
@@ -66,6 +70,7 @@ class Delivery:
         self._place = place
         self._transactional_id = transactional_id
         self._existing = existing
+        self._refusals = refusals
         self._clock = clock
         self._mark = mark
         self._connector = SessionConnector(connect, name, clock, self._reached)
@@ -110,7 +115,7 @@ class Delivery:
     @property
     def unfinished(self) -> bool:
         """Whether lines wait that may still count."""
-        return not self.failed and (bool(self.backlog) or self._transaction is not None)
+        return not self.failed and self.unpublished > 0
 
     def complete(self, patience: float) -> None:
         """Wait until every line is acknowledged and committed.
@@ -137,7 +142,7 @@ class Delivery:
     def unpublished(self) -> int:
         """How many lines do not count for consumers that read what is committed."""
         transaction = self._transaction or self._doubtful
-        return len(self.backlog) + (0 if transaction is None else transaction.n_lines)
+        return len(self.backlog) + (0 if transaction is None else len(transaction.lines))
 
     def settle(self, patience: float) -> None:
         """Wait until every line is acknowledged; see `complete`."""
@@ -220,7 +225,7 @@ class Delivery:
         # What became of the transaction that the session before was in?
         doubtful, self._doubtful = self._doubtful, None
         if doubtful is not None:
-            doubtful.check(session.written, self._connector.reason)
+            self.backlog.put_first(doubtful.missing(session.written))
         self._moved = self._clock()
 
     def _committed(self, future: Future[Any]) -> None:
@@ -228,6 +233,7 @@ class Delivery:
         self._transaction = None
         self._ending = False
         self._moved = self._clock()
+        self._breaks = 0
 
     def _send(self, session: ProducerSession) -> None:
         backlog, queue = self.backlog, self.backlog.queue
@@ -240,6 +246,8 @@ class Delivery:
             if session.existing and not self._existing.admits(backlog, self._hurried):
                 self._moved = self._clock()
                 return
+            if line.taken is not None:
+                line = queue[0] = self._refusals.fitted(line, session.largest)
             if unverified and line.position.partition % partitions in unverified:
                 if not backlog.sent:
                     self._connector.start(partial(session.send_verified, line), self._verified)
@@ -266,14 +274,17 @@ class Delivery:
         while sent and (receipt := sent[0][1]).is_done:
             if receipt.exception is not None:
                 raise self._cause(session)
-            position = self.backlog.acknowledge().position
+            line = self.backlog.acknowledge()
             offset = receipt.value.offset
             if offset >= 0:
-                session.ends[position.partition % session.partitions] = offset + 1
+                session.ends[line.position.partition % session.partitions] = offset + 1
             if self._transaction is not None:
-                self._transaction.add(position)
+                self._transaction.add(line)
         self._moved = self._clock()
-        self._breaks = 0
+        if self._transaction is None:
+            self._breaks = 0
+        elif self._transaction.bytes > _MOST_OPEN_BYTES:
+            self._ending = True
 
     def _cause(self, session: ProducerSession) -> Exception:
         """Return what is wrong with the line that made the others fail."""
@@ -285,11 +296,16 @@ class Delivery:
     def _break(self, error: Broken) -> None:
         """Leave a session that broke, and connect another one."""
         self._breaks += 1
+        session = self._connector.session
+        assert session is not None
+        if isinstance(error, Refused):
+            self._breaks = 0  # less is left to refuse
+            self._refusals.meet(error, self.backlog, session.explain)
         if self._breaks > _MOST_BREAKS:
             raise SinkError(f"the broker refuses the lines again and again ({error})")
-        session = self._connector.session
-        transactional = session is not None and session.transactional
-        _log.log(logging.WARNING if transactional else logging.DEBUG, "%s: connecting anew: %s", self._place, error)
+        _log.log(
+            logging.WARNING if session.transactional else logging.DEBUG, "%s: connecting anew: %s", self._place, error
+        )
         self._connector.reason = str(error)
         self._moved = self._clock()  # a broker answered: the next session has its time, too
         self._leave()

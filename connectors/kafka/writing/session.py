@@ -13,12 +13,12 @@ from kafka.producer.transaction_manager import ProducerIdAndEpoch
 from connectors.kafka.base.client import NetworkClient, Unreachable
 from connectors.kafka.writing.mark import Producer
 from connectors.kafka.writing.provenance import Provenance
-from connectors.kafka.writing.taken_over import TakenOver
+from connectors.kafka.writing.taken_over import TOO_LARGE, TakenOver
 from connectors.kafka.writing.topic_scan import TopicScan
 from connectors.kafka.writing.written_lines import WrittenLines
 from connectors.ports import ConnectorError, Mark, Position, SinkError
 
-__all__ = ["Broken", "ConnectSession", "Line", "ProducerSession", "Receipt", "fenced"]
+__all__ = ["Broken", "ConnectSession", "Line", "ProducerSession", "Receipt", "Refused", "fenced"]
 
 # A topic that is made anew is away for a moment.
 _SETTLING_SECONDS = 3.0
@@ -26,16 +26,7 @@ _CLOSE_SECONDS = 1.0
 _WAIT_SECONDS = 5.0
 # What is known of the topic is asked for anew all the time; that it was not, so many times over, is no accident.
 _ANSWERS_MISSED = 3
-_TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
-# What a topic refuses of the messages of a source, and would refuse each time.
-_REFUSED = {
-    errors.InvalidTimestampError: "the topic refuses the timestamp of a message of the source: drop timestamp from "
-    "pass_through, or raise message.timestamp.before.max.ms and message.timestamp.after.max.ms of the topic",
-    errors.InvalidRecordError: "the topic refuses a message as the source has it, as a compacted one does without a "
-    "key: use key: position, or write to a topic that is not compacted",
-}
-
 
 Receipt: TypeAlias = Any
 """A `kafka.future.Future`; its ``value.offset`` is that in the partition, -1 where the broker does not say."""
@@ -55,6 +46,14 @@ class Line(NamedTuple):
 
 class Broken(Exception):
     """A session is of no use any more, and another one may go on; the message is a phrase that says why."""
+
+
+class Refused(Broken):
+    """The topic refuses something that a `line` takes over; `rest` is what may still pass of it."""
+
+    def __init__(self, reason: str, line: Line, rest: TakenOver) -> None:
+        super().__init__(reason)
+        self.line, self.rest = line, rest
 
 
 def fenced(transactional_id: str) -> str:
@@ -216,7 +215,10 @@ class ProducerSession:
 
     def follows(self, error: Exception) -> bool:
         """Return whether a line failed only because another one did."""
-        return isinstance(error, errors.IllegalStateError | errors.TransactionAbortedError)
+        # kafka-python has no class of its own for a line that was refused with another one of its batch.
+        return type(error) is errors.KafkaError or isinstance(
+            error, errors.IllegalStateError | errors.TransactionAbortedError
+        )
 
     def wait(self, seconds: float) -> None:
         """Send at once what was given, and wait until it is acknowledged, but no longer than some seconds."""
@@ -240,10 +242,10 @@ class ProducerSession:
 
     def explain(self, error: Exception, line: Line | None = None) -> Exception:
         """Return what the failure of a line, or of a transaction, means: a `SinkError` or `Broken`."""
-        if isinstance(error, _TOO_LARGE) and line is not None:
+        if line is not None and line.taken is not None and (rest := line.taken.without_refused(error)) is not None:
+            return Refused(_phrase(error), line, rest)
+        if isinstance(error, TOO_LARGE) and line is not None:
             return SinkError(self._too_large(line))
-        if line is not None and line.taken is not None and type(error) in _REFUSED:
-            return SinkError(_REFUSED[type(error)])
         manager = self._producer._transaction_manager
         cause = manager.last_error if self.transactional and manager.last_error is not None else error
         if cause.args and isinstance(cause.args[0], errors.KafkaError):
@@ -278,7 +280,7 @@ class ProducerSession:
         partition, offset = line.position[1:]
         return (
             f"the line of the record at partition {partition}, offset {offset:,} takes "
-            f"{len(line.value) + line.beside:,} bytes, {at_most} its max.message.bytes (or max_request_size under "
+            f"{len(line.value):,} bytes, {at_most} its max.message.bytes (or max_request_size under "
             "options): raise that, or lower limits.max_record_bytes"
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.delivery import Delivery
 from connectors.kafka.writing.existing_lines import Existing, ExistingLines
+from connectors.kafka.writing.refusals import Refusals, room
 from connectors.kafka.writing.session import ConnectSession
 from connectors.kafka.writing.session_factory import SessionFactory
 from connectors.kafka.writing.taken_over import KeyOf, Passing, TakeOver
@@ -26,9 +27,6 @@ OPEN_SECONDS = 5.0
 # How long a checkpoint waits for a broker that says nothing. A stop, with what it tries, must be over in ten seconds.
 PATIENCE_SECONDS = 3.0
 _CLOSE_SECONDS = 2.0
-# What Kafka allows by default, less what the line has about it.
-_SAFE_BYTES = 2**20 - 4096
-_ABOUT_BYTES = 4096
 
 
 class KafkaSink(Sink):
@@ -68,7 +66,9 @@ class KafkaSink(Sink):
         came in. Lines are known again by their headers, not by their key; where a compacted topic drops those of a key
         but the last, they are not written again.
     pass_through
-        What else a message takes over from that one: ``"headers"`` and ``"timestamp"``.
+        What else a message takes over from that one: ``"headers"`` and ``"timestamp"``. Where the topic refuses a key,
+        headers or a timestamp of the source, the line goes out without it; see
+        `connectors.kafka.writing.refusals.Refusals`.
     value_format
         ``"json"``, or with a registry ``"avro"``, ``"json_schema"`` or ``"protobuf"``.
     registry
@@ -129,7 +129,8 @@ class KafkaSink(Sink):
     def _begin(self, mark: Mark | None) -> Delivery:
         place, name = self.describe(), f"kafka-{self.topic}"
         existing = ExistingLines(self._existing, place, self._clock)
-        return Delivery(place, name, self._connect, self.transactional_id, existing, self._clock, mark)
+        refusals = Refusals(place)
+        return Delivery(place, name, self._connect, self.transactional_id, existing, refusals, self._clock, mark)
 
     def open(self, mark: Mark | None = None) -> None:
         """Connect, for some seconds; where no broker answers, it goes on while lines wait. See `Sink.open`.
@@ -173,15 +174,13 @@ class KafkaSink(Sink):
         Raises
         ------
         SinkError
-            Also for lines before these: when one is too large for the topic, writing is not allowed (any more), another
-            sink has the same transactional id, or the topic is deleted.
+            Also for lines before these: when one is too large for the topic by itself, writing is not allowed (any
+            more), another sink has the same transactional id, or the topic is deleted.
 
         """
         self._check_open()
-        largest = self._delivery.largest
-        most = _SAFE_BYTES if largest is None else max(largest - _ABOUT_BYTES, largest // 2)
         try:
-            taken = self._queue.encoded(lines, positions, most)
+            taken = self._queue.encoded(lines, positions, room(self._delivery.largest))
         except SinkError as error:
             raise SinkError(f"{self.describe()}: {error}") from None
         self._delivery.put(taken)

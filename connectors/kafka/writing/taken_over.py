@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from kafka import errors
+
 from connectors.kafka.writing.provenance import OFFSET, PARTITION, STREAM, WRITER
 from connectors.passed import MessageLine, SourceMessage
 
-__all__ = ["KeyOf", "Passing", "TakeOver", "TakenOver", "take_over"]
+__all__ = ["TOO_LARGE", "KeyOf", "Passing", "TakeOver", "TakenOver", "take_over"]
+
+TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
+"""How a message is refused as too large."""
 
 KeyOf: TypeAlias = Literal["position", "source"]
 """What the key of a message is: that of `connectors.kafka.writing.provenance`, or the one in the source."""
@@ -31,6 +36,34 @@ class TakenOver(NamedTuple):
     def size(self) -> int:
         """How many bytes key and headers take."""
         return len(self.key or b"") + sum(len(name) + len(value) for name, value in self.headers)
+
+    def without_refused(self, error: Exception) -> TakenOver | None:
+        """Return what may still pass where the topic refused the message with an error; None where nothing helps.
+
+        Examples
+        --------
+        >>> taken = TakenOver(True, None, (), 1500)
+        >>> taken.without_refused(errors.InvalidTimestampError())
+        TakenOver(keyed=True, key=None, headers=(), timestamp=None)
+        >>> taken.without_refused(errors.InvalidRecordError("Compacted topic cannot accept message without key"))
+        TakenOver(keyed=False, key=None, headers=(), timestamp=1500)
+
+        """
+        if isinstance(error, TOO_LARGE):
+            return self.shorter()
+        if not isinstance(error, errors.InvalidTimestampError | errors.InvalidRecordError):
+            return None
+        keyless = self.keyed and self.key is None
+        # Of several messages with such timestamps in one batch, only the text of the error tells.
+        if self.timestamp is not None and ("imestamp" in str(error) or not keyless):
+            return self._replace(timestamp=None)
+        return self._replace(keyed=False) if keyless else None
+
+    def shorter(self) -> TakenOver | None:
+        """Return what is left without the headers, or else without the key; None where there are neither."""
+        if self.headers:
+            return self._replace(headers=())
+        return self._replace(keyed=False, key=None) if self.key else None
 
 
 class TakeOver:

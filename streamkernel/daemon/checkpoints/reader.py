@@ -20,15 +20,32 @@ from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
 
-__all__ = ["CheckpointReader"]
+__all__ = ["CheckpointReader", "is_gone", "until_listed"]
 
 Used = TypeVar("Used")
 _Listing: TypeAlias = tuple[object, ...]
 
 # Of a directory on a file server, the list may be some seconds old.
 _TRIES, _PAUSE_SECONDS = 100, 0.05
-_GONE = (errno.ENOENT, errno.ESTALE)
 _REMEDY = "put a sound one back, or let the run that learns write the next one"
+
+
+def is_gone(error: CheckpointError) -> bool:
+    """Return whether a checkpoint could not be read because it was removed after it was listed."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOENT, errno.ESTALE)
+
+
+def until_listed(attempt: Callable[[], Used], directory: Path) -> Used:
+    """Return what an attempt to read a directory gives, tried again while it meets files that are gone."""
+    for _ in range(_TRIES):
+        try:
+            return attempt()
+        except CheckpointError as error:
+            if not (is_gone(error) and directory.is_dir()):
+                raise
+        time.sleep(_PAUSE_SECONDS)
+    return attempt()
 
 
 class CheckpointReader(Generic[Used]):
@@ -127,19 +144,15 @@ class CheckpointReader(Generic[Used]):
             return *files, same
 
     def _read(self) -> Used | None:
-        for left in reversed(range(_TRIES)):
-            try:
-                return self._try()
-            except CheckpointError as error:
-                cause = error.__cause__
-                if isinstance(cause, PermissionError):
-                    raise self._unreadable(cause) from cause
-                if not (left and isinstance(cause, OSError) and cause.errno in _GONE and self.path.is_dir()):
-                    raise
-            except OSError as error:
-                raise self._unreadable(error) from error
-            time.sleep(_PAUSE_SECONDS)
-        raise AssertionError("the last try returns or raises")
+        try:
+            return until_listed(self._try, self.path)
+        except CheckpointError as error:
+            cause = error.__cause__
+            if isinstance(cause, PermissionError):
+                raise self._unreadable(cause) from cause
+            raise
+        except OSError as error:
+            raise self._unreadable(error) from error
 
     def _try(self) -> Used | None:
         if not self.path.exists():

@@ -277,7 +277,13 @@ class CheckpointStore:
             # A file that may not be opened is no broken file; one on a failing disk is.
             kind = CheckpointError if error.errno == errno.EIO else _ClosedError
             raise kind(f"{path}: cannot be read: {os_reason(error)}") from error
-        checkpoint = read_open(descriptor, path)
+        try:
+            checkpoint = read_open(descriptor, path)
+        except CheckpointError as error:
+            cause = error.__cause__
+            if isinstance(cause, OSError) and cause.errno == errno.ESTALE:  # it was removed on a file server
+                raise _ClosedError(str(error)) from cause
+            raise
         if checkpoint.number != number:
             raise CheckpointError(f"{path}: holds checkpoint {checkpoint.number}, so the file was renamed or copied")
         return checkpoint

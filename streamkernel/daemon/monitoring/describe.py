@@ -13,6 +13,7 @@ from rich.text import Text
 
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
+from streamkernel.daemon.checkpoints.reader import is_gone, until_listed
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import checkpoint_files
 from streamkernel.daemon.config.grouped import partition_directories
@@ -38,6 +39,10 @@ def describe(path: Path) -> dict[str, Any]:
     """
     if not path.is_dir():
         return _about(path, read(path))
+    return until_listed(lambda: _describe_directory(path), path)
+
+
+def _describe_directory(path: Path) -> dict[str, Any]:
     files = checkpoint_files(path)
     begun = {one: inner for one, inner in partition_directories(path).items() if checkpoint_files(inner)}
     if begun and not files:
@@ -49,6 +54,8 @@ def describe(path: Path) -> dict[str, Any]:
         try:
             found = _about(file, read(file))
         except CheckpointError as error:
+            if is_gone(error):
+                raise
             invalid.append(str(error))
             continue
         return {**found, "directory": [other.name for other in files], "invalid": invalid}

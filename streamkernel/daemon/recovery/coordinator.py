@@ -15,6 +15,7 @@ from streamkernel.daemon.base.retry import may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels.snapshot import dump
+from streamkernel.daemon.recovery.group_offsets import GroupOffsets
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import CheckpointSchedule, SavedCheckpoint, reason
@@ -67,7 +68,7 @@ class CheckpointCoordinator(Checkpoints):
     observer
         Takes note of checkpoints.
     saved
-        Called with where a restart would go on, by partition.
+        Called with the offsets that a group is told, by partition.
 
     """
 
@@ -77,12 +78,13 @@ class CheckpointCoordinator(Checkpoints):
     sinks: Sinks
     start: Start
     observer: CheckpointObserver = field(default_factory=CheckpointObserver)
-    saved: Callable[[Mapping[int, Position]], None] = lambda _: None
+    saved: Callable[[Mapping[int, int]], None] = lambda _: None
 
     def __post_init__(self) -> None:
         self._reached: str | None = None
         self._unsaved = False
         self._refusal = ""
+        self._groups = GroupOffsets(self.plan.source, self.saved)
         self.schedule: CheckpointSchedule | None = None
         settings = self.plan.config.checkpoint
         if self.store is not None and settings is not None:
@@ -132,7 +134,7 @@ class CheckpointCoordinator(Checkpoints):
         # 5. Tell: the sources, which may commit to a broker, and whoever watches the run.
         for source, positions in self._places():
             source.saved(positions)
-        self.saved(self.start.positions)
+        self._groups.tell(self._places())
         self.observer.saved(saved, time.time())
         return True
 
@@ -180,7 +182,7 @@ class CheckpointCoordinator(Checkpoints):
         if start.resumed:
             self.schedule.resumed(self.processor.taken, start.whole)
             self._reached = self._reach()
-            self.saved(start.positions)
+            self._groups.tell(self._places())
             self.observer.resumed(start.written)
         marks = self._marks(stopped)
         if marks is None:
@@ -259,8 +261,12 @@ class CheckpointCoordinator(Checkpoints):
         return chosen
 
     def save_when_due(self) -> None:
-        if self.schedule is not None and self.schedule.due(self.processor.taken):
+        if self.schedule is None:
+            return
+        if self.schedule.due(self.processor.taken):
             self.save()
+        elif self.schedule.holds(self.processor.taken):
+            self._groups.tell(self._places())  # the marks of transactions come behind the last record
 
     def finish_after(self, loop: Callable[[], str]) -> str:
         """Run a loop to its end and make everything durable, also what came before its source failed.

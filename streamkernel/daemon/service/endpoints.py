@@ -11,7 +11,7 @@ from connectors.encode import to_json
 from connectors.journal.lines import JournalEntry
 from connectors.ports import Fault, Record
 from streamkernel.daemon.service.bodies import Records, split
-from streamkernel.daemon.service.group_commit import GroupCommit, JournalError, JournalFullError
+from streamkernel.daemon.service.group_commit import GroupCommit, IdReusedError, JournalError, JournalFullError
 from streamkernel.daemon.service.predictor import NoModelError, Predictor
 from streamkernel.daemon.service.refusals import RefusedError, fault_answer, fault_status
 from streamkernel.daemon.service.roles import Role, ServicePlan
@@ -95,7 +95,8 @@ class ServiceEndpoints:
         good = [place for place, record in enumerate(records) if record.fault is None]
         answers: list[dict[str, Any] | Fault] = [record.fault or {} for record in records]
         if good:
-            entries = [JournalEntry(raws[place], ids[place]) for place in good]
+            # Of a key, the first label counts; a request that is sent again is the same request.
+            entries = [JournalEntry(raws[place], ids[place], exact=role.key is None) for place in good]
             for place, status in zip(good, await self._append(self._journals[role.section], entries), strict=True):
                 answers[place] = {_STATUS: status}
         return self._answer(role, answers, many, HTTPStatus.ACCEPTED)
@@ -125,6 +126,9 @@ class ServiceEndpoints:
         except JournalFullError as error:
             seconds = self._service.retry_seconds
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal_full", str(error), seconds) from None
+        except IdReusedError:
+            detail = "this Idempotency-Key came with another body before, and this one is not kept: send a new key"
+            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_key", detail) from None
         except JournalError as error:
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal", str(error), _RETRY_SECONDS) from None
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from connectors.journal.lines import JournalEntry
-from connectors.journal.writer import JournalWriter
+from connectors.journal.writer import JournalWriter, Refusal
 from connectors.os_reason import os_reason
 from streamkernel.daemon.base import crash
 
-__all__ = ["GroupCommit", "JournalError", "JournalFullError"]
+__all__ = ["GroupCommit", "IdReusedError", "JournalError", "JournalFullError"]
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +30,10 @@ class JournalError(Exception):
 
 class JournalFullError(JournalError):
     """The journal has no room until the run that reads it makes some."""
+
+
+class IdReusedError(JournalError):
+    """An id belongs to another record, so that it does no good to try again."""
 
 
 class _Waiting(NamedTuple):
@@ -79,6 +83,8 @@ class GroupCommit:
         ------
         JournalFullError
             Where there is no room for them.
+        IdReusedError
+            Where an exact one has the id of another record.
         JournalError
             Where they could not be written.
 
@@ -139,8 +145,7 @@ class GroupCommit:
         else:
             self.trouble = None
             self.n_groups += 1
-            full = JournalFullError("the journal is full until the run that reads it has saved a checkpoint")
-            answers = [full if new is None else new for new in made]
+            answers = [_error_of(new) if isinstance(new, Refusal) else new for new in made]
         crash.point("journal-durable")
         with self._lock:
             self._waiting_bytes -= sum(one.size for one in group)
@@ -161,6 +166,12 @@ class GroupCommit:
         if not self._logged or time.monotonic() - self._logged > _LOG_SECONDS:
             self._logged = time.monotonic()
             _log.error("%s; requests that need it are answered with 503", self.trouble)
+
+
+def _error_of(refusal: Refusal) -> JournalError:
+    if refusal is Refusal.OTHER:
+        return IdReusedError("the id is that of another record")
+    return JournalFullError("the journal is full until the run that reads it has saved a checkpoint")
 
 
 def _resolve(futures: Sequence[asyncio.Future[list[bool]]], answers: Sequence[list[bool] | JournalError]) -> None:

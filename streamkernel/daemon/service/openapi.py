@@ -129,6 +129,7 @@ def _learn(service: ServicePlan) -> dict[str, Any]:
                 "description": "A request with the key of an earlier one is a repeat of it.",
             }
         ]
+        operation["responses"]["422"]["description"] += " Or the Idempotency-Key came with another body before."
     return operation
 
 

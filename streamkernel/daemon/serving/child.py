@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 
+from streamkernel.daemon.base.early_signals import STOPPING
 from streamkernel.daemon.serving.application import make_application
 from streamkernel.daemon.serving.background import BackgroundServer
 from streamkernel.daemon.serving.certificate import CertificateError, tls_context
@@ -27,7 +28,7 @@ def main(listening: int, connection: int) -> None:
     It ends when that process closes the connection or is gone, and by none of the signals that all processes of a
     service are sent at once: until the other one has ended, its probes are answered.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (*STOPPING, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(EOFError, ConnectionError):  # the other process is gone
         _serve(socket.socket(fileno=listening), socket.socket(fileno=connection))

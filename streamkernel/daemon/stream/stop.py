@@ -1,4 +1,4 @@
-"""A graceful stop on SIGTERM and SIGINT: between two records, or after some seconds in the middle of one."""
+"""A graceful stop on SIGTERM and its like: between two records, or after some seconds in the middle of one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from streamkernel.daemon.base.early_signals import STOPPING, end_at_once
+
 __all__ = ["GRACE_SECONDS", "StopSignals", "Stopped"]
 
 
 _log = logging.getLogger(__name__)
 
+# Whoever started the process has them ignored where it is to outlive a terminal, as nohup does.
+_MAY_BE_IGNORED = (signal.SIGHUP, signal.SIGQUIT)
 # A supervisor kills after ten seconds, as often as not; a record that takes longer is not worth waiting for.
 GRACE_SECONDS = 8.0
 
@@ -23,9 +27,10 @@ class Stopped(Exception):
 
 
 class StopSignals:
-    """Handlers of SIGTERM and SIGINT: while entered, these are noted instead of ending the process.
+    """Handlers of SIGTERM, SIGINT, SIGHUP and SIGQUIT: while entered, these are noted instead of ending the process.
 
-    A second signal ends it at once: whoever presses Ctrl-C again means it, and a kill is safe at any moment.
+    A second signal ends it at once: whoever presses Ctrl-C again means it, and a kill is safe at any moment. SIGHUP and
+    SIGQUIT stay ignored where they were.
 
     Attributes
     ----------
@@ -66,8 +71,9 @@ class StopSignals:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # Python hands signals to no other
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._before[number] = signal.signal(number, self._note)
+            for number in STOPPING:
+                if number not in _MAY_BE_IGNORED or signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(
@@ -78,7 +84,7 @@ class StopSignals:
 
     def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.name = signal.Signals(number).name
-        self._restore(dict.fromkeys(self._before, signal.SIG_DFL))
+        end_at_once(self._before)
         threading.Thread(target=self._end_the_record, name="stop", daemon=True).start()
 
     def _end_the_record(self) -> None:

@@ -1,0 +1,33 @@
+"""What signals do before a command handles them: while Python imports it, and in commands that handle none."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from types import FrameType
+
+__all__ = ["STOPPING", "end_at_once", "handle_early_signals"]
+
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that end a process."""
+
+
+def handle_early_signals() -> None:
+    """Let SIGUSR1 and SIGUSR2 do nothing, and those of `STOPPING` end process 1 as they end every other process."""
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
+    if os.getpid() == 1:
+        end_at_once(STOPPING)
+
+
+def end_at_once(numbers: Iterable[int]) -> None:
+    """Let each of these signals end this process at once."""
+    # The kernel drops a signal to process 1, as in a container, unless that has a handler of its own.
+    handler = _end if os.getpid() == 1 else signal.SIG_DFL
+    for number in numbers:
+        signal.signal(number, handler)
+
+
+def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    os._exit(128 + number)

@@ -1,0 +1,71 @@
+"""What signals do: before a command handles them, while it does, and to process 1 of a container."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from streamkernel.daemon.base import early_signals
+from streamkernel.daemon.base.early_signals import STOPPING, handle_early_signals
+from streamkernel.daemon.stream.stop import StopSignals
+
+ALL = (*STOPPING, signal.SIGUSR1, signal.SIGUSR2)
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in ALL}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", STOPPING)
+def test_each_of_those_that_end_a_process_stops_it_well(number: signal.Signals) -> None:
+    with StopSignals() as stopped:
+        os.kill(os.getpid(), number)
+        assert stopped.name == number.name
+        # The second one is the system's.
+        assert [signal.getsignal(one) for one in STOPPING] == [signal.SIG_DFL] * len(STOPPING)
+
+
+def test_what_whoever_started_it_has_ignored_stays_so() -> None:
+    """As nohup does, so that a process outlives its terminal."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    with StopSignals() as stopped:
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGQUIT)
+        assert stopped.name is None
+        os.kill(os.getpid(), signal.SIGTERM)  # a supervisor must be able to stop it
+        assert stopped.name == "SIGTERM"
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_those_without_a_meaning_do_nothing_from_the_start() -> None:
+    handlers = [signal.getsignal(number) for number in STOPPING]
+    handle_early_signals()
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        os.kill(os.getpid(), number)
+    # The system ends the process by these, but for process 1.
+    assert [signal.getsignal(number) for number in STOPPING] == handlers
+
+
+def test_process_1_ends_by_them_at_once_until_a_command_handles_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel keeps from it what it has no handler of its own for."""
+    ended: list[int] = []
+    ours = os.getpid()
+    monkeypatch.setattr(early_signals.os, "getpid", lambda: 1)
+    monkeypatch.setattr(early_signals.os, "_exit", ended.append)
+    handle_early_signals()
+    for number in STOPPING:
+        os.kill(ours, number)
+    assert ended == [128 + number for number in STOPPING]
+    with StopSignals() as stopped:
+        os.kill(ours, signal.SIGTERM)
+        assert (stopped.name, len(ended)) == ("SIGTERM", len(STOPPING))
+        os.kill(ours, signal.SIGTERM)  # again: at once
+        assert ended[len(STOPPING) :] == [128 + signal.SIGTERM]
