@@ -161,7 +161,8 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
     def score_one(self, x: dict[Any, Any]) -> float:
         """How unusual a record is, tau - f(x): above 0 it is a novelty; 0 before the first step."""
-        return self.threshold - float(self._machine.predict_one(x)[0, 0])
+        with self._lock:
+            return self.threshold - float(self._machine.predict_one(x)[0, 0])
 
     def score_many(self, X: Any) -> Any:
         """The scores of the rows of a data frame or array, equal to `score_one` to rounding.
@@ -177,7 +178,8 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
         """
         frame = Frame(X)
-        return frame.series(self._predicted_numbers(frame))
+        with self._lock:
+            return frame.series(self._predicted_numbers(frame))
 
     def advance(
         self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any] | None = None, ws: Sequence[float] | None = None
@@ -234,7 +236,8 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
         """
         frame = Frame(X)
-        self._machine.learn(frame, [True] * len(frame), w)
+        with self._lock:
+            self._machine.learn(frame, [True] * len(frame), w)
 
     def batch_step(self, X: Any, y: Any = None, w: Sequence[float] | None = None) -> AdvanceResult:
         """Score the rows of a data frame or array, then take one step on them; see `KernelClassifier.batch_step`.
