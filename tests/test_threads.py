@@ -62,8 +62,7 @@ def _threads(ask):
     """Start a thread for each probe, which collects what `ask` gives for it."""
     found = [[] for _ in PROBES]
     threads = [
-        threading.Thread(target=lambda own=own, x=x: own.extend(ask(x)))
-        for own, x in zip(found, PROBES, strict=True)
+        threading.Thread(target=lambda own=own, x=x: own.extend(ask(x))) for own, x in zip(found, PROBES, strict=True)
     ]
     for thread in threads:
         thread.start()

@@ -157,7 +157,7 @@ def run(
         _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), checkpoints.safe())
         if why == "exhausted":
             verify_ending(processor)
-        return watch.refresh()
+        return watch.refresh(exact=True)
 
 
 def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Health) -> str:

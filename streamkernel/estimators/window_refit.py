@@ -143,7 +143,7 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         self.model._machine = machine
 
     @property
-    def _lock(self) -> Any:  # type: ignore[override]
+    def _lock(self) -> Any:
         return self.model._lock
 
     @property
