@@ -22,7 +22,6 @@ from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
-from streamkernel.records.contributions import Group, groups_of, mean_contributions, n_explained
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.results import BatchResult, joined_targets, padded
@@ -122,29 +121,13 @@ class AdaptiveMachine(abc.ABC):
         """The predictions of records, (n, K), or (n, 3) of numbers; nothing is changed."""
         xs, given = self.lags.parted(xs)
         encoded = self._encoder.encoded(xs, [None] * len(xs))
-        parts = [self._predict(rows, given and given[part]) for part, rows in encoded]
+        parts = [self.predict_rows(rows, given and given[part]) for part, rows in encoded]
         return parts[0] if len(parts) == 1 else np.concatenate([self._nothing(0), *parts])
 
-    def importances(self) -> list[tuple[str, float]]:
-        """Compute how far each input moves the predictions of recent records, with its name; nothing is changed.
-
-        With a core that sees the lags, each of them is an input, against the mean target.
-        """
-        n_lags = len(self.lags) if self.lagged else 0
-        groups = [Group(name, [lag], False) for lag, name in enumerate(self.lags.names[:n_lags])]
-        for name, columns, is_string in groups_of(self.inputs.columns):
-            placed = [n_lags + column for column in columns if column < self.core.n_inputs]
-            groups.append(Group(name, placed, is_string))
-        rows, targets = self._recent(n_explained(len(groups)))
-        if not len(rows):
-            return []
-        nothing = np.concatenate([np.full(n_lags, targets.mean()), np.full(self.core.n_inputs, np.nan)])
-
-        def predict(given: Array) -> Array:
-            values, lags = np.ascontiguousarray(given[:, n_lags:]), given[:, :n_lags].tolist() if n_lags else None
-            return self._predict(Rows.known(values), lags)[:, : self.targets.n_outputs]
-
-        return mean_contributions(predict, rows, nothing, groups)
+    def predict_rows(self, rows: Rows, lags: GivenLags) -> Array:
+        """The predictions of encoded records, with the lags they bring; nothing is changed."""
+        n = len(rows.values)
+        return self._pass(rows, self._unknown(n), np.zeros(n), lags) if self.n_records else self._nothing(n)
 
     def state(self) -> State:
         """The fields of the state."""
@@ -239,16 +222,11 @@ class AdaptiveMachine(abc.ABC):
             arrives[np.argmax(fresh, axis=0)[fresh.any(axis=0)]] = True
         return arrives
 
-    def _predict(self, rows: Rows, lags: GivenLags) -> Array:
-        """Let rows pass that are not learnt."""
-        n = len(rows.values)
-        return self._pass(rows, self._unknown(n), np.zeros(n), lags) if self.n_records else self._nothing(n)
-
     def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         """One segment: every record meets matrices of the same shape."""
         n_learnt = sum(y is not None for y in targets)
         if not n_learnt:
-            return self._result(self._encoded(targets), self._predict(rows, lags))
+            return self._result(self._encoded(targets), self.predict_rows(rows, lags))
         if not self.n_records and lags:
             lags = [None, *lags[1:]]  # the first of all was predicted with none
         if not self.n_records or self.core.n_inputs < len(self.inputs):
@@ -294,24 +272,6 @@ class AdaptiveMachine(abc.ABC):
         self.lags.take(targets)
         scaling, feature_map = self.inputs.scaler.scaling(width), self.core.feature_map(self._keys, rows.extra_keys)
         return self.core.advance(Arrivals(values, rows.extras, known, y, weights, past, scaling, feature_map))
-
-    def _recent(self, n: int) -> tuple[Array, Array]:
-        """Return n of the last records, spread evenly: lags the lagged core saw, and inputs; and the last targets."""
-        values, memory = self.core.experts.forest.last_rows(), self.core.experts.memory
-        if not len(values):
-            n_kept = min(len(memory), memory.buffer_size)
-            values = self.inputs.scaler.as_they_came(memory.rows_from(n_kept, n_kept)[0])
-        targets = memory.rows_from(len(memory), len(memory))[1]
-        count = min(len(values), len(targets))
-        n = min(n, count)
-        chosen = np.arange(n) * count // max(n, 1)
-        values, before = values[len(values) - count :][chosen], chosen + len(targets) - count
-        if not self.lagged or not count:
-            return values, targets
-        # Of the first records the lags are not known any more.
-        known = np.concatenate([np.full(len(self.lags), targets.mean()), targets])
-        lags = known[before[:, None] + np.arange(len(self.lags))[::-1]]
-        return np.concatenate([lags, values], axis=1), targets
 
     def _make_room(self, values: Array) -> None:
         """Give the inputs of these records their places."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from streamkernel.adaptive.budget import Budget, Parts, middle
 from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.importances import importances
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.memory import Memory
@@ -147,7 +148,7 @@ class AdaptiveMachineEstimator(HeadArguments):
         of more than 512 inputs 8 for each.
         """
         with self._lock:
-            return shares_of(self._machine.importances())
+            return shares_of(importances(self._machine))
 
     @property
     def expert_weights(self) -> dict[str, float]:

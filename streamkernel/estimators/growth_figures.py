@@ -3,6 +3,7 @@
 from typing import Any
 
 from streamkernel.estimators.shares import shares_of
+from streamkernel.growth.importances import importances
 from streamkernel.growth.machine import Machine
 
 
@@ -73,7 +74,7 @@ class GrowthFigures:
         more than 512 inputs 8 for each.
         """
         with self._lock:
-            return shares_of(self._machine.importances() if self._machine.expansion.n_blocks else [])
+            return shares_of(importances(self._machine) if self._machine.expansion.n_blocks else [])
 
     @property
     def memory_bytes(self) -> int:

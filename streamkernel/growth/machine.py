@@ -22,19 +22,16 @@ from streamkernel.growth.feature_scale import FeatureScale
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, warn_of_losses
-from streamkernel.growth.points import points
 from streamkernel.growth.record_window import RecordWindow
 from streamkernel.growth.step_undo import StepUndo
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
-from streamkernel.records.contributions import groups_of, mean_contributions, n_explained
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded, Targets
-from streamkernel.records.two_sides import TwoSides
 from streamkernel.state import Array, State
 
 
@@ -172,18 +169,6 @@ class Machine:
             X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
             parts.append(padded(self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys, alone=True), K))
         return np.concatenate(parts)
-
-    def importances(self) -> list[tuple[str, float]]:
-        """Compute how far each input moves predictions at `points`, with its name; nothing is changed."""
-        expansion, keys, groups = self.solution, self.inputs.columns.keys, groups_of(self.inputs.columns)
-        rows = points(self.inputs, groups, n_explained(len(groups)), expansion.kernel.domain)
-
-        def predict(X: Array) -> Array:
-            scores = expansion.scores(X.astype(expansion.dtype), keys, _NO_KEYS, alone=True)
-            targets = self.targets
-            return targets.distribution(scores)[1] if isinstance(targets, Classes | TwoSides) else scores
-
-        return mean_contributions(predict, rows, np.zeros(len(keys)), groups)
 
     def state(self) -> State:
         """The fields of the state."""
