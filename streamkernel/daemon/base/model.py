@@ -165,8 +165,9 @@ def _parts(component: Any) -> Iterator[Any]:
     """Yield a component and its arguments, with those of each of them."""
     yield component
     if isinstance(component, base.Base):
-        steps = component.steps.values() if isinstance(component, compose.Pipeline) else None
-        for one in steps or (getattr(component, name) for name in component._get_params()):
+        # Some of River's name arguments that they do not keep.
+        given = (getattr(component, name, None) for name in component._get_params())
+        for one in component.steps.values() if isinstance(component, compose.Pipeline) else given:
             yield from _parts(one)
 
 
