@@ -84,6 +84,10 @@ class TreeEnsembles:
             rows = np.pad(self.arrays.rows, ((0, 0), (0, more)), constant_values=np.nan)
             self._grow_anew(rows=rows)
 
+    def last_rows(self) -> Array:
+        """Return the inputs of the records in the window as they came, (n, d), oldest first."""
+        return np.asarray(self.arrays.rows[self._places(min(int(self.arrays.counts[SEEN]), self.window))])
+
     def keep_last(self, n: int) -> None:
         """Forget all of the window but the last n records; a growth on more is given up, and the next is due."""
         arrays = self.arrays

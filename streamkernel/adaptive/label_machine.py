@@ -50,7 +50,7 @@ class LabelMachine(AdaptiveMachine):
 
     def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         is_new = self.targets.is_new(targets[0])  # and then the segment is this record
-        before = self._predict(rows, lags) if is_new else None
+        before = self.predict_rows(rows, lags) if is_new else None
         encoded = self._encoded(targets)
         if is_new:
             self._fit(self.core.n_inputs, self.targets.n_outputs)

@@ -121,8 +121,13 @@ class AdaptiveMachine(abc.ABC):
         """The predictions of records, (n, K), or (n, 3) of numbers; nothing is changed."""
         xs, given = self.lags.parted(xs)
         encoded = self._encoder.encoded(xs, [None] * len(xs))
-        parts = [self._predict(rows, given and given[part]) for part, rows in encoded]
+        parts = [self.predict_rows(rows, given and given[part]) for part, rows in encoded]
         return parts[0] if len(parts) == 1 else np.concatenate([self._nothing(0), *parts])
+
+    def predict_rows(self, rows: Rows, lags: GivenLags) -> Array:
+        """The predictions of encoded records, with the lags they bring; nothing is changed."""
+        n = len(rows.values)
+        return self._pass(rows, self._unknown(n), np.zeros(n), lags) if self.n_records else self._nothing(n)
 
     def state(self) -> State:
         """The fields of the state."""
@@ -217,16 +222,11 @@ class AdaptiveMachine(abc.ABC):
             arrives[np.argmax(fresh, axis=0)[fresh.any(axis=0)]] = True
         return arrives
 
-    def _predict(self, rows: Rows, lags: GivenLags) -> Array:
-        """Let rows pass that are not learnt."""
-        n = len(rows.values)
-        return self._pass(rows, self._unknown(n), np.zeros(n), lags) if self.n_records else self._nothing(n)
-
     def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         """One segment: every record meets matrices of the same shape."""
         n_learnt = sum(y is not None for y in targets)
         if not n_learnt:
-            return self._result(self._encoded(targets), self._predict(rows, lags))
+            return self._result(self._encoded(targets), self.predict_rows(rows, lags))
         if not self.n_records and lags:
             lags = [None, *lags[1:]]  # the first of all was predicted with none
         if not self.n_records or self.core.n_inputs < len(self.inputs):

@@ -210,7 +210,7 @@ def scale_rows(raw: Array, learn: Array, is_number: Array, moments: Array, limit
         Bool of shape (n,): whether the row stays in the moments. The others are scaled by the moments they would have
         led to, which are then forgotten.
     is_number
-        Bool of shape (d,): false for indicators, which are passed on as they are.
+        Bool of shape (d,): false for indicators, which are passed on as they are, and counted in `SEEN`.
     moments
         float64 of shape (d, 8); updated.
     limit
@@ -226,6 +226,8 @@ def scale_rows(raw: Array, learn: Array, is_number: Array, moments: Array, limit
                 continue
             if not is_number[j]:
                 out[r, j] = value
+                if learn[r]:
+                    moments[j, SEEN] += 1
                 continue
             # The usual case of `updated` and `keep`, written out: their calls would cost more than they do.
             count, mean, m2 = moments[j, COUNT], moments[j, MEAN], moments[j, M2]
@@ -253,12 +255,24 @@ def scale_rows(raw: Array, learn: Array, is_number: Array, moments: Array, limit
 
 
 @jit
-def clip_rows(raw: Array, limit: float, out: Array) -> None:
-    """Rows as they are, clipped to +-limit; not observed (NaN) is 0."""
+def clip_rows(raw: Array, learn: Array, moments: Array, limit: float, out: Array) -> None:
+    """Rows as they are, clipped to +-limit; not observed (NaN) is 0.
+
+    Those that `learn` are counted, with mean and squares of what they are, in the moments (d, 8).
+    """
     for r in range(raw.shape[0]):
         for j in range(raw.shape[1]):
-            value = raw[r, j]
-            out[r, j] = 0 if np.isnan(value) else min(max(value, -limit), limit)
+            if np.isnan(raw[r, j]):
+                out[r, j] = 0
+                continue
+            value = min(max(raw[r, j], -limit), limit)
+            out[r, j] = value
+            if learn[r]:
+                delta = value - moments[j, MEAN]
+                moments[j, SEEN] += 1
+                moments[j, COUNT] += 1
+                moments[j, MEAN] += delta / moments[j, COUNT]
+                moments[j, M2] += delta * (value - moments[j, MEAN])
 
 
 @jit
@@ -283,7 +297,7 @@ def scale(
     if standardize:
         scale_rows(values, learnt, is_number, moments, limit, own)
     else:
-        clip_rows(values, limit, own)
+        clip_rows(values, learnt, moments, limit, own)
 
 
 @jit

@@ -160,7 +160,7 @@ def run(
         if why == "exhausted":
             verify_ending(processor)
             watched.verify(processor.counts)
-        return watch.refresh()
+        return watch.refresh(exact=True)
 
 
 def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Health) -> str:

@@ -6,14 +6,16 @@ from typing import Any, ClassVar
 from streamkernel.adaptive.budget import Budget, Parts, middle
 from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.importances import importances
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.head_arguments import HeadArguments, is_some, is_whole
+from streamkernel.estimators.shares import shares_of
 from streamkernel.records.inputs import Inputs
-from streamkernel.state import Array, excerpt
+from streamkernel.state import excerpt
 
 #: What not even the smallest parts of a few inputs take.
 LEAST_BYTES = 16_384
@@ -122,7 +124,8 @@ class AdaptiveMachineEstimator(HeadArguments):
         if lags.brings(x):
             return dict(x)
         if known is None:
-            return {**x, **lags.of_now()}
+            with self._lock:
+                return {**x, **lags.of_now()}
         return {**x, **dict.fromkeys(lags.names), **dict(zip(lags.names, known, strict=False))}
 
     def _left_in(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -137,17 +140,15 @@ class AdaptiveMachineEstimator(HeadArguments):
 
     @property
     def feature_importances_(self) -> dict[str, float]:
-        """How much each input matters to the prediction, by name; shares of 1, empty before the first metric.
+        """How far each input moves the predictions of recent records, by name; shares of 1, the largest first.
 
-        Of a regressor with lags, they and the inputs as both cores have them, weighed as the mixture does.
+        An input's share is its mean absolute contribution, much as `explain_one` gives it, at up to 128 records of the
+        trees' window (of the memory, where there are no trees). All values of a string are one input, and so is each
+        lag of a regressor with lags. Empty before the first labelled record. It costs about 1,000 predictions at most,
+        of more than 128 inputs 8 for each.
         """
-        machine = self._machine
-        shares = _shares(self.input_names, machine.core.importance)
-        if not machine.lagged or not shares:
-            return shares
-        own = machine.core.experts.past_share
-        lagged = _shares([*machine.lags.names, *self.input_names], machine.lagged.core.importance)
-        return {name: own * value + (1 - own) * shares.get(name, 0.0) for name, value in lagged.items()}
+        with self._lock:
+            return shares_of(importances(self._machine))
 
     @property
     def expert_weights(self) -> dict[str, float]:
@@ -156,14 +157,15 @@ class AdaptiveMachineEstimator(HeadArguments):
         What the stacks say is made of all experts' predictions, with weights of their own.
         Of a regressor with lags, those that see them come last: `lagged, head, drift 0.001`, ..., `lagged, no change`.
         """
-        machine = self._machine
-        if not self.n_records:
-            return {}
-        weights = _weights(machine.core.experts)
-        if not machine.lagged:
-            return weights
-        past, seeing = machine.core.experts.shares.past, machine.lagged.core.experts
-        lagged = {**_weights(seeing), "no change": seeing.shares.past}
+        with self._lock:
+            machine = self._machine
+            if not self.n_records:
+                return {}
+            weights = _weights(machine.core.experts)
+            if not machine.lagged:
+                return weights
+            past, seeing = machine.core.experts.shares.past, machine.lagged.core.experts
+            lagged = {**_weights(seeing), "no change": seeing.shares.past}
         return {**weights, **{f"lagged, {name}": past * weight for name, weight in lagged.items()}}
 
     @property
@@ -199,9 +201,3 @@ def _weights(experts: LabelExperts | NumberExperts) -> dict[str, float]:
     """The weights of experts and stacks; 1 in all where nothing stands beside them."""
     shares = experts.shares
     return {name: shares.mixed * weight for name, weight in experts.weights.items()} | shares.stacks
-
-
-def _shares(names: Sequence[str], importance: Array) -> dict[str, float]:
-    """Importance by name, as shares of 1."""
-    total = float(importance.sum())
-    return {name: float(value) / total for name, value in zip(names, importance, strict=False) if total > 0}

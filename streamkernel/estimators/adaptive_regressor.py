@@ -175,9 +175,10 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
             before there are 100 it is the Gaussian's. Density and `cdf` remain the Gaussian's.
 
         """
-        mean, deviation, _ = self._machine.predict_one(x)
-        if with_dist:
-            return residual_gaussian(mean, deviation**2, self._machine.experts.residuals_kept)
+        with self._lock:
+            mean, deviation, _ = self._machine.predict_one(x)
+            if with_dist:
+                return residual_gaussian(mean, deviation**2, self._machine.experts.residuals_kept)
         return mean
 
     def predict_many(self, X: Any, with_dist: bool = False) -> Any:
@@ -209,7 +210,8 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
 
         """
         frame = Frame(X)
-        predictions = self._machine.predict(frame)
+        with self._lock:
+            predictions = self._machine.predict(frame)
         if with_dist:
             return frame.table(["mu", "sigma"], predictions[:, [PREDICTION, DEVIATION]])
         return frame.series(predictions[:, PREDICTION].copy())

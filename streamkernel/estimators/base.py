@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from river import base
 
+from streamkernel.estimators.thread_lock import ThreadLock
 from streamkernel.fields import check_version, state_mismatch
 from streamkernel.losses import UNUSABLE
 from streamkernel.records.batches import Records
@@ -81,6 +82,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
 
     _machine: StreamMachine
     _targets: Any
+    #: Held by whoever learns or predicts: both use the machine's scratch arrays, and compiled code releases the GIL.
+    _lock = ThreadLock()
     #: Arguments that a state leaves out at these values.
     _left_out: ClassVar[dict[str, Any]] = {}
 
@@ -125,7 +128,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
             is learnt then.
 
         """
-        return self._outcome(self._machine.advance(xs, ys, ws))
+        with self._lock:
+            return self._outcome(self._machine.advance(xs, ys, ws))
 
     @abc.abstractmethod
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
@@ -144,8 +148,9 @@ class StreamEstimator(base.Estimator, abc.ABC):
             Weight, from 0 up; one past 1e6 counts as that. Defaults to 1.
 
         """
-        if w != 1 or not self._machine.learn_plain(x, y):
-            self._machine.learn([x], [y], [w])
+        with self._lock:
+            if w != 1 or not self._machine.learn_plain(x, y):
+                self._machine.learn([x], [y], [w])
 
     def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None) -> None:
         """Learn the rows of a data frame or array, exactly as `learn_one` would one after the other.
@@ -174,7 +179,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
             X or y is no frame, series, array or list.
 
         """
-        self._machine.learn(Frame(X), target_list(y), w)
+        with self._lock:
+            self._machine.learn(Frame(X), target_list(y), w)
 
     # State ------------------------------------------------------------------------------------------------------------
 
@@ -183,8 +189,9 @@ class StreamEstimator(base.Estimator, abc.ABC):
 
     def __getstate__(self) -> State:
         left_out = self._left_out_arguments()
-        saved = {name: own for name, own in self._state_arguments().items() if own != left_out.get(name, left_out)}
-        return {"version": VERSION, "arguments": saved, **self._machine.state()}
+        with self._lock:
+            saved = {name: own for name, own in self._state_arguments().items() if own != left_out.get(name, left_out)}
+            return {"version": VERSION, "arguments": saved, **self._machine.state()}
 
     @property
     def open_arguments(self) -> dict[str, Any]:
@@ -217,8 +224,9 @@ class StreamEstimator(base.Estimator, abc.ABC):
                 theirs, own = excerpt(stated.get(name)), excerpt(given.get(name))
                 raise ValueError(f"this state is of a model with {name}={theirs}, and this one has {own}")
         fresh._machine.load_state(state)
-        self._machine = fresh._machine
-        self._targets = fresh._targets
+        with self._lock:
+            self._machine = fresh._machine
+            self._targets = fresh._targets
 
     def state_digest(self) -> str:
         """SHA-256 of the whole state, arguments included: equal for models that have learnt the same in the same order.

@@ -164,12 +164,14 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
     @property
     def divergence(self) -> float:
         """E_p f - E_q exp f + 1 over the last records, in nats: KL(p, q), or less; NaN before there were both."""
-        return self._targets.divergence
+        with self._lock:
+            return self._targets.divergence
 
     @property
     def sample_shares(self) -> dict[Any, float]:
         """The share of each sample among the last records, by label; 1/2 each before the first."""
-        of_q, of_p = self._targets.shares.tolist()
+        with self._lock:
+            of_q, of_p = self._targets.shares.tolist()
         return {self.p: of_p, self.q: of_q}
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
@@ -189,7 +191,8 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """log p/q of one record, from -`clip` to `clip`; 0 before the first step."""
-        return float(self._targets.log_ratios(self._machine.predict_one(x))[0])
+        with self._lock:
+            return float(self._targets.log_ratios(self._machine.predict_one(x))[0])
 
     def predict_many(self, X: Any) -> Any:
         """log p/q of the rows of a data frame or array, equal to `predict_one` to rounding.
@@ -205,7 +208,8 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
 
         """
         frame = Frame(X)
-        return frame.series(self._predicted_numbers(frame))
+        with self._lock:
+            return frame.series(self._predicted_numbers(frame))
 
     def loss_of(self, y: Any, prediction: float, unit: float | None = None) -> float:  # noqa: ARG002 - nats
         """Compute the model's own loss of a prediction made before it was known which sample the record belongs to.

@@ -21,6 +21,9 @@ _Record = Mapping[Any, Any]
 class _Explainer:
     """Explains predictions."""
 
+    #: An estimator's: all predictions behind one explanation are of one moment.
+    _lock: Any
+
     def _left_in(self, x: _Record) -> dict[Any, Any]:  # noqa: ARG002
         """What stays in a record whose inputs are left out, not observed."""
         return {}
@@ -72,7 +75,8 @@ class NumberExplainer(_Explainer, abc.ABC):
 
         """
         _check_permutations(n_permutations)
-        return self._shares(x, self._predicted_numbers, int(n_permutations))
+        with self._lock:
+            return self._shares(x, self._predicted_numbers, int(n_permutations))
 
 
 class LabelExplainer(_Explainer, abc.ABC):
@@ -124,17 +128,20 @@ class LabelExplainer(_Explainer, abc.ABC):
 
         """
         _check_permutations(n_permutations)
-        labels, probabilities = self._predicted_probabilities([x])
-        if label is None:
-            column = int(probabilities[0].argmax()) if labels else -1
-        elif label in labels:
-            column = labels.index(label)
-        else:
-            some = ", ".join(map(repr, labels[:10])) + (", ..." if len(labels) > 10 else "")
-            raise ValueError(f"label {label!r} was not seen so far: give one of {some}, or None for the predicted one")
-        if column < 0:
-            return dict.fromkeys(x, 0.0)
-        return self._shares(x, lambda xs: self._predicted_probabilities(xs)[1][:, column], int(n_permutations))
+        with self._lock:
+            labels, probabilities = self._predicted_probabilities([x])
+            if label is None:
+                column = int(probabilities[0].argmax()) if labels else -1
+            elif label in labels:
+                column = labels.index(label)
+            else:
+                some = ", ".join(map(repr, labels[:10])) + (", ..." if len(labels) > 10 else "")
+                raise ValueError(
+                    f"label {label!r} was not seen so far: give one of {some}, or None for the predicted one"
+                )
+            if column < 0:
+                return dict.fromkeys(x, 0.0)
+            return self._shares(x, lambda xs: self._predicted_probabilities(xs)[1][:, column], int(n_permutations))
 
 
 def _check_permutations(n: object) -> None:

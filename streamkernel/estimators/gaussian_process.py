@@ -220,7 +220,8 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
             target.
 
         """
-        mean, deviation, _ = self._machine.predict([x])[0].tolist()
+        with self._lock:
+            mean, deviation, _ = self._machine.predict([x])[0].tolist()
         if with_dist:
             return gaussian(mean, clamped(deviation * deviation))
         return mean
@@ -255,7 +256,8 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
 
         """
         frame = Frame(X)
-        predictions = self._machine.predict(frame)
+        with self._lock:
+            predictions = self._machine.predict(frame)
         if with_dist:
             return frame.table(["mu", "sigma"], predictions[:, [MEAN, DEVIATION]])
         return frame.series(predictions[:, MEAN].copy())

@@ -159,8 +159,9 @@ class KernelMachine(StreamEstimator, GrowthFigures):
         [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, algorithm 1 on a mini-batch.
 
         """
-        check_window(self._machine)
-        return self._outcome(step_here(self, X, y, w))
+        with self._lock:
+            check_window(self._machine)
+            return self._outcome(step_here(self, X, y, w))
 
     def _learn_batch(self, batch: BatchRows) -> ScoredBatch:
         return learn_batch(self._machine, batch)

@@ -35,11 +35,13 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each label seen so far, for one record; empty before the first."""
-        return dict(zip(*self._distribution_of(x), strict=True))
+        with self._lock:
+            return dict(zip(*self._distribution_of(x), strict=True))
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable label of one record; None before the first."""
-        labels, probabilities = self._distribution_of(x)
+        with self._lock:
+            labels, probabilities = self._distribution_of(x)
         return labels[probabilities.index(max(probabilities))] if labels else None
 
     def predict_proba_many(self, X: Any) -> Any:
@@ -57,7 +59,8 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
         """
         frame = Frame(X)
-        return frame.table(*self._predicted_probabilities(frame))
+        with self._lock:
+            return frame.table(*self._predicted_probabilities(frame))
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row of a data frame or array; None before the first.
@@ -73,7 +76,8 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
         """
         frame = Frame(X)
-        return frame.series(most_probable(*self._predicted_probabilities(frame)))
+        with self._lock:
+            return frame.series(most_probable(*self._predicted_probabilities(frame)))
 
     def loss_of(self, y: Any, prediction: dict[Any, float]) -> float:
         """Compute the model's own loss of a prediction made before its label was known.

@@ -67,7 +67,8 @@ class LeastSquaresEstimator(HeadArguments):
         (True, 2, 2000)
 
         """
-        return self._outcome(step_here(self, X, y, w))
+        with self._lock:
+            return self._outcome(step_here(self, X, y, w))
 
     def _learn_batch(self, batch: BatchRows) -> ScoredBatch:
         return learn_least_squares_batch(self._machine, batch)

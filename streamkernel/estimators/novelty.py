@@ -1,5 +1,6 @@
 """Novelty detection by a one-class support vector machine, whose threshold is learnt with it."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -18,6 +19,9 @@ from streamkernel.records.frames import Frame
 from streamkernel.records.one_class import OneClass
 from streamkernel.records.results import BatchResult
 from streamkernel.state import Array
+
+#: Scores in a row, with nothing learnt, from a detector that cannot tell records apart yet.
+PATIENCE = 1_000
 
 
 class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector):
@@ -80,8 +84,9 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     True
 
     River's filters make a yes or no of it, also for metrics that take scores from 0 to 1 only. Flagged records must be
-    learnt, too, or the threshold would not know how many there are; River's `QuantileFilter` has a threshold of its own
-    for that share:
+    learnt, too, or the threshold would not know how many there are. River's `QuantileFilter` has a threshold of its own
+    for that share. Its default, `protect_anomaly_detector=True`, lets the detector learn nothing: all records have the
+    same score at first, and count as flagged.
 
     >>> from river import anomaly
     >>> novelties = anomaly.QuantileFilter(
@@ -141,6 +146,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         loss = NoveltyHinge(nu)
         self.regularization = float(nu)  # it scales f and tau, and moves neither against the other
         self._targets = OneClass(loss)
+        self._waiting = 0, 0
         self._machine: Machine = self._build(self._targets)
 
     @property
@@ -161,7 +167,10 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
     def score_one(self, x: dict[Any, Any]) -> float:
         """How unusual a record is, tau - f(x): above 0 it is a novelty; 0 before the first step."""
-        return self.threshold - float(self._machine.predict_one(x)[0, 0])
+        with self._lock:
+            if not self._machine.is_ready:
+                self._count_waiting()
+            return self.threshold - float(self._machine.predict_one(x)[0, 0])
 
     def score_many(self, X: Any) -> Any:
         """The scores of the rows of a data frame or array, equal to `score_one` to rounding.
@@ -177,7 +186,8 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
         """
         frame = Frame(X)
-        return frame.series(self._predicted_numbers(frame))
+        with self._lock:
+            return frame.series(self._predicted_numbers(frame))
 
     def advance(
         self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any] | None = None, ws: Sequence[float] | None = None
@@ -234,7 +244,8 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
         """
         frame = Frame(X)
-        self._machine.learn(frame, [True] * len(frame), w)
+        with self._lock:
+            self._machine.learn(frame, [True] * len(frame), w)
 
     def batch_step(self, X: Any, y: Any = None, w: Sequence[float] | None = None) -> AdvanceResult:
         """Score the rows of a data frame or array, then take one step on them; see `KernelClassifier.batch_step`.
@@ -275,6 +286,20 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
         """
         return float(self._targets.loss(self.threshold, self.threshold - score))
+
+    def _count_waiting(self) -> None:
+        """Count scores that are asked in a row before there is one to tell, and warn of those who do not learn."""
+        n_records, n_scores = self._waiting
+        n_scores = n_scores + 1 if n_records == self.n_records else 1
+        self._waiting = self.n_records, n_scores
+        if n_scores == PATIENCE:
+            warnings.warn(
+                f"{PATIENCE:,} records were scored in a row and none learnt, and {self.n_records:,} learnt before are "
+                "too few to tell them apart: give River's QuantileFilter protect_anomaly_detector=False, which "
+                "otherwise keeps this detector from learning for ever, or learn records before you score them",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def _schedule(self) -> Scheduler:
         return self.step or OneClassStep(self.nu)

@@ -31,7 +31,8 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The target of one record; 0 before the first."""
-        return float(self._targets.numbers(self._machine.predict_one(x))[0])
+        with self._lock:
+            return float(self._targets.numbers(self._machine.predict_one(x))[0])
 
     def predict_many(self, X: Any) -> Any:
         """The targets of the rows of a data frame or array, equal to `predict_one` to rounding.
@@ -47,7 +48,8 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
 
         """
         frame = Frame(X)
-        return frame.series(self._targets.numbers(self._machine.predict(frame)))
+        with self._lock:
+            return frame.series(self._predicted_numbers(frame))
 
     def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
         """Compute the model's own loss of a prediction made before its target was known.

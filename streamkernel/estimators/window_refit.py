@@ -143,6 +143,10 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         self.model._machine = machine
 
     @property
+    def _lock(self) -> Any:
+        return self.model._lock
+
+    @property
     def _targets(self) -> Any:
         return self.model._targets
 
@@ -170,7 +174,8 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
             The solver refuses the window, such as one whose normal equations are singular. The model is as it was.
 
         """
-        return self._refit.solve()
+        with self._lock:
+            return self._refit.solve()
 
     @property
     def n_refits(self) -> int:

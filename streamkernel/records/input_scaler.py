@@ -118,6 +118,15 @@ class InputScaler:
             values = np.where(self._is_number, np.clip(scaled, -SCALED_LIMIT, SCALED_LIMIT), values)
         return np.asarray(np.nan_to_num(np.clip(values, -RAW_LIMIT, RAW_LIMIT), nan=0.0))
 
+    def as_they_came(self, X: Array) -> Array:
+        """Return the encoded values of scaled rows (n, d), by the current moments; 0 is the mean, and not observed."""
+        values = X.astype(np.float64)
+        if self.standardize:
+            _, _, is_number, moments = self.scaling(X.shape[1])
+            deviation = np.sqrt(moments[:, M2] / np.maximum(moments[:, COUNT], 1))
+            values = np.where(is_number, moments[:, MEAN] + values * deviation, values)
+        return np.where(X == 0, np.nan, values)
+
     def state(self) -> State:
         """The fields of the state."""
         return checked({"input_moments": self.moments.copy()}, self.rules)

@@ -264,12 +264,12 @@ def test_a_distribution_is_rivers_gaussian():
 def test_importances_are_shares_by_name(kind):
     xs, ys = _stream(kind, 60)
     model = _model(kind, metric_schedule=(50,))
-    model.advance(xs[:49], ys[:49])
     assert model.feature_importances_ == {}
-    model.advance(xs[49:57], ys[49:57])
+    model.advance(xs[:57], ys[:57])
     assert set(model.feature_importances_) == {"x0", "x1", "x2"}
-    assert sum(model.feature_importances_.values()) == pytest.approx(1)
-    # An input that came after the metric has no share yet.
     model.learn_one({"late": 1.0, "word": "w"}, ys[57])
-    assert set(model.feature_importances_) == {"x0", "x1", "x2"}
+    shares = [*model.feature_importances_.values()]
+    assert set(model.feature_importances_) == {"x0", "x1", "x2", "late", "word"}
+    assert sum(shares) == pytest.approx(1)
+    assert shares == sorted(shares, reverse=True)
     assert set(model.input_names) == {"x0", "x1", "x2", "late", "word=w"}

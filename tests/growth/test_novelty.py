@@ -10,6 +10,7 @@ from sklearn.svm import OneClassSVM
 
 from streamkernel import KernelNoveltyDetector
 from streamkernel.estimators.base import machine_of
+from streamkernel.estimators.novelty import PATIENCE
 from streamkernel.growth import CDSG, DSG, UDSG, OneClassStep
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import NoveltyHinge
@@ -208,3 +209,19 @@ def test_a_schedule_of_steps_is_used():
     assert model.gamma_0 == 0.05
     model.learn_many(clusters(10)[0])
     assert model.threshold == pytest.approx(0.05 * 0.1)
+
+
+def test_a_filter_that_keeps_it_from_learning_is_warned_of():
+    """All first scores are alike, so River's quantile filter flags, and by default does not learn, each record."""
+    xs = dicts(clusters(PATIENCE + 100)[0])
+
+    def learn(protected):
+        model = anomaly.QuantileFilter(KernelNoveltyDetector(seed=1), q=0.95, protect_anomaly_detector=protected)
+        for x in xs:
+            model.learn_one(x)
+        return model.anomaly_detector.n_records
+
+    with pytest.warns(RuntimeWarning, match="protect_anomaly_detector=False") as told:
+        n_learnt = learn(protected=True)
+    assert (len(told), n_learnt < 100) == (1, True)
+    assert learn(protected=False) == len(xs)

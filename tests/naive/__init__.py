@@ -121,6 +121,7 @@ from tests.naive.moments import (
     is_far,
     keep,
     near,
+    plain_moments,
     scale,
     scale_rows,
     standardise,

@@ -130,6 +130,16 @@ def scale_rows(raw, learn, is_number, limit, before=None):
     return out, learnt
 
 
+def plain_moments(raw, learn, limit):
+    """The moments of columns that are clipped only: count, mean and squares of all that was learnt, and count again."""
+    rows = []
+    for column in np.clip(raw[learn].T, -limit, limit):
+        seen = column[~np.isnan(column)]
+        mean = seen.mean() if len(seen) else 0.0
+        rows.append([len(seen), mean, ((seen - mean) ** 2).sum(), 0, len(seen), 0, 0, 0])
+    return np.array(rows)
+
+
 def clip_rows(raw, limit):
     return np.array([[0.0 if math.isnan(v) else min(max(v, -limit), limit) for v in row] for row in raw])
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import heapq
+import time
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from river import base
 
 from streamkernel.daemon.base.model import Model, last_step
 
@@ -10,6 +15,19 @@ __all__ = ["MOST_INPUTS", "experts_of", "important_inputs", "mixes"]
 
 #: A stream may bring a thousand inputs, and each would be a time series.
 MOST_INPUTS = 20
+#: From one measurement to the next, in times that one takes.
+_PAUSE = 100
+
+
+class _Measured(NamedTuple):
+    """The shares of a model's inputs as they were at so many records, and until when they will do."""
+
+    n_records: int | None
+    shares: dict[str, float]
+    until: float
+
+
+_measured: WeakKeyDictionary[base.Base, _Measured] = WeakKeyDictionary()
 
 
 def mixes(model: Model) -> bool:
@@ -22,10 +40,27 @@ def experts_of(model: Model) -> dict[str, float]:
     return dict(last_step(model).expert_weights) if mixes(model) else {}  # type: ignore[attr-defined]
 
 
-def important_inputs(model: Model, most: int = MOST_INPUTS) -> dict[str, float]:
+def important_inputs(model: Model, exact: bool = False) -> dict[str, float]:
     """Return the shares of the most important inputs by name, the largest first.
 
-    It is empty for models without experts, or that do not weigh their inputs, and before they do.
+    Measuring them takes up to a thousand predictions. So they are measured anew at most 1% of the time, and are
+    those of a moment ago in between.
+
+    Parameters
+    ----------
+    model
+        Any; there are none without experts, of experts that do not weigh their inputs, and before the first record.
+    exact
+        Whether the shares must be those of now.
+
     """
-    shares = getattr(last_step(model), "feature_importances_", {}) if mixes(model) else {}
-    return dict(heapq.nlargest(most, shares.items(), key=lambda item: item[1]))
+    if not mixes(model):
+        return {}
+    step, start = last_step(model), time.monotonic()
+    n_records, kept = getattr(step, "n_records", None), _measured.get(step)
+    if kept is None or n_records is None or (n_records != kept.n_records and (exact or start >= kept.until)):
+        shares = getattr(step, "feature_importances_", {})
+        largest = dict(heapq.nlargest(MOST_INPUTS, shares.items(), key=lambda item: item[1]))
+        now = time.monotonic()
+        kept = _measured[step] = _Measured(n_records, largest, now + _PAUSE * (now - start))
+    return dict(kept.shares)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
-from river import base, compose
+import numpy as np
+from river import active, base, compose
 
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import StreamEstimator
@@ -17,6 +19,7 @@ __all__ = [
     "Model",
     "Task",
     "advances",
+    "count_of",
     "has_own_parts",
     "is_binary",
     "is_ours",
@@ -24,6 +27,7 @@ __all__ = [
     "last_step",
     "learning_part",
     "n_lags",
+    "never_learning",
     "task_of",
 ]
 
@@ -35,6 +39,12 @@ _KINDS: dict[type, Task] = {
     base.Regressor: "regression",
     KernelNoveltyDetector: "novelty",
     KernelDensityRatio: "density_ratio",
+}
+
+_UNFIT: dict[type, str] = {
+    active.base.ActiveLearningClassifier: "chooses the labels it asks for, and a stream brings its own: give the "
+    "classifier within",
+    base.MultiTargetRegressor: "predicts several targets, and a record of a stream has one",
 }
 
 _KNOWN = frozenset({"streamkernel", "river", "numpy", "builtins"})
@@ -81,14 +91,35 @@ def task_of(model: Model) -> Task:
     Raises
     ------
     TypeError
-        Where it is none of these.
+        Where it is none of these, or one whose predictions are of another kind.
 
     """
     step = last_step(model)
+    unfit = next((why for kind, why in _UNFIT.items() if isinstance(step, kind)), None)
     for kind, task in _KINDS.items():
-        if isinstance(step, kind):
+        if isinstance(step, kind) and unfit is None:
             return task
-    raise TypeError(f"{type(step).__name__} is neither a classifier nor a regressor")
+    raise TypeError(f"{type(step).__name__} {unfit or 'is neither'}")
+
+
+def count_of(step: base.Base, name: str) -> int | None:
+    """Return a count that a model keeps, as an attribute or a method; None where it has no such count.
+
+    Examples
+    --------
+    >>> from river import forest, rules
+    >>> count_of(forest.ARFClassifier(), "n_drifts_detected"), count_of(rules.AMRules(), "n_drifts_detected")
+    (0, 0)
+    >>> count_of(rules.AMRules(), "n_metric_relearnings") is None
+    True
+
+    """
+    found = getattr(step, name, None)
+    if inspect.ismethod(found) and not any(
+        one.default is one.empty for one in inspect.signature(found).parameters.values()
+    ):
+        found = found()
+    return int(found) if isinstance(found, int | np.integer) else None
 
 
 def is_binary(model: Model) -> bool:
@@ -121,12 +152,23 @@ def has_own_parts(model: base.Base) -> bool:
     )
 
 
+def never_learning(model: base.Base) -> str:
+    """Return the name of a filter that keeps a novelty detector of ours from learning; empty where there is none."""
+    for one in _parts(model):
+        is_filter = isinstance(one, base.AnomalyFilter) and one.protect_anomaly_detector
+        if is_filter and isinstance(last_step(one.anomaly_detector), KernelNoveltyDetector):
+            return type(one).__name__
+    return ""
+
+
 def _parts(component: Any) -> Iterator[Any]:
     """Yield a component and its arguments, with those of each of them."""
     yield component
     if isinstance(component, base.Base):
-        for name in component._get_params():
-            yield from _parts(getattr(component, name))
+        # Some of River's name arguments that they do not keep.
+        given = (getattr(component, name, None) for name in component._get_params())
+        for one in component.steps.values() if isinstance(component, compose.Pipeline) else given:
+            yield from _parts(one)
 
 
 def advances(model: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connectors.ports import Sink
-from streamkernel.daemon.base.model import Model, is_binary, last_step, n_lags
+from streamkernel.daemon.base.model import Model, is_binary, last_step, n_lags, never_learning
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
 from streamkernel.daemon.config.warm import learnt_twice
@@ -26,6 +26,11 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
         lines.append(
             "model: at the end of a pipeline, lags are not kept with records whose labels come late, which are learnt "
             "with others than they were predicted with: give the estimator alone, it scales and encodes its inputs"
+        )
+    if name := next(filter(None, map(never_learning, (plan.models or {"": plan.model}).values())), ""):
+        lines.append(
+            f"model: the {name} keeps its KernelNoveltyDetector from learning, whose first scores are all alike and "
+            "count as flagged: set protect_anomaly_detector: false"
         )
     if advice := label_advice(plan):
         lines.append(f"model: {advice}")

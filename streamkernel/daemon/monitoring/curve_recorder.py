@@ -43,7 +43,7 @@ class CurveRecorder(Watch):
         """Return what was noted, with the last view."""
         self._mark()
         self._point()
-        self.evaluation.finish(self.refresh())
+        self.evaluation.finish(self.refresh(exact=True))
         return self.evaluation
 
     def _point(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.base.model import Model, count_of, last_step
 from streamkernel.daemon.base.window_refit import window_refit_of
 
 __all__ = ["changes_of", "check_margin_of", "grows", "growth_of"]
@@ -35,5 +35,5 @@ def check_margin_of(model: Model) -> float:
 
 def changes_of(model: Model) -> dict[str, int]:
     """Return how many drifts a model detected, and how often it learnt its metric; empty for models that do not."""
-    step = last_step(model)
-    return {name: int(getattr(step, one)) for name, one in _CHANGES.items() if hasattr(step, one)}
+    counts = {name: count_of(last_step(model), one) for name, one in _CHANGES.items()}
+    return {name: count for name, count in counts.items() if count is not None}

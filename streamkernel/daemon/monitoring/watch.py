@@ -124,8 +124,8 @@ class Watch:
             return None
         return f"the loop has not turned for {silence:.0f} s"
 
-    def refresh(self) -> View:
-        """Make a new view, and show it."""
+    def refresh(self, exact: bool = False) -> View:
+        """Make a new view, and show it; `exact` is one whose costly figures, too, are those of now."""
         now = self._refreshed = self._clock()
         processor = self._processor
         model, calibration = processor.learner.model, processor.calibration
@@ -141,7 +141,7 @@ class Watch:
             rolling=processor.quality.rolling(),
             growth=growth_of(model),
             experts=experts_of(model),
-            inputs=important_inputs(model),
+            inputs=important_inputs(model, exact),
             changes=changes_of(model),
             check_margin=check_margin_of(model),
             calibration_error=calibration.value() if isinstance(calibration, CalibrationError) else math.nan,

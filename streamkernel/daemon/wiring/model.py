@@ -194,8 +194,8 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequ
         last = index == len(steps) - 1
         if isinstance(step, compose.Pipeline) and not step.steps:
             builder.refuse(at, f"a Pipeline without steps: list the steps themselves under {dotted(path)}")
-        elif last and not _has_task(step):
-            builder.refuse(at, f"the last step must be a classifier or a regressor, {type(step).__name__} is neither")
+        elif last and (why := _why_no_task(step)):
+            builder.refuse(at, f"the last step must be a classifier or a regressor, {why}")
         elif not last and not hasattr(step, "transform_one"):
             builder.refuse(at, f"every step but the last must be a transformer, {type(step).__name__} is none")
         else:
@@ -210,12 +210,13 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequ
         raise ConfigError([f"{dotted(path)}: {error}"]) from None
 
 
-def _has_task(step: Any) -> bool:
+def _why_no_task(step: Any) -> str:
+    """Return why the daemon has no use for a model; nothing where it has."""
     try:
         task_of(step)
-    except TypeError:
-        return False
-    return True
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def try_model(plan: Plan) -> None:

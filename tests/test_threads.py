@@ -1,0 +1,108 @@
+"""Several threads use one estimator: every prediction is right, and the state is that of learning alone."""
+
+import math
+import sys
+import threading
+
+import pytest
+
+import streamkernel as sk
+from streamkernel.kernels import Gaussian
+
+MODELS = {
+    "adaptive classifier": lambda: sk.AdaptiveKernelClassifier(n_features=8, n_trees=2, lags=1, seed=1),
+    "adaptive regressor": lambda: sk.AdaptiveKernelRegressor(n_features=8, n_trees=2, seed=1),
+    "lagged regressor": lambda: sk.AdaptiveKernelRegressor(n_features=8, n_trees=2, lags=2, seed=1),
+    "growing classifier": lambda: sk.KernelClassifier(Gaussian(2.0), batch_size=8, max_features=128, seed=1),
+    "growing regressor": lambda: sk.KernelRegressor(batch_size=8, average=True, max_features=128, seed=1),
+    "structured": lambda: sk.KernelRegressor(Gaussian(2.0, structured=True), batch_size=8, seed=1),
+    "least squares classifier": lambda: sk.KernelLeastSquaresClassifier(n_features=8, seed=1),
+    "least squares regressor": lambda: sk.KernelLeastSquaresRegressor(n_features=8, seed=1),
+    "Gaussian process": lambda: sk.GaussianProcessRegressor(n_features=8, seed=1),
+    "novelty": lambda: sk.KernelNoveltyDetector(kernel=Gaussian(2.0), batch_size=8, max_features=64, seed=1),
+    "density ratio": lambda: sk.KernelDensityRatio(0, 1, kernel=Gaussian(2.0), batch_size=8, max_features=64, seed=1),
+    "window": lambda: sk.WindowRefit(sk.KernelRegressor(Gaussian(2.0), max_features=64, seed=1), 40, 30),
+}
+#: Predictions of each thread.
+ASKED = 300
+PROBES = [{"a": -1.0, "b": 2.0}, {"a": 1.5, "b": -0.5}, {"a": 0.25, "b": 0.0}]
+
+
+@pytest.fixture(autouse=True)
+def _many_switches():
+    """Let the threads take turns as often as Python can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def _stream(name, n):
+    for i in range(n):
+        x = {"a": math.sin(i), "b": math.cos(1.7 * i)}
+        if i > n // 2:  # an input and a class that come late change the shape of everything
+            x["kind"] = "pq"[i % 2]
+        label = int(x["a"] > 0) + (i > n // 2 and name.endswith("classifier") and i % 5 == 0)
+        yield x, label if name.endswith(("classifier", "ratio")) else x["a"] * x["b"]
+
+
+def _learn(model, x, y):
+    model.learn_one(x) if isinstance(model, sk.KernelNoveltyDetector) else model.learn_one(x, y)
+
+
+def _ask(model, x):
+    if isinstance(model, sk.KernelNoveltyDetector):
+        return model.score_one(x)
+    if hasattr(model, "predict_proba_one"):
+        return tuple(model.predict_proba_one(x).items())
+    return model.predict_one(x)
+
+
+def _threads(ask):
+    """Start a thread for each probe, which collects what `ask` gives for it."""
+    found = [[] for _ in PROBES]
+    threads = [
+        threading.Thread(target=lambda own=own, x=x: own.extend(ask(x))) for own, x in zip(found, PROBES, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    return threads, found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_thread_gets_the_prediction_of_its_own_record(name):
+    model = MODELS[name]()
+    for x, y in _stream(name, 60):
+        _learn(model, x, y)
+    expected = [_ask(model, x) for x in PROBES]
+    threads, found = _threads(lambda x: [_ask(model, x) for _ in range(ASKED)])
+    for thread in threads:
+        thread.join()
+    assert [set(own) for own in found] == [{one} for one in expected]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_learning_beside_predictions_is_learning_alone_and_each_prediction_that_of_a_prefix(name):
+    records = [*_stream(name, 150)]
+    alone, of_prefixes = MODELS[name](), [set() for _ in PROBES]
+    for x, y in [(None, None), *records]:
+        if x is not None:
+            _learn(alone, x, y)
+        for known, probe in zip(of_prefixes, PROBES, strict=True):
+            known.add(_ask(alone, probe))
+    model, done = MODELS[name](), threading.Event()
+
+    def ask(x):
+        yield _ask(model, x)
+        while not done.is_set():
+            yield _ask(model, x)
+
+    threads, found = _threads(ask)
+    for x, y in records:
+        _learn(model, x, y)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert model.state_digest() == alone.state_digest()
+    assert [set(own) - known for own, known in zip(found, of_prefixes, strict=True)] == [set()] * len(PROBES)
+    assert all(found)
