@@ -68,8 +68,7 @@ class TestHoles:
             source.open()
             drain(source, 4)
             produce(broker.bootstrap, name, rows(4, 4))
-            until(lambda: source.health_problem is not None, source)
-            assert source.lag == {(name, 0): 8}
+            until(lambda: source.health_problem is not None and source.lag == {(name, 0): 8}, source)
             end()
             assert [record.x["n"] for record in drain(source, 4)] == [4, 5, 6, 7]
             until(lambda: source.health_problem is None and source.lag == {(name, 0): 0})
