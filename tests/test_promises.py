@@ -68,3 +68,12 @@ def test_no_section_that_promises_is_left_out():
         links = re.findall(r"\(docs/promises\.md#([\w-]+)\)", bullet)
         assert links, bullet
         assert set(links) <= anchors(page)
+
+
+def test_each_row_of_what_data_may_look_like_has_a_test():
+    def forms(page: Path) -> list[str]:
+        section = page.read_text().partition("## What your data may look like\n")[2].partition("\n## ")[0]
+        return re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)
+
+    assert forms(PAGE) == forms(ROOT / "docs/operations.md")
+    assert len(forms(PAGE)) > 30

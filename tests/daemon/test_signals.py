@@ -17,7 +17,7 @@ ALL = (*STOPPING, signal.SIGUSR1, signal.SIGUSR2)
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in ALL}
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in ALL}  # some may be ignored, as by nohup
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

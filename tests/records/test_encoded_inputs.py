@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.compute.moments import COUNT, M2, MEAN
+from streamkernel.compute.moments import COUNT, M2, MEAN, SEEN
 from streamkernel.records.input_scaler import RAW_LIMIT, SCALED_LIMIT
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows
@@ -108,7 +108,8 @@ def test_without_standardize_values_are_used_as_they_are():
     inputs = Inputs(max_inputs=10, standardize=False)
     rows = inputs.encode([{"a": 5.0}, {"a": 7.0}, {}], [True] * 3)
     assert inputs.scaler.scale(rows, np.ones(3, np.bool_), np.dtype("float32")).tolist() == [[5], [7], [0]]
-    assert not inputs.scaler.moments.any()
+    # They are known all the same: importances ask for them.
+    assert inputs.scaler.moments[0, [SEEN, COUNT, MEAN, M2]].tolist() == [2, 2, 6, 2]
 
 
 @given(
