@@ -175,10 +175,14 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
             before there are 100 it is the Gaussian's. Density and `cdf` remain the Gaussian's.
 
         """
-        with self._lock:
+        lock = self._lock
+        lock.acquire()
+        try:
             mean, deviation, _ = self._machine.predict_one(x)
             if with_dist:
                 return residual_gaussian(mean, deviation**2, self._machine.experts.residuals_kept)
+        finally:
+            lock.release()
         return mean
 
     def predict_many(self, X: Any, with_dist: bool = False) -> Any:

@@ -148,9 +148,13 @@ class StreamEstimator(base.Estimator, abc.ABC):
             Weight, from 0 up; one past 1e6 counts as that. Defaults to 1.
 
         """
-        with self._lock:
+        lock = self._lock
+        lock.acquire()
+        try:
             if w != 1 or not self._machine.learn_plain(x, y):
                 self._machine.learn([x], [y], [w])
+        finally:
+            lock.release()
 
     def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None) -> None:
         """Learn the rows of a data frame or array, exactly as `learn_one` would one after the other.

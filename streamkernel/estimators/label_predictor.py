@@ -35,13 +35,21 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each label seen so far, for one record; empty before the first."""
-        with self._lock:
+        lock = self._lock
+        lock.acquire()
+        try:
             return dict(zip(*self._distribution_of(x), strict=True))
+        finally:
+            lock.release()
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable label of one record; None before the first."""
-        with self._lock:
+        lock = self._lock
+        lock.acquire()
+        try:
             labels, probabilities = self._distribution_of(x)
+        finally:
+            lock.release()
         return labels[probabilities.index(max(probabilities))] if labels else None
 
     def predict_proba_many(self, X: Any) -> Any:

@@ -31,8 +31,12 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The target of one record; 0 before the first."""
-        with self._lock:
+        lock = self._lock
+        lock.acquire()
+        try:
             return float(self._targets.numbers(self._machine.predict_one(x))[0])
+        finally:
+            lock.release()
 
     def predict_many(self, X: Any) -> Any:
         """The targets of the rows of a data frame or array, equal to `predict_one` to rounding.

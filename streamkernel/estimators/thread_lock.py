@@ -9,7 +9,8 @@ __all__ = ["ThreadLock"]
 class ThreadLock:
     """The attribute `_lock` of an estimator, a reentrant lock: of two threads, the second one waits.
 
-    A loss or a kernel of the user's may ask the estimator that calls it, so the lock is reentrant.
+    A loss or a kernel of the user may ask the estimator that calls it, so the lock is reentrant. What takes one record
+    acquires and releases it by hand: ``with`` costs three times as much.
     """
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:
