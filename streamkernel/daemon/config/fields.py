@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticKnownError
 
-from connectors.names import nfc
 from streamkernel.daemon.config.problems import shown
 
 __all__ = [
-    "ColumnName",
     "Host",
     "Name",
     "Number",
@@ -51,7 +49,6 @@ Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
 Positive: TypeAlias = Annotated[Whole, Field(gt=0)]
 Name: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_no_null)]
-ColumnName: TypeAlias = Annotated[str, AfterValidator(nfc)]
 Path: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_no_null), AfterValidator(expanduser)]
 Host: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(resolvable)]
 TargetType: TypeAlias = Literal["str", "int", "bool", "float"]

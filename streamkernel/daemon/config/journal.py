@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from streamkernel.daemon.config.fields import ColumnName, Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.column_name import ColumnName
+from streamkernel.daemon.config.fields import Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.inputs import InputsConfig
 
 __all__ = ["JournalSourceConfig"]

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from streamkernel.daemon.config.fields import ColumnName, Name, Paths, Section, TargetType
+from streamkernel.daemon.config.column_name import ColumnName
+from streamkernel.daemon.config.fields import Name, Paths, Section, TargetType
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
