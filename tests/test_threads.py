@@ -1,6 +1,7 @@
 """Several threads use one estimator: every prediction is right, and the state is that of learning alone."""
 
 import math
+import os
 import sys
 import threading
 
@@ -106,3 +107,27 @@ def test_learning_beside_predictions_is_learning_alone_and_each_prediction_that_
     assert model.state_digest() == alone.state_digest()
     assert [set(own) - known for own, known in zip(found, of_prefixes, strict=True)] == [set()] * len(PROBES)
     assert all(found)
+
+
+@pytest.mark.usefixtures("processes")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_process_that_is_forked_while_a_thread_learns_predicts():
+    model, ended = sk.KernelClassifier(batch_size=8, max_features=64, seed=1), threading.Event()
+    model.learn_one(PROBES[0], 0)
+
+    def learn():
+        while not ended.is_set():
+            for x, y in _stream("growing classifier", 50):
+                model.learn_one(x, y)
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if sum(model.predict_proba_one(PROBES[1]).values()) > 0.99 else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        ended.set()
+        thread.join()

@@ -20,7 +20,7 @@ from pathlib import Path
 from connectors.files.bytes import File, PlainFile
 from connectors.files.compressed import SUFFIXES, open_file
 from connectors.files.identity import HEAD_BYTES, FilePlace
-from connectors.files.resuming import matches, repeats, resume_offset
+from connectors.files.resuming import holds_end, matches, repeats, resume_offset
 from connectors.files.rotation import Part, find_part, is_kept, successor
 from connectors.files.stream import FileStream
 from connectors.ports import Position, SourceError
@@ -123,6 +123,8 @@ class FollowedFile(FileStream):
         holds = matches(newest, here)
         try:
             repeated = not holds and repeats(newest, self._head.data)
+            if not holds and repeated is False:
+                repeated = holds_end(newest, self._recent.before(self.offset))
             if repeated:
                 resume_offset(newest, here)  # raises what it would raise at a restart
         finally:

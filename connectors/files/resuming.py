@@ -10,6 +10,7 @@ from connectors.files.identity import FilePlace, identity
 from connectors.ports import Position, SourceError
 
 _LINE_BYTES = 200
+_BLOCK_BYTES = 2**20
 
 
 def matches(file: File, position: Position) -> bool:
@@ -28,6 +29,24 @@ def repeats(file: File, head: bytes) -> bool | None:
     if beginning == head or [one == other for one, other in islice(whole_lines, 2)] == [True, True]:
         return True
     return None if head.startswith(beginning) else False
+
+
+def holds_end(file: File, end: bytes) -> bool:
+    """Tell whether a file holds, anywhere, the whole lines at the end of what was read of another: two or more.
+
+    Line ends do not count: whoever changes them writes the same lines again.
+    """
+    lines = end.replace(b"\r\n", b"\n").split(b"\n")[1:-1]  # the first may be cut, the last may have no end yet
+    if len(lines) < 2:
+        return False
+    wanted, at, before = b"\n".join(lines), 0, b""
+    while block := file.read_at(at, _BLOCK_BYTES):
+        at += len(block)
+        before += block
+        if wanted in before.replace(b"\r\n", b"\n"):
+            return True
+        before = before[-2 * len(wanted) :]
+    return False
 
 
 def resume_offset(file: File, position: Position) -> int:

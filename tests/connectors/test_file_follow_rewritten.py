@@ -50,6 +50,10 @@ REWRITTEN: dict[str, Callable[[Path], object]] = {
     "written again slowly": lambda path: path.write_bytes(records(0, 100)),
     "written again slowly, few records": lambda path: path.write_bytes(records(0, 3)),
     "deleted and written again": lambda path: (path.unlink(), path.write_bytes(records(0, 100))),
+    "its first records are cut off": lambda path: moved_over(path, records(50, 501)),
+    "a record before the others": lambda path: moved_over(path, records(7, 8) + records(0, 500)),
+    "a byte of the first record is changed": lambda path: path.write_bytes(b"{ " + records(0, 501)[1:]),
+    "other line ends": lambda path: path.write_bytes(records(0, 501).replace(b"\n", b"\r\n")),
     "room for it, and a beginning": lambda path: path.write_bytes(records(0, 100) + bytes(100_000)),
 }
 

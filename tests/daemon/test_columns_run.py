@@ -232,6 +232,10 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -
             GOOD.replace("a.csv", "out/a.csv") + "predictions: {kind: parquet, path: ./out/}",
             "predictions.path: must be a folder for its parts alone, and source.path is in it: name another one",
         ),
+        (
+            GOOD.replace("a.csv", "[b.csv, out/*.csv]") + "predictions: {kind: parquet, path: out}",
+            "predictions.path: must be a folder for its parts alone, and source.path is in it: name another one",
+        ),
         (GOOD + "dead_letters: {kind: parquet, path: a}", "dead_letters.kind: parquet is for predictions: what is to"),
         (GOOD + "dead_letters: {kind: csv, path: a, include: [id]}", "dead_letters.include: unknown key"),
         (GOOD + TOPIC + "key: source}", "predictions.key: source needs a source of kind kafka, whose messages have ke"),

@@ -44,11 +44,13 @@ def column_conflicts(config: Config) -> Iterator[str]:
 def _in_folder(config: Config, path: str) -> Iterator[str]:
     """Yield what stands in a folder of parts, with which it would be read, and renamed by --fresh."""
     folder = Path(os.path.realpath(path))
+    places: dict[str, str | list[str] | None]
     places = {f"{key}.path": getattr(source, "path", None) for key, source in config.sources.items()}
     places["dead_letters.path"] = getattr(config.dead_letters, "path", None)
     places["checkpoint.directory"] = None if config.checkpoint is None else config.checkpoint.directory
     for key, place in places.items():
-        if place not in (None, "-") and folder in Path(os.path.realpath(place)).parents:
+        several = place if isinstance(place, list) else [place]
+        if any(one not in (None, "-") and folder in Path(os.path.realpath(one)).parents for one in several):
             yield f"predictions.path: must be a folder for its parts alone, and {key} is in it: name another one"
 
 
