@@ -18,7 +18,7 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
-from tests.daemon.service import serving
+from tests.daemon.service import DIRECT, journalled, serving
 
 RIVER = ["river.preprocessing.StandardScaler", "river.naive_bayes.GaussianNB"]
 PREDICT = {"mode": "predict", "serve_from": "out/state", "checkpoint": None, "predictions": None, "dead_letters": None}
@@ -135,3 +135,14 @@ def test_a_request_without_any_known_input_is_refused(learnt: Home) -> None:
         status, answer = client.ask("/predict", {"betrag": 0.1, "kategorie": "k"})
         assert (status, answer["error"]["reason"]) == (422, "refused")
         assert answer["error"]["detail"].startswith(NONE)
+
+
+@pytest.mark.usefixtures("processes")
+def test_so_is_a_record_to_learn_which_would_end_the_learner(learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
+    with serving(learnt, **{**DIRECT, "source": {**DIRECT["source"], "target_type": "bool"}}) as (client, _):
+        status, answer = client.ask("/learn", {"betrag": 0.1, "kategorie": "k", "y": True})
+        assert (status, answer["error"]["reason"]) == (422, "refused")
+        assert client.ask("/learn", {"amount": 0.1, "kategorie": "k", "y": True})[0] == 202
+        assert client.ask("/predict", {"amuont": 0.1, "category": "k"})[0] == 200
+    assert [record["amount"] for record in journalled(learnt)] == [0.1]
+    assert "/predict: the model has not learnt 'amuont' (do you mean 'amount'?)" in caplog.text

@@ -92,8 +92,10 @@ class ServiceEndpoints:
             if role.key is not None
             else _ids(question, len(raws), many)
         )
-        good = [place for place, record in enumerate(records) if record.fault is None]
-        answers: list[dict[str, Any] | Fault] = [record.fault or {} for record in records]
+        # What the learner would refuse ends it. A label that comes after its record has a key, and no inputs.
+        faults = [one.fault or (self._predictor.refusal(one.x) if role.key is None else None) for one in records]
+        good = [place for place, fault in enumerate(faults) if fault is None]
+        answers: list[dict[str, Any] | Fault] = [fault or {} for fault in faults]
         if good:
             # Of a key, the first label counts; a request that is sent again is the same request.
             entries = [JournalEntry(raws[place], ids[place], exact=role.key is None) for place in good]

@@ -226,20 +226,24 @@ class Predictor:
             self._compare(model.known, rows, answers)
         return answers
 
+    def refusal(self, row: Mapping[str, Any]) -> Fault | None:
+        """Return why a row has too few inputs that the model has learnt; None where it may be, or there is no model."""
+        known = None if self._model is None else self._model.known
+        why = None if known is None else known.refusal(row, self._plan.config.limits.min_known_inputs)
+        return None if why is None else Fault("refused", f"{why}: rename them")
+
     def _compare(
         self, known: KnownInputs, rows: Sequence[Mapping[str, Any]], answers: list[dict[str, Any] | Fault]
     ) -> None:
         """Refuse rows with too few inputs that the model has learnt; log once how those of the first rows differ."""
-        least = self._plan.config.limits.min_known_inputs
         for place, row in enumerate(rows):
-            if (why := known.refusal(row, least)) is not None:
-                answers[place] = Fault("refused", f"{why}: rename them")
+            answers[place] = self.refusal(row) or answers[place]
         if self._names is None:
             return
         for row in rows:
             self._names.update(dict.fromkeys(row))
         self._n_rows += len(rows)
-        if self._n_rows >= ENOUGH:
+        if self._n_rows >= ENOUGH or known.unknown(self._names):
             if (difference := known.difference(self._names)) is not None:
                 _log.warning("/predict: %s (in the first %d records)", difference, self._n_rows)
             self._names = None
