@@ -125,8 +125,11 @@ def _source(plan: Plan, section: str, written: SourceConfig, findings: Findings)
         if good is not None:
             which = "first record" if good is records[0] else "first record that can be used"
             findings.columns += [f"columns of {key}, by its {which}:", *column_lines(source.columns(good))]
-        fault = records[0].fault if records else None
-        said = f"{key}: {source.describe()}" + ("" if fault is None else _unusable(fault, key, written.kind))
+        faults = [record.fault for record in records if record.fault is not None]
+        said = f"{key}: {source.describe()}"
+        if faults:
+            which = "its first record" if records[0].fault else f"{len(faults)} of its first {len(records)} records"
+            said += _unusable(which, faults[0], key, written.kind)
         rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
         if good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
             raise DaemonError(f"{said}; none of its first {len(records)} records can be used")
@@ -152,9 +155,9 @@ def _registry(key: str, source: KafkaSourceConfig) -> str | None:
         raise DaemonError(f"{key}: schema registry {source.schema_registry.url}: {error}") from None
 
 
-def _unusable(fault: Fault, key: str, kind: str) -> str:
+def _unusable(which: str, fault: Fault, key: str, kind: str) -> str:
     advice = remedy(fault.reason, key, kind, fault.detail)
-    return f"; its first record cannot be used: {fault.detail}" + ("" if advice == fault.detail else f": {advice}")
+    return f"; {which} cannot be used: {fault.detail}" + ("" if advice == fault.detail else f": {advice}")
 
 
 def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType) -> str:

@@ -30,6 +30,10 @@ def test_check_fails_where_no_first_record_can_be_used(home: Home) -> None:
     assert found.bad == []
     assert found.columns[0] == "columns of source, by its first record that can be used:"
     assert check(configured(home, NESTED * 100, at_start="go_on")).bad == []
+    assert any(
+        "; 2 of its first 3 records cannot be used: input 'a'" in one
+        for one in check(configured(home, GOOD + 2 * NESTED)).good
+    )
 
 
 def test_a_run_stops_after_some_fifty(home: Home) -> None:

@@ -211,3 +211,9 @@ def test_check_tells_of_a_filter_that_keeps_a_detector_from_learning(home: Home)
 
     assert len(told()) == 1
     assert told(protect_anomaly_detector=False) == []
+
+
+def test_one_that_needs_no_label_is_not_said_to_learn_nothing(home: Home) -> None:
+    source = {"kind": "jsonl", "path": "stream.jsonl"}
+    assert not [line for line in caveats(configured(home, 10, NOVELTY, source=source), {}) if "no record" in line]
+    assert [line for line in caveats(configured(home, 10, RATIO, source=source), {}) if "no record" in line]

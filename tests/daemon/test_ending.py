@@ -128,9 +128,11 @@ class TestLog:
         assert "source.inputs.exclude leaves out" in remedy("refused", "source", "csv", detail)
         assert remedy("refused", "source", "river", detail) == detail
 
-    def test_quotes_over_lines(self) -> None:
+    def test_what_is_said_of_one_kind_of_source(self) -> None:
         detail = "the quotes are not as CSV has them: unexpected end of data"
-        assert remedy("csv_width", "source", "csv", detail).startswith("set source.multiline: true")
+        assert remedy("csv_width", "source", "csv", detail).startswith("close the quote")
+        assert remedy("corrupt", "source", "kafka").startswith("look at who writes to the topic")
+        assert remedy("corrupt", "source", "csv").startswith("look at that file")
         assert "UTF-8" in remedy("encoding", "source", "jsonl")
 
 

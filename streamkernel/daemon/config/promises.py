@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connectors.ports import Sink
-from streamkernel.daemon.base.model import Model, is_binary, last_step, n_lags, never_learning
+from streamkernel.daemon.base.model import Model, is_binary, last_step, n_lags, never_learning, task_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
 from streamkernel.daemon.config.warm import learnt_twice
@@ -18,7 +18,8 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
     config, source = plan.config, plan.source
     lines = []
     unlabelled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
-    if unlabelled and config.labels is None and config.mode == "learn":
+    supervised = any(task_of(model) != "novelty" for model in (plan.models or {"": plan.model}).values())
+    if unlabelled and supervised and config.labels is None and config.mode == "learn":
         lines.append("source.target is not set: no record has a label, nothing will be learnt")
     if twice := learnt_twice(config):
         lines.append(twice)

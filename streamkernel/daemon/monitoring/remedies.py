@@ -45,7 +45,9 @@ def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
     if reason == "encoding":
         return f"set {section}.encoding to that of the file, such as cp1252" if kind == "csv" else _NOT_UTF_8
     if reason == "csv_width" and "quotes" in detail:
-        return f"set {section}.multiline: true, if a quoted field holds line ends"
+        return "close the quote that stands in that line, or double it where it is part of the text"
+    if reason == "corrupt" and kind not in ("kafka", ""):
+        return "look at that file: it cannot be read, why stands in the log"
     if reason == "refused" and detail:
         # Said by Python itself: a text for a step that reckons, say.
         mute = detail.startswith("TypeError") and kind != "river"
