@@ -15,7 +15,7 @@ _DEEPEST = 32
 
 
 def flattened(values: dict[str, Any], mode_of: Callable[[str], Nested]) -> dict[str, Any]:
-    """Return the columns of an object; of a name that comes twice the last value counts.
+    """Return the columns of an object.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def flattened(values: dict[str, Any], mode_of: Callable[[str], Nested]) -> dict[
     Raises
     ------
     UndecodableError
-        Where values are nested more than 32 deep.
+        Where values are nested more than 32 deep, or two of them would have the same name.
 
     Examples
     --------
@@ -49,6 +49,8 @@ def _flatten(
         name = nfc(f"{prefix}{key}")
         mode = mode_of(name) if isinstance(value, dict | list) else "dead_letter"
         if mode == "dead_letter":
+            if name in columns:
+                raise UndecodableError("nested", f"two values have the same name {shown(name)} once they are flattened")
             columns[name] = value
         elif mode == "flatten":
             inner = value.items() if isinstance(value, dict) else enumerate(value)

@@ -210,6 +210,12 @@ def test_what_is_nested_too_deep_is_a_fault() -> None:
         read(value, nested="flatten")
 
 
+@pytest.mark.parametrize("x", [{"a.b": 1.5, "a": {"b": 3}}, {"a": {"b": 3}, "a.b": 1.5}])
+def test_two_values_of_one_name_are_no_record(x: dict[str, Any]) -> None:
+    with pytest.raises(UndecodableError, match=r"same name 'a\.b' once they are flattened"):
+        read(x, nested="flatten")
+
+
 @pytest.mark.parametrize("value", [1, {"b": 1}, [1]])
 def test_a_name_of_any_length_is_a_fault_that_costs_nothing(value: Any) -> None:
     for nested in ("flatten", "ignore", "dead_letter"):

@@ -131,6 +131,7 @@ class TestLog:
     def test_what_is_said_of_one_kind_of_source(self) -> None:
         detail = "the quotes are not as CSV has them: unexpected end of data"
         assert remedy("csv_width", "source", "csv", detail).startswith("close the quote")
+        assert remedy("nested", "source", "jsonl", "two values have the same name 'a'").startswith("rename one")
         assert remedy("corrupt", "source", "kafka").startswith("look at who writes to the topic")
         assert remedy("corrupt", "source", "csv").startswith("look at that file")
         assert "UTF-8" in remedy("encoding", "source", "jsonl")

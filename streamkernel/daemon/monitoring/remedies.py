@@ -46,6 +46,8 @@ def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
         return f"set {section}.encoding to that of the file, such as cp1252" if kind == "csv" else _NOT_UTF_8
     if reason == "csv_width" and "quotes" in detail:
         return "close the quote that stands in that line, or double it where it is part of the text"
+    if reason == "nested" and "same" in detail:
+        return "rename one of them where the records are made"
     if reason == "corrupt" and kind not in ("kafka", ""):
         return "look at that file: it cannot be read, why stands in the log"
     if reason == "refused" and detail:
