@@ -2,7 +2,7 @@
 
 import sys
 
-from streamkernel.daemon.base.early_signals import handle_early_signals
+from streamkernel.daemon.base.early_signals import handle_early_signals, quiet_interrupts
 
 __all__ = ["main"]
 
@@ -11,7 +11,8 @@ def main() -> None:
     """Run the command line, and end with its exit status."""
     # The command line takes a second to import.
     handle_early_signals()
-    from streamkernel.daemon.cli import main as run
+    with quiet_interrupts():
+        from streamkernel.daemon.cli import main as run
 
     sys.exit(run())
 

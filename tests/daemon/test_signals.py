@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from streamkernel.daemon.base import early_signals
-from streamkernel.daemon.base.early_signals import STOPPING, handle_early_signals
+from streamkernel.daemon.base.early_signals import STOPPING, handle_early_signals, quiet_interrupts
 from streamkernel.daemon.stream.stop import StopSignals
 
 ALL = (*STOPPING, signal.SIGUSR1, signal.SIGUSR2)
@@ -52,6 +52,14 @@ def test_those_without_a_meaning_do_nothing_from_the_start() -> None:
         os.kill(os.getpid(), number)
     # The system ends the process by these, but for process 1.
     assert [signal.getsignal(number) for number in STOPPING] == handlers
+
+
+def test_an_interrupt_while_it_imports_ends_it_without_a_traceback() -> None:
+    for before, meanwhile in ((signal.default_int_handler, signal.SIG_DFL), (signal.SIG_IGN, signal.SIG_IGN)):
+        signal.signal(signal.SIGINT, before)
+        with quiet_interrupts():
+            assert signal.getsignal(signal.SIGINT) is meanwhile
+        assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_process_1_ends_by_them_at_once_until_a_command_handles_them(monkeypatch: pytest.MonkeyPatch) -> None:

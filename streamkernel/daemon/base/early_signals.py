@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["STOPPING", "end_at_once", "handle_early_signals"]
+__all__ = ["STOPPING", "end_at_once", "handle_early_signals", "quiet_interrupts"]
 
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Signals that end a process."""
@@ -19,6 +20,17 @@ def handle_early_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
     if os.getpid() == 1:
         end_at_once(STOPPING)
+
+
+@contextmanager
+def quiet_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end the process, where Python would print where it was."""
+    python_s = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if python_s:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    yield
+    if python_s:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def end_at_once(numbers: Iterable[int]) -> None:
