@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from connectors.ports import ConnectorError, Fault, Record
+from connectors.ports import ConnectorError, Fault, Record, Source
 from connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
@@ -35,6 +35,7 @@ from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
 from streamkernel.daemon.stream.known_inputs import ADVICE, ENOUGH, KnownInputs
+from streamkernel.daemon.stream.label_watch import TOLD_AFTER
 from streamkernel.daemon.wiring.columns import let_pass, target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
@@ -134,9 +135,20 @@ def _source(plan: Plan, section: str, written: SourceConfig, findings: Findings)
         if good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
             raise DaemonError(f"{said}; none of its first {len(records)} records can be used")
         target = getattr(written, "target", None) if plan.config.mode == "learn" else None
-        if target is not None and good is not None and all(record.y is None for record in records):
-            said += f"; none of its first {len(records)} records has the label {target!r:.80}"
+        if target is not None and good is not None and (n_records := _without_label(source, records)):
+            said += f"; none of its first {n_records} records has the label {target!r:.80}"
+            if source.exhausted:
+                raise DaemonError(said)
         return said
+
+
+def _without_label(source: Source, records: Sequence[Record]) -> int:
+    """Return how many of the first records have no label; 0 where one has. Further ones are read where none has."""
+    n_records = 0
+    while records and all(record.y is None for record in records):
+        n_records += len(records)
+        records = source.poll(TOLD_AFTER - n_records, _POLL_SECONDS) if n_records < TOLD_AFTER else ()
+    return 0 if records else n_records
 
 
 def _warm_start(plan: Plan, written: WarmStartConfig, findings: Findings) -> str:

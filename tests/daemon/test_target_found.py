@@ -53,8 +53,14 @@ def test_a_nested_label_is_learnt_and_no_input(nested: Home) -> None:
 
 class TestNoneHasIt:
     def test_check_says_so(self, nested: Home) -> None:
-        found = check(prepare(nested.configure(source=source("payload.z"))))
-        assert found.good[0].endswith("x.jsonl; none of its first 50 records has the label 'payload.z'")
+        plan = prepare(nested.configure(source=source("payload.z")))
+        (said,) = check(plan).bad
+        assert said.endswith("x.jsonl; none of its first 200 records has the label 'payload.z'")
+        lines = (nested.folder / "x.jsonl").read_text()
+        (nested.folder / "x.jsonl").write_text(6 * lines)  # those behind the first thousand may have it
+        found = check(plan)
+        assert found.bad == []
+        assert "none of its first 1000 records has the label" in found.good[0]
 
     def test_a_source_that_ends_is_an_error(self, nested: Home) -> None:
         said = "source.target: none of the 200 records has the label 'payload.z'; they have 'schema', 'payload.id', "

@@ -10,11 +10,12 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.stream.loop import Feed
 
-__all__ = ["LabelWatch"]
+__all__ = ["TOLD_AFTER", "LabelWatch"]
 
 _log = logging.getLogger(__name__)
 
-_TOLD_AFTER = 1000
+TOLD_AFTER = 1000
+"""Of so many records without a label it is said that none has one."""
 _MOST_SHOWN = 20
 
 
@@ -74,7 +75,7 @@ class LabelWatch(Feed):
         self._last = usable[-1] if usable else self._last
         if any(one.y is not None for one in usable):
             self._looks = False
-        elif self._n_records >= _TOLD_AFTER:
+        elif self._n_records >= TOLD_AFTER:
             self._looks = False
             _log.warning("%s: nothing is learnt", self._missing(self._n_records))
 
