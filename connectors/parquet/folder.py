@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """What becomes of parts that no checkpoint knows."""
 
-_ROWS = ".rows"
+_ROWS, _MOVED = ".rows", ".moved"
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class PartsFolder:
             return Found(mark.part, later)
         if self._holds_rows(mark):
             return Found(mark.part, later, mark.rows)
-        whole = parts.get(mark.part)
-        n_rows = 0 if whole is None else pq.read_metadata(whole).num_rows
-        if whole is None or n_rows < mark.rows:
+        whole = parts.get(mark.part, self.moved(mark.part))
+        n_rows = pq.read_metadata(whole).num_rows if whole.exists() else 0
+        if n_rows < mark.rows:
             raise SinkError(
                 f"{self._shown}: the first {mark.rows:,} rows of {part_name(mark.part)} are recorded at the "
                 f"checkpoint, and neither there nor in {self.beside}: put them back, {REMEDY}"
@@ -202,9 +202,13 @@ class PartsFolder:
         Only parts are removed, by their names, and only those written after the mark or to be replaced: their lines
         are written again.
         """
-        rows = self.rows(found.part)
+        rows, whole = self.rows(found.part), self.moved(found.part)
         if found.kept is not None:
-            rows.append([_as(self._schema, batch) for batch in rows_of(found.kept, found.rows)])
+            # It stays beside the folder until the next mark knows the rows as they are written now.
+            if found.kept != whole:
+                found.kept.rename(whole)
+                sync_folder(self.beside)
+            rows.append([_as(self._schema, batch) for batch in rows_of(whole, found.rows)])
             rows.sync()
         elif found.rows and mark is not None:
             rows.length = mark.bytes
@@ -213,14 +217,19 @@ class PartsFolder:
         if found.removed:
             _log.info("%s: %d parts that no checkpoint knows are removed", self._shown, len(found.removed))
         sync_folder(self.path)
-        self.sweep(rows.path if found.rows else None)
+        self.sweep([rows.path] * bool(found.rows) + [whole] * (found.kept is not None))
         return rows
 
-    def sweep(self, but: Path | None = None) -> None:
-        """Remove what is beside the folder of parts that are not complete, but one file."""
-        for path in [*parts_of(self.beside).values(), *self.beside.glob(f"part-*.parquet{_ROWS}")]:
-            if path != but:
-                path.unlink(missing_ok=True)
+    def sweep(self, but: Sequence[Path] = ()) -> None:
+        """Remove what is beside the folder of parts that are not complete, but some files."""
+        for end in ("", _ROWS, _MOVED):
+            for path in self.beside.glob(f"part-*.parquet{end}"):
+                if path not in but:
+                    path.unlink(missing_ok=True)
+
+    def moved(self, part: int) -> Path:
+        """Return where a part is kept that a restart goes back into."""
+        return self.beside / f"{part_name(part)}{_MOVED}"
 
     def leave(self) -> None:
         """Remove the folder beside where nothing is in it."""

@@ -229,6 +229,7 @@ class ParquetSink(Sink):
             self._not_before = self._clock() + _PAUSE_SECONDS
             raise
         self._rows.remove()
+        self._folder.moved(self._part).unlink(missing_ok=True)
         self._last = self._fingerprint(self._part)
         self._begin(self._part + 1, self._folder.rows(self._part + 1), 0)
 

@@ -63,7 +63,9 @@ def test_a_system_is_solved(m, ridge, K, seed):
     b = rng.normal(size=(K, m))
     x = b.copy()
     kernels.solve(U, x)
-    np.testing.assert_allclose(x, naive.solve(U, b), rtol=1e-5, atol=1e-8 / ridge)
+    exact = naive.solve(U, b)
+    # What rounding does to one entry depends on the largest: the system is all but singular where the ridge is small.
+    np.testing.assert_allclose(x, exact, rtol=1e-5, atol=1e-7 * np.abs(exact).max())
     np.testing.assert_allclose(x @ A, b, rtol=1e-6, atol=1e-7)
 
 

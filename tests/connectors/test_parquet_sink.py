@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from parts_folder import Clock, abandoned, contents, flat, put, rows, sink
 
@@ -214,6 +214,9 @@ class TestFullDisk:
     st.lists(st.sampled_from(["write", "flush", "time", "kill", "close"]), max_size=25),
     st.sampled_from([None, 10.0]),
 )
+@example(
+    happenings=["write", "flush", "write", "close", "kill"], roll_seconds=10.0
+)  # killed as it goes back into a part
 def test_whatever_happens_each_line_stands_there_once(
     tmp_path_factory: pytest.TempPathFactory, happenings: list[str], roll_seconds: float | None
 ) -> None:

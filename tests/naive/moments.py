@@ -154,7 +154,9 @@ def scale(values, learnt, standardize, limit, is_number, before=None):
 def take_target(moments, y):
     """A target among all up to it, and whether the block took their place; the moments learn it."""
     bounded, (sample, _) = moments.bounded, updated(moments, y)
-    standardised = (y - np.mean(sample)) / (np.std(sample) or 1.0)
+    # Without rounding: equal values have no deviation, however many there are.
+    mean = math.fsum(sample) / len(sample)
+    standardised = (y - mean) / (math.sqrt(math.fsum((one - mean) ** 2 for one in sample) / len(sample)) or 1.0)
     return drawn_in(standardised, bounded and len(sample) > 32), keep(moments, y)
 
 
