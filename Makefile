@@ -6,10 +6,11 @@ CONFIG ?= configs/quickstart.yaml
 # A folder or file of tests: `make test PATHS=tests/growth` runs its tests of ring 1 alone, without lint and types.
 PATHS ?=
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count())')
-# A number shuffles the tests and draws other random cases: `make test SEED=7`. In CI it follows from the commit.
-# Elsewhere the tests run in the order of their files, with the same cases every time.
+# A number shuffles the tests and draws other random cases: `make test SEED=7`. In CI the order follows from the commit.
+# Without a number the random cases are the same every time, and elsewhere the order is that of the files.
 SEED ?= $(if $(CI),$(shell echo $$((0x0$$(git rev-parse HEAD | cut -c1-7)))))
-SHUFFLE := $(if $(SEED),-p randomly --randomly-seed=$(SEED) --hypothesis-profile=seeded --hypothesis-seed=$(SEED))
+DRAWN := $(if $(filter command,$(origin SEED)),--hypothesis-profile=seeded --hypothesis-seed=$(SEED))
+SHUFFLE := $(if $(SEED),-p randomly --randomly-seed=$(SEED) $(DRAWN))
 # One thread of OpenBLAS a worker: threads wait for each other at full load, which the other workers pay for.
 PYTEST := OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest
 

@@ -128,10 +128,10 @@ def _source(plan: Plan, section: str, written: SourceConfig, findings: Findings)
             findings.columns += [f"columns of {key}, by its {which}:", *column_lines(source.columns(good))]
         faults = [record.fault for record in records if record.fault is not None]
         said = f"{key}: {source.describe()}"
-        if faults:
+        rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
+        if faults and (records[0].fault or len(faults) > rate.max_rate * len(records)):
             which = "its first record" if records[0].fault else f"{len(faults)} of its first {len(records)} records"
             said += _unusable(which, faults[0], key, written.kind)
-        rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
         if good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
             raise DaemonError(f"{said}; none of its first {len(records)} records can be used")
         target = getattr(written, "target", None) if plan.config.mode == "learn" else None
