@@ -16,7 +16,7 @@ class ThreadLock:
     """The attribute `_lock` of an estimator, a reentrant lock: of two threads, the second one waits.
 
     A loss or a kernel of the user may ask the estimator that calls it, so the lock is reentrant. What takes one record
-    acquires and releases it by hand: ``with`` costs three times as much. A fork waits for all of them: the new process
+    acquires and releases it by hand, which is quicker than ``with``. A fork waits for all of them: the new process
     has no thread that would release one, and would go on with half a record.
     """
 

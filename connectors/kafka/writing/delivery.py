@@ -295,17 +295,15 @@ class Delivery:
 
     def _break(self, error: Broken) -> None:
         """Leave a session that broke, and connect another one."""
-        self._breaks += 1
+        self._breaks = 0 if isinstance(error, Refused) else self._breaks + 1  # less is left to refuse
         session = self._connector.session
         assert session is not None
         if isinstance(error, Refused):
-            self._breaks = 0  # less is left to refuse
             self._refusals.meet(error, self.backlog, session.explain)
         if self._breaks > _MOST_BREAKS:
             raise SinkError(f"the broker refuses the lines again and again ({error})")
-        _log.log(
-            logging.WARNING if session.transactional else logging.DEBUG, "%s: connecting anew: %s", self._place, error
-        )
+        level = logging.WARNING if session.transactional else logging.DEBUG
+        _log.log(level, "%s: connecting anew: %s", self._place, error)
         self._connector.reason = str(error)
         self._moved = self._clock()  # a broker answered: the next session has its time, too
         self._leave()
