@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from connectors.files.header import listed
 from connectors.ports import ColumnUse, Record
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import DaemonError
@@ -16,7 +17,6 @@ _log = logging.getLogger(__name__)
 
 TOLD_AFTER = 1000
 """Of so many records without a label it is said that none has one."""
-_MOST_SHOWN = 20
 
 
 class LabelWatch(Feed):
@@ -81,7 +81,6 @@ class LabelWatch(Feed):
 
     def _missing(self, n_records: int) -> str:
         names = [] if self._last is None else [use.name for use in self._columns(self._last)]
-        others = [f"{name!r:.80}" for name in names if name != self._target]
-        more = f" and {len(others) - _MOST_SHOWN} more" if len(others) > _MOST_SHOWN else ""
-        has = f"; they have {', '.join(others[:_MOST_SHOWN])}{more}" if others else ""
+        others = [name for name in names if name != self._target]
+        has = f"; they have {listed(others)}" if others else ""
         return f"{self._section}.target: none of the {n_records:,} records has the label {self._target!r:.80}{has}"
