@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from streamkernel.daemon.base import crash
@@ -28,6 +30,11 @@ __all__ = ["BatchModel", "BatchReport", "MicroBatches", "check_model", "learn_ro
 BatchModel: TypeAlias = KernelMachine | LeastSquaresEstimator
 
 _log = logging.getLogger(__name__)
+
+#: What a call of Java's says that a stop of the query interrupted.
+_STOP = re.compile("InterruptedException|InterruptedIOException|ClosedByInterruptException|part of cancelled job group")
+#: The words by which Spark tells a stop from a failure.
+_STOPPED = "py4j.protocol.Py4JJavaError: An error occurred while calling a micro-batch: java.lang.InterruptedException"
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,9 @@ class MicroBatches:
     def __call__(self, df: DataFrame, batch: int) -> None:
         try:
             self._learn(df, batch)
+        except Py4JJavaError as error:
+            self.failure = failure_of(error)
+            raise _short(error, self.failure) from None
         except BaseException as error:
             self.failure = failure_of(error)
             raise
@@ -165,6 +175,13 @@ class MicroBatches:
         finally:
             rows.forget()
         self._watch(BatchReport(batch, partials.tally, time.perf_counter() - started, rows.sent_bytes))
+
+
+def _short(error: Py4JJavaError, failure: Exception) -> Exception:
+    """What Java raised, without its stack: Spark's own pattern for the end of a query overflows on a long text."""
+    if _STOP.search(str(error)):
+        return InterruptedError(_STOPPED)
+    return failure
 
 
 def _query_of(df: DataFrame) -> str:

@@ -146,6 +146,25 @@ def test_a_micro_batch_of_no_known_query_is_not_learnt(spark):
     assert model.n_records == 0
 
 
+@pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "failing"])
+def test_what_java_raises_in_a_micro_batch_reaches_spark_without_its_stack(spark, folder, is_stopped):
+    """Spark matches it with a pattern that overflows on a long text: the query would end and say nothing."""
+
+    def fail(_):
+        thread = spark._jvm.java.lang.Thread
+        if is_stopped:
+            thread.currentThread().interrupt()
+        thread.sleep(0 if is_stopped else -1)
+
+    query = _start(_stream(spark, folder), folder, watch=fail)
+    with pytest.raises(
+        SparkJobError, match="sleep interrupted" if is_stopped else "timeout value is negative"
+    ) as raised:
+        query.awaitTermination(60)
+    assert "\tat java.base/java.lang.Thread.sleep" not in str(raised.value.__cause__)
+    assert "StackOverflowError" not in str(raised.value.__cause__)
+
+
 def test_an_end_that_does_not_come_is_waited_for_as_long_as_asked(spark, folder):
     query = _start(_stream(spark, folder), folder, trigger=None)
     started = time.monotonic()
