@@ -16,10 +16,8 @@ from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.passing import Arrivals
 from streamkernel.adaptive.relearning import Relearning
 from streamkernel.compute.arrival import FeatureMap
-from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch
+from streamkernel.fields import state_mismatch
 from streamkernel.state import Array, State
-
-_RULES: Rules = {"importance": all_from_zero}
 
 
 class AdaptiveCore:
@@ -36,8 +34,6 @@ class AdaptiveCore:
 
     Attributes
     ----------
-    importance
-        Of each input as of the last metric, float64; empty before the first.
     parts
         Their sizes; None where bytes do not matter, and before the first record.
 
@@ -53,7 +49,6 @@ class AdaptiveCore:
         self.columns = columns
         self.experts = experts
         self.schedule = sorted(int(n) for n in schedule)
-        self.importance = np.zeros(0)
         self._relearning: Relearning | None = None
         self.budget = budget
         self.parts: Parts | None = None
@@ -152,7 +147,7 @@ class AdaptiveCore:
             self._relearning = Relearning(self.columns, self.experts, n_rows)
         if not self._relearning or not self._relearning.step(keys):
             return False
-        self.importance, self._relearning = self._relearning.importance, None
+        self._relearning = None
         return True
 
     def state(self) -> State:
@@ -161,7 +156,6 @@ class AdaptiveCore:
             **({"parts": np.array(self.parts or Parts(*[0] * len(Parts._fields)), np.int64)} if self.budget else {}),
             **self.columns.state(),
             **self.experts.state(),
-            **checked({"importance": self.importance.copy()}, _RULES),
             **(self._relearning.state() if self._relearning else {}),
         }
 
@@ -179,10 +173,6 @@ class AdaptiveCore:
         )
         if began:
             self.experts.memory.set_metric(self.columns.scales)
-        checked(state, _RULES)
-        self.importance = array(state, "importance", np.float64, None)
-        if len(self.importance) > self.columns.n_inputs:
-            raise state_mismatch("importance")
         self._relearning = Relearning.of(state, self.columns, self.experts) if Relearning.is_in(state) else None
 
     def _resume(self, other: "AdaptiveCore", keys: Array) -> None:
@@ -190,7 +180,6 @@ class AdaptiveCore:
         self.begin(other.n_inputs, other.experts.n_outputs)
         self.columns.set_metric(other.columns.scales.copy(), other.columns.bandwidth)
         self.columns.d0 = other.columns.d0
-        self.importance = other.importance
         self.experts.resume(other.experts)
         self.experts.memory.set_metric(self.columns.scales)
         n = min(len(self.experts.memory), self.experts.memory.buffer_size)

@@ -26,7 +26,6 @@ LEAST, MOST = 4, 256
 
 _RULES: Rules = {
     "energy": all_from_zero,
-    "importance": all_from_zero,
     "scales": all_positive,
     "bandwidth": all_positive,
     **LeastSquaresHeads.rules,
@@ -45,8 +44,6 @@ class Relearning:
 
     Attributes
     ----------
-    importance
-        Of each input, float64; empty until all slopes are taken.
     columns
         The features under the new metric; None until the bandwidth is known.
     heads
@@ -62,7 +59,6 @@ class Relearning:
         self._to_look = n_rows  # rows whose slopes are to be taken
         self._looked = 0
         self._energy = np.zeros(columns.n_inputs)
-        self.importance = np.zeros(0)
         self.columns: AdaptiveFeatures | None = None
         self.heads: dict[str, Any] = {}
 
@@ -131,8 +127,7 @@ class Relearning:
         """Weigh the inputs, and find the bandwidth of the last rows so scaled."""
         columns, memory = self._in_force, self._experts.memory
         self._ahead = min(self._ahead + self._looked, len(memory))
-        self.importance = metric.importance(self._energy)
-        scales = metric.scales_of(self.importance)
+        scales = metric.scales_of(metric.importance(self._energy))
         n = min(self._ahead, metric.NEAREST)
         X, _, _ = memory.rows_from(n, n)
         bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X * scales)
@@ -167,7 +162,6 @@ class Relearning:
         fields: State = {
             "rows": np.array([self._ahead, self._to_look, self._looked]),
             "energy": self._energy.copy(),
-            "importance": self.importance.copy(),
         }
         if self.columns:
             fields |= {"scales": self.columns.scales.copy(), "bandwidth": self.columns.bandwidth, "d0": self.columns.d0}
@@ -193,11 +187,10 @@ class Relearning:
         relearning._ahead, relearning._to_look, relearning._looked = ahead, to_look, looked
         relearning._energy = array(own, "energy", np.float64, d)
         if "scales" in own:
-            relearning.importance = array(own, "importance", np.float64, None)
             relearning.columns = columns.under(array(own, "scales", np.float64, d), number(own, "bandwidth"))
             relearning.columns.d0 = whole(own, "d0", d)
-            if len(relearning.importance) > d or not relearning.columns.bandwidth:
-                raise state_mismatch("relearning_importance")
+            if not relearning.columns.bandwidth:
+                raise state_mismatch("relearning_bandwidth")
         if "heads_P" in own and relearning.columns:
             relearning.heads = experts.fresh_heads()
             for name, part in relearning.heads.items():

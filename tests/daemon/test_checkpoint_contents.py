@@ -240,7 +240,7 @@ class TestPassedOver:
         assert f"{forged.name}: {why}" in caplog.text
         assert f"renamed to {forged.name}.invalid, the next older checkpoint is tried" in caplog.text
 
-    @pytest.mark.parametrize("version", [6, 9])
+    @pytest.mark.parametrize("version", [7, 9])
     def test_a_state_of_another_version_is_not_passed_over(
         self, trained: Home, capfd: pytest.CaptureFixture[str], version: int
     ) -> None:
@@ -250,9 +250,9 @@ class TestPassedOver:
         )
         before = sorted((trained.folder / "out/state").glob("checkpoint-*"))
         assert cli.main(["run", "config.yaml"]) == 1
-        way = "learn the model again" if version == 6 else "update streamkernel"
+        way = "learn the model again" if version == 7 else "update streamkernel"
         assert (
-            f"{forged.name}: this state has version {version}, this streamkernel reads 7: {way}\n"
+            f"{forged.name}: this state has version {version}, this streamkernel reads 8: {way}\n"
             in capfd.readouterr().err
         )
         assert sorted((trained.folder / "out/state").glob("checkpoint-*")) == before
