@@ -136,3 +136,9 @@ def test_integers_beyond_what_a_number_holds_are_no_numbers(tmp_path: Path) -> N
         "".join(json.dumps({"order": 2**70 + n, "x": 1, "y": n % 2}) + "\n" for n in range(40))
     )
     assert yaml.safe_load(configuration_for(tmp_path / "t.jsonl"))["source"]["inputs"]["exclude"] == ["order"]
+
+
+def test_a_text_among_numbers_is_told(tmp_path: Path) -> None:
+    text, inputs = made(tmp_path, "price,y", [['"17,50"' if n == 30 else f"{n}.5", "ab"[n % 2]] for n in range(40)])
+    assert inputs == {}
+    assert "#   price: numbers, 40 different; 17,50 is none\n" in text

@@ -39,6 +39,8 @@ class SampledColumn:
         The longest text, in characters.
     reading
         How it is best read.
+    odd
+        A text among numbers that is none of them, as it stands there.
 
     """
 
@@ -48,6 +50,7 @@ class SampledColumn:
     n_different: int
     longest: int = 0
     reading: Reading = field(default_factory=Reading)
+    odd: str = ""
 
     @property
     def finds_a_record(self) -> bool:
@@ -152,5 +155,6 @@ def _column(sample: Sample, name: str, values: list[Any], marks: Marks) -> Sampl
         are_numbers([value for value in values if value not in reading.na])
         and (sample.kind == "csv" or not any(isinstance(value, str) for value in values))
     ):
-        return SampledColumn(name, "numbers", len(values), different, reading=reading)
+        odd = (str(value) for value in values if value not in reading.na and reading.number(value) is None)
+        return SampledColumn(name, "numbers", len(values), different, reading=reading, odd=next(odd, ""))
     return SampledColumn(name, "texts", len(values), different, max(len(str(value)) for value in values), reading)
