@@ -138,7 +138,16 @@ def test_integers_beyond_what_a_number_holds_are_no_numbers(tmp_path: Path) -> N
     assert yaml.safe_load(configuration_for(tmp_path / "t.jsonl"))["source"]["inputs"]["exclude"] == ["order"]
 
 
-def test_a_text_among_numbers_is_told(tmp_path: Path) -> None:
-    text, inputs = made(tmp_path, "price,y", [['"17,50"' if n == 30 else f"{n}.5", "ab"[n % 2]] for n in range(40)])
-    assert inputs == {}
-    assert "#   price: numbers, 40 different; 17,50 is none\n" in text
+@pytest.mark.parametrize(
+    ("values", "odd", "read"),
+    [
+        ([f"{n}.5" for n in range(40)], "17,50", None),
+        ([f"{n},5" for n in range(40)], "kaputt", COMMA),
+        ([f"{n % 9 + 1}.{n:03},45" for n in range(40)], "ca. 5", COMMA_AND_POINT),
+    ],
+)
+def test_a_text_among_numbers_is_told(tmp_path: Path, values: list[str], odd: str, read: object) -> None:
+    rows = [[odd if n == 30 else value, "ab"[n % 2]] for n, value in enumerate(values)]
+    text, inputs = made(tmp_path, "price;y", rows)
+    assert inputs == ({} if read is None else {"types": {"price": read}})
+    assert f"#   price: numbers, 40 different; {odd} is none\n" in text

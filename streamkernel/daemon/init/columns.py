@@ -10,8 +10,8 @@ from connectors.columns.nested import flattened
 from connectors.decode import UndecodableError
 from connectors.names import find, nfc
 from streamkernel.daemon.config.problems import hint
-from streamkernel.daemon.init.marks import Marks
-from streamkernel.daemon.init.reading import Reading, are_numbers, is_absent, marks_of, reading_of
+from streamkernel.daemon.init.marks import Marks, are_numbers
+from streamkernel.daemon.init.reading import Reading, is_absent, marks_of, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError
 
 __all__ = ["SampledColumn", "Target", "describe_columns", "find_target", "sample_marks"]

@@ -161,7 +161,7 @@ def _model(inputs: Sequence[SampledColumn], target: Target) -> Iterator[str]:
     yield "# Of the inputs, numbers are scaled, each text is an indicator, and an empty cell is the mean. The columns:"
     for column in inputs[:_MOST_SHOWN]:
         different = "" if column.holds == "nothing" else f", {column.n_different:,} different"
-        odd = f"; {_shown(column.odd)} is none" if column.odd and not column.reading.type else ""
+        odd = f"; {_shown(column.odd)} is none" if column.odd else ""
         yield f"#   {_shown(column.name)}: {column.holds}{different}{odd}"
     if len(inputs) > _MOST_SHOWN:
         yield f"#   and {len(inputs) - _MOST_SHOWN:,} more"

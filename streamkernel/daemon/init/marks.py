@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from connectors.columns.numbers import NumberFormat
 
-__all__ = ["Form", "Marks", "number_of", "unit_of"]
+__all__ = ["Form", "Marks", "are_numbers", "number_of", "unit_of"]
 
 # Decimal and thousands marks, as far as they are not those of Python.
 _FORMS = ((".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
+_NUMBERS = 0.9
 _UNITS = ("$", "€", "£", "¥", "₹", "%", "EUR", "USD", "GBP", "CHF", "JPY")
 
 
@@ -69,14 +70,22 @@ class Marks:
                     shown |= decimals
 
     def form_of(self, texts: Sequence[str]) -> Form | None:
-        """Return how the numbers of a column are written; None where not all of its texts are numbers."""
+        """Return how the numbers of a column are written; None where not nearly all of its texts are numbers."""
         fitting = _fitting(texts)
         if not fitting:
             return None
         # A column without a fraction and without groups reads the same by all of them.
-        marked = next(((text, mark) for mark in ",." for text in texts if mark in text), None)
         others = [form for form in fitting if form[0] != fitting[0][0]]
-        if marked is None or not others:
+        marked = next(
+            (
+                (text, mark)
+                for mark in ",."
+                for text in texts
+                if mark in text and others and _fits(fitting[0], [text]) and _fits(others[0], [text])
+            ),
+            None,
+        )
+        if marked is None:
             return Form(*fitting[0])
         text, mark = marked
         decimal, sure = self._decimal(mark)
@@ -119,18 +128,34 @@ def _without(unit: str, texts: Sequence[str]) -> list[str]:
     return [text.replace(unit, "", 1).strip() for text in texts]
 
 
+def are_numbers(values: Sequence[Any]) -> bool:
+    """Return whether nearly all values are finite numbers, as a source reads them: the others are mistakes."""
+    return sum(number_of(value) is not None for value in values) >= _NUMBERS * len(values)
+
+
 def _fitting(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the forms in which all texts are numbers, that of Python first."""
-    plain = [(".", "")] if texts and all(number_of(text) is not None for text in texts) else []
-    return plain + [form for form in _FORMS if texts and _fits(NumberFormat(*form), texts)]
+    """Return the forms in which all texts are numbers, that of Python first; else those in which nearly all are."""
+    if not texts:
+        return []
+    if all(number_of(text) is not None for text in texts):
+        # The others with a decimal point read them alike, and without a point all do.
+        others = [form for form in _FORMS if form[0] == ","] if any("." in text for text in texts) else []
+        return [(".", ""), *(form for form in others if _fits(form, texts))]
+    if found := [form for form in _FORMS if _fits(form, texts)]:
+        return found
+    most_odd = len(texts) - math.ceil(_NUMBERS * len(texts))
+    return [] if are_numbers(texts) else [form for form in _FORMS if _fits(form, texts, most_odd)]
 
 
-def _fits(numbers: NumberFormat, texts: Sequence[str]) -> bool:
-    try:
-        for text in texts:
+def _fits(form: tuple[str, str], texts: Sequence[str], most_odd: int = 0) -> bool:
+    numbers, n_odd = NumberFormat(*form), 0
+    for text in texts:
+        try:
             numbers.plain(text)
-    except ValueError:
-        return False
+        except ValueError:
+            n_odd += 1
+            if n_odd > most_odd:
+                return False
     return True
 
 

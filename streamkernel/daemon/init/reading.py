@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from connectors.columns.dates import DateParts
 from connectors.columns.numbers import NumberFormat
-from streamkernel.daemon.init.marks import Marks, number_of, unit_of
+from streamkernel.daemon.init.marks import Marks, are_numbers, number_of, unit_of
 
-__all__ = ["Reading", "are_numbers", "is_absent", "marks_of", "reading_of"]
+__all__ = ["Reading", "is_absent", "marks_of", "reading_of"]
 
 _SPELLINGS_OF_NOTHING = frozenset({"-", "--", "?", "#n/a", "n/a", "na", "nan", "nil", "none", "null", "unknown"})
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d")
@@ -23,7 +23,6 @@ _SHORTEST_DATE = len("1.1.2024")
 _FEWEST_TO_TELL = 20
 # A text of which nearly every record has another one.
 _IDENTIFIES = 0.9
-_NUMBERS = 0.9
 # A float holds all digits of smaller integers.
 _EXACT_BELOW = 2**53
 _NAMES_OF_NUMBERS = re.compile(r"(^|[ _.-])(id|key|uuid)$|[a-z](Id|ID)$", re.IGNORECASE)
@@ -117,11 +116,6 @@ def reading_of(
     # Among texts, NA may be a country, and - a category.
     unit = unit_of(rest) if len(texts) == len(values) else ""
     return Reading(identifies=_is_named(values), unit=unit)
-
-
-def are_numbers(values: Sequence[Any]) -> bool:
-    """Return whether nearly all values are finite numbers, as a source reads them: the others are mistakes."""
-    return sum(number_of(value) is not None for value in values) >= _NUMBERS * len(values)
 
 
 def is_absent(value: Any) -> bool:
