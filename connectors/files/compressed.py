@@ -96,10 +96,7 @@ class CompressedFile(File):
                 self._failure = f"the compressed data are damaged ({error})"
             except OSError as error:
                 self._failure = f"cannot be read ({os_reason(error)})"
-        raise SourceError(
-            f"{self.path}: {self._failure}, at byte {self.offset:,} of the decompressed data; "
-            "every record before it was delivered"
-        )
+        raise SourceError(f"{self.path}: {self._failure}, at byte {self.offset:,} of the decompressed data")
 
     def _take(self, length: int) -> bytes:
         """Return the next bytes, so many or as many as there are."""

@@ -14,7 +14,7 @@ from connectors.columns.settings import InputSettings
 from connectors.decode import TargetDecoder
 from connectors.files.bytes import ByteStream, StandardInput
 from connectors.files.follow import FollowedFile
-from connectors.files.header import UnusableHeaderError, header_columns, listed
+from connectors.files.header import HEADER_MOVED, UnusableHeaderError, header_columns, listed
 from connectors.files.identity import FilePlace
 from connectors.files.lines import Chunk, Lines
 from connectors.files.multiline import JoinedLines
@@ -32,8 +32,9 @@ _log = logging.getLogger(__name__)
 class CsvSource(LineSource):
     """Read CSV; the first line of the file names the columns.
 
-    Where that line comes again, as in parts that were put together, it is skipped, and the log says so once. A file
-    that is followed, copied and truncated goes on with its columns: its next line need not name them again.
+    Where that line comes again, as in parts that were put together, it is skipped, and the log says so once; case and
+    blanks round a name do not count. With the columns in another order it is an error, once all before it was handed
+    out. A file that is followed, copied and truncated goes on with its columns: its next line need not name them again.
 
     An empty field is an absent input, and so is ``nan``. A field that reads as a number is a float (spaces round it
     do not matter, underscores in it do); an infinite one is a fault. Every other field is a string.
@@ -150,20 +151,43 @@ class CsvSource(LineSource):
         if self._decoder is None and not self._read_header(lines, deadline):
             return []
         assert self._decoder is not None
-        chunk = lines.take(limit, deadline)
-        records = self._decoded(chunk)
-        # Of the records that cannot be used, the first whose quote is open begins one of several lines.
-        if self._decoder.odd_quotes and not chunk.settled:
-            opened = (index for index, one in enumerate(records) if one.fault is not None and lines.opens(one.raw))
-            first = next(opened, None)
-            if first is not None:
-                lines.reconsider(chunk, first)
-                records = records[:first] or self._decoded(lines.take(limit, deadline))
-        if self._decoder.header_again:
+        decoder = self._decoder
+        decoder.header_again = decoder.header_moved = decoder.odd_quotes = False
+        while True:
+            chunk = lines.take(limit, deadline)
+            records = self._decoded(chunk)
+            stop = self._stop(lines, chunk, records)
+            if stop is None:
+                break
+            lines.reconsider(chunk, stop)
+            if stop:
+                del records[stop:]
+                break
+            self._refuse_moved(records[0])
+        if decoder.header_again:
             self._tell_header(records)
-        self._decoder.header_again = self._decoder.odd_quotes = False
         self._tell_open_quote(lines, bool(records))
         return records
+
+    def _stop(self, lines: JoinedLines, chunk: Chunk, records: Sequence[Record]) -> int | None:
+        """Return which of the records that cannot be used ends those that can be handed out; None: all can be.
+
+        That is the first whose quote is open, which begins one of several lines, or a header in another order.
+        """
+        assert self._decoder is not None
+        quotes, moved = self._decoder.odd_quotes and not chunk.settled, self._decoder.header_moved
+        if not quotes and not moved:
+            return None
+        faulty = ((index, one) for index, one in enumerate(records) if one.fault is not None)
+        return next((index for index, one in faulty if _is_moved(one) or (quotes and lines.opens(one.raw))), None)
+
+    def _refuse_moved(self, record: Record) -> None:
+        """Raise SourceError for a header in another order: what follows would be wrong numbers and labels."""
+        if _is_moved(record):
+            raise self._failed(
+                f"{HEADER_MOVED}, at byte {record.position.offset:,}: split the file there, or put the columns of what "
+                "follows into the first order"
+            )
 
     def _decoded(self, chunk: Chunk) -> list[Record]:
         if chunk.n_lines > 1 and not chunk.too_long:
@@ -249,6 +273,10 @@ class CsvSource(LineSource):
 
     def _failed(self, why: str) -> SourceError:
         return SourceError(f"{self._place}: {why}")
+
+
+def _is_moved(record: Record) -> bool:
+    return record.fault is not None and record.fault.detail == HEADER_MOVED
 
 
 def _checked_encoding(encoding: str) -> str:

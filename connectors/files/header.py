@@ -6,15 +6,67 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from connectors.columns.rules import ColumnRules
-from connectors.decode import UndecodableError, shown
+from connectors.decode import UndecodableError, finite_floats, shown
 from connectors.files.fields import n_named, split_fields
 from connectors.names import nfc
 
-__all__ = ["UnusableHeaderError", "header_columns", "listed"]
+__all__ = ["HEADER_MOVED", "HeaderAgain", "UnusableHeaderError", "header_columns", "listed"]
+
+HEADER_MOVED = "the header comes again, with its columns in another order"
 
 
 class UnusableHeaderError(ValueError):
     """A header names no columns that can be used; the message says why and what to do, not in which file."""
+
+
+class HeaderAgain:
+    """Tells rows that are the header once more, as where files were put together, from records.
+
+    Case and blanks round a name do not count, unless they alone tell two columns apart.
+
+    Parameters
+    ----------
+    columns
+        The names of the columns.
+
+    Attributes
+    ----------
+    word
+        What each line that is the header holds in small letters; empty: that cannot be told.
+
+    Examples
+    --------
+    >>> again = HeaderAgain(["x", "y", "label"])
+    >>> [again.has_names(row) for row in (["X", "y ", "label"], ["label", "x", "y"], ["x", "y", "y"])]
+    [True, True, False]
+    >>> again.in_order(["X", "y ", "label"]), again.in_order(["label", "x", "y"])
+    (True, False)
+
+    """
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        n_different = len(set(columns))
+        self._fold = _folded if len(set(map(_folded, columns))) == n_different > 1 else str
+        self._names = list(map(self._fold, columns))
+        # A row of numbers in another order is a record.
+        self._arranged = sorted if finite_floats(columns) is None else list
+        self._known, self._wanted = set(self._names), self._arranged(self._names)
+        # A quote in a name would be doubled.
+        plain = [name for name in self._names if name.isascii() and '"' not in name]
+        self.word = max(plain, key=len, default="").lower()
+
+    def has_names(self, row: Sequence[str]) -> bool:
+        """Return whether the fields of a row are the names of all columns, in whatever order."""
+        fold = self._fold
+        return fold(row[0]) in self._known and self._arranged(map(fold, row)) == self._wanted
+
+    def in_order(self, row: Sequence[str]) -> bool:
+        """Return whether the fields of a row are the names of the columns in their order."""
+        return list(map(self._fold, row)) == self._names
+
+
+def _folded(name: str) -> str:
+    return nfc(name.strip()).casefold()
 
 
 def header_columns(

@@ -90,7 +90,7 @@ class JoinedLines(Lines):
 
     def reconsider(self, chunk: Chunk, index: int) -> None:
         """Take back the lines of the last chunk from an index on, to look at the quotes of each."""
-        self._ahead = self._lines_of(chunk)[index:]
+        self._ahead[: self._used] = self._lines_of(chunk)[index:]
         self._used = 0
 
     def take(self, limit: int, deadline: float) -> Chunk:

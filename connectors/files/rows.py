@@ -14,6 +14,7 @@ from connectors.columns.rules import Column, ColumnRules
 from connectors.columns.typed import Missing
 from connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
 from connectors.files.fields import csv_rows, n_named, split_fields
+from connectors.files.header import HEADER_MOVED, HeaderAgain
 from connectors.ports import Label
 
 _MOST_WORDS = 10_000
@@ -46,12 +47,13 @@ class CsvRows(BulkDecoder):
         self.delimiter = delimiter
         self.encoding = encoding
         self._header = list(columns)
-        # Looked for before rows are compared with the header, which costs more; a quote in a name would be doubled.
-        longest = max(columns, key=len)
-        self._longest_name = b"" if '"' in longest else longest.encode(encoding)
-        # Whether a record was the header, and whether the quotes of one are not as CSV has them, since somebody set
-        # this to False.
+        self._again = HeaderAgain(columns)
+        # Looked for before rows are compared with the header, which costs more.
+        self._word = self._again.word.encode()
+        # Whether a record was the header, or the header in another order, and whether the quotes of one are not as CSV
+        # has them, since somebody set this to False.
         self.header_again = False
+        self.header_moved = False
         self.odd_quotes = False
         self._width = len(columns)
         self._target_index = None if self.target is None else columns.index(self.target)
@@ -72,9 +74,11 @@ class CsvRows(BulkDecoder):
         rows = self._rows(raws, together)
         width = self._width
         odd = []
-        if not {width}.issuperset(map(len, rows)) or (self._longest_name in together and self._header in rows):
-            odd = [index for index, row in enumerate(rows) if len(row) != width or row == self._header]
-            rows = [row for row in rows if len(row) == width and row != self._header]
+        again = self._again.has_names if self._word in together.lower() else None
+        if again is not None or not {width}.issuperset(map(len, rows)):
+            odd = [index for index, row in enumerate(rows) if len(row) != width or (again is not None and again(row))]
+            left_out = set(odd)
+            rows = [row for index, row in enumerate(rows) if index not in left_out] if odd else rows
         columns = list(zip(*rows, strict=True)) or [()] * width
         targets: Sequence[Label | None] = [None] * len(rows)
         if self._target_index is not None:
@@ -100,7 +104,10 @@ class CsvRows(BulkDecoder):
             return None
         if len(fields) != width:
             raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
-        if fields == self._header:
+        if self._again.has_names(fields):
+            if not self._again.in_order(fields):
+                self.header_moved = True
+                raise UndecodableError("csv_width", HEADER_MOVED)
             self.header_again = True
             return None
         y = None if self._target_index is None else self.targets.decode(fields.pop(self._target_index))

@@ -29,9 +29,9 @@ class WatchedFiles(SeveralFiles):
     """Read each file of a directory once, as a whole, and wait for more.
 
     A file must have its content when it gets its name, as by a rename; empty files, hidden ones and those that end in
-    .tmp or .part are let be until then. Those that are there together are read in the order in which they were
-    modified, and by name where that is the same; the order is stored before the first of them is learnt. Finished files
-    may be removed once a checkpoint was made.
+    .tmp or .part are let be until then. A file without a record, such as a header alone, is read again once it changes.
+    Those that are there together are read in the order in which they were modified, and by name where that is the same;
+    the order is stored before the first of them is learnt. Finished files may be removed once a checkpoint was made.
 
     The last 1,000 finished files are known by name. One that was modified before all of them counts as finished: where
     it comes later, it is not read, and a log line says so; of those that are there at a restart, their number is told.
@@ -55,6 +55,10 @@ class WatchedFiles(SeveralFiles):
         self._warned: dict[str, None] = {}
         self._old = OldFiles(self._path)
         self._begun: FinishedFile | None = None
+        self._order_before = self._order
+        # Whether the open file gave a record; and the files that gave none, as they were then.
+        self._some_records = False
+        self._without_records: set[FinishedFile] = set()
         self._finished_now: list[str] = []
 
     def _choose(self) -> FileOrder:
@@ -85,11 +89,15 @@ class WatchedFiles(SeveralFiles):
         known = {one.path: one for one in order.finished}
         new: list[FinishedFile] = []
         old: list[FinishedFile] = []
-        for found in self._found():
+        there = list(self._found())
+        self._without_records.intersection_update(there)
+        for found in there:
             finished = known.get(found.path)
+            if found in self._without_records:
+                continue  # as it was
             if finished is not None:
                 if finished != found:
-                    self._warn_once(found.path, "was written to after it was read, and is not read again: rename it")
+                    self._warn_once(found.path, "after it was read")
                     # Known as it is now: else it would be a new file once it is forgotten as it was.
                     others = tuple(one for one in order.finished if one != finished)
                     order = replace(order, finished=tuple(sorted((*others, found))))
@@ -120,13 +128,17 @@ class WatchedFiles(SeveralFiles):
             if (found := _known(path)) is not None:
                 yield found
 
-    def _warn_once(self, path: str, what: str) -> None:
+    def _warn_once(self, path: str, when: str) -> None:
         if path in self._warned:
             return
         self._warned[path] = None
         if len(self._warned) > _MOST_WARNED:
             del self._warned[next(iter(self._warned))]
-        _log.warning("%s %s to have it read", path, what)
+        _log.warning(
+            "%s was written to %s: what came late is not read, files need their content before their name; put it into "
+            "a new file (renamed, the whole file is read once more)",
+            *(path, when),
+        )
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `Source.poll`."""
@@ -158,14 +170,22 @@ class WatchedFiles(SeveralFiles):
 
     def _begin(self, position: Position | None = None) -> None:
         self._begun = _known(self._order.path(self._number))
+        self._order_before = self._order
+        self._some_records = position is not None
         super()._begin(position)
+
+    def _handed_out(self, end: Position) -> None:
+        self._some_records = True
+        super()._handed_out(end)
 
     def _unreadable(self, error: SourceError) -> Record:
         """Return the record that stands for a file that cannot be read, or for the rest of one."""
         path = self._order.path(self._number)
         stream, _, offset = self._end or Position("", self._number, 0)
         start = Position(stream, self._number, offset)
-        _log.error("%s; the rest of it is a dead letter: mend the file and rename it to have it read", error)
+        remedy = "put the rest into a new file (renamed, the whole file is read once more)"
+        remedy = remedy if self._some_records else "mend the file and rename it to have it read"
+        _log.error("%s; the rest of it is a dead letter: %s", error, remedy)
         self._handed_out(start)
         self._finish()
         end = Position(str(FilesPlace(stream, True, self._order)), start.partition, offset)
@@ -180,13 +200,16 @@ class WatchedFiles(SeveralFiles):
             self._number += 1
         else:
             super()._finish()
+        if not self._some_records:
+            # Nothing of it can be learnt twice. Its header may not be whole yet, and binds no other file.
+            self._without_records.update([] if self._begun is None else [self._begun])
+            self._order = self._order_before
+            return
         # Those that are not known by name any more were read: they did not come late.
         self._old.add({*self._order.finished, *([] if self._begun is None else [self._begun])} - {*order.finished})
         self._order = order
         if now is not None and self._begun not in (None, now):
-            self._warn_once(
-                path, "was written to while it was read, files need their content before their name: rename it"
-            )
+            self._warn_once(path, "while it was read")
         self._finished_now.append(path)
 
     @property

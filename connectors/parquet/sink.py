@@ -259,12 +259,21 @@ class ParquetSink(Sink):
         return True
 
     def close(self) -> None:
-        """End the part and close; closing twice does nothing."""
+        """End the part and close; closing twice does nothing.
+
+        Raises
+        ------
+        SinkError
+            Where the part cannot be made. Up to the last mark its rows are kept beside the folder.
+
+        """
         if self._descriptor is None:
             return
         try:
             with self._system_errors():
                 self._roll()
+        except SinkError as error:
+            raise SinkError(f"{error}: the last part is not made yet, the next start makes it") from None
         finally:
             self._unlock()
 

@@ -224,8 +224,9 @@ def _inputs(plan: Plan, start: resume.Start, records: Sequence[Record]) -> str |
         return None
     if (why := known.refusal(names, plan.config.limits.min_known_inputs)) is not None:
         raise DaemonError(f"source: {why}: {ADVICE}")
-    difference = known.difference(names)
-    return None if difference is None else f"source: {difference} (in its first {len(records)} records)"
+    turned = next((said for record in records if (said := known.text_of_a_number(record.x)) is not None), None)
+    said = "; ".join(one for one in (known.difference(names), turned) if one is not None)
+    return f"source: {said} (in its first {len(records)} records)" if said else None
 
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:

@@ -27,6 +27,23 @@ _NAN = math.nan
 _TEXT = {str}
 
 
+def turned_to_text(name: Hashable, text: str) -> str:
+    """Return what becomes of a text of an input that was a number, and what to do.
+
+    Examples
+    --------
+    >>> print(turned_to_text("a", "17,50").replace(": ", ":\\n  ", 1))
+    input 'a' was a number and is now the text '17,50', which counts as a category:
+      give numbers, or set source.inputs.types: {a: {type: number, decimal: ","}}
+
+    """
+    how = '{type: number, decimal: ","}' if "," in text else "number"
+    return (
+        f"input {name!r:.80} was a number and is now the text {text!r:.80}, which counts as a category: give numbers, "
+        f"or set source.inputs.types: {{{name!s:.80}: {how}}}"
+    )
+
+
 class Inputs:
     """The encoder of records: numbers are columns, strings are encoded as River's `OneHotEncoder` does it.
 
@@ -238,12 +255,7 @@ class Inputs:
         name = untag(tagged[1])
         if tagged[0] == "indicator" and name in self.columns.numbers and name not in self._told:
             self._told.add(name)
-            _log.warning(
-                "input %r was a number and is now the text %.80r, which counts as a category: mend it, or read the "
-                "input as a number",
-                name,
-                tagged[2],
-            )
+            _log.warning("%s", turned_to_text(name, tagged[2]))
 
     def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
         """The unknown inputs of a record that there is room for, in the order of their keys.

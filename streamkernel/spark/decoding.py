@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
+from connectors.files.header import HEADER_MOVED
 from connectors.files.rows import CsvRows
 from connectors.kafka.reading.buffers import PartitionBatch
 from connectors.kafka.reading.message_decoder import Include, MessageDecoder
@@ -184,7 +185,10 @@ class CsvChunks:
                         )
                     lines = lines[1:]
                     seen.add(path)
-                yield _of_lines(settings, decoder, path, lines)
+                chunk = _of_lines(settings, decoder, path, lines)
+                if decoder.header_moved:
+                    raise ValueError(f"{path}: {HEADER_MOVED}: split the file there; take it away, or mend it")
+                yield chunk
 
 
 def _shown(line: bytes) -> str:

@@ -189,7 +189,7 @@ def _resume(plan: Plan, store: CheckpointStore) -> tuple[Start, StreamProgress, 
 def _dead_letters(plan: Plan, start: Start, stack: contextlib.ExitStack) -> Sinks:
     sink = make_sink(plan.config.dead_letters, "dead_letters")
     sinks = Sinks({"dead_letters": sink}, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
-    stack.callback(sinks.close)
+    stack.enter_context(sinks)
     sink.open(start.mark_of("dead_letters", plan.raw.get("dead_letters") or {}))
     return sinks
 

@@ -256,7 +256,7 @@ def test_columns_that_nobody_needs_may_be_double_or_nameless(tmp_path: Path) -> 
         passed.open()
 
 
-@pytest.mark.parametrize("again", [b"a,b,label", b'a,"b",label'])
+@pytest.mark.parametrize("again", [b"a,b,label", b'a,"b",label', b"A, b,LABEL", b'"A ",B,Label'])
 @pytest.mark.parametrize("at_once", [1, 100])
 def test_a_header_that_comes_again_is_skipped_and_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, again: bytes, at_once: int
@@ -271,6 +271,39 @@ def test_a_header_that_comes_again_is_skipped_and_told(
         f"{tmp_path}/data.csv: the header comes again at byte 25 and is skipped there, and wherever else it comes"
     ]
     consistent(records, data, start=10)
+
+
+@pytest.mark.parametrize("again", [b"label,a,b", b'Label ,"B",a'])
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+def test_a_header_in_another_order_ends_what_is_read(tmp_path: Path, again: bytes, at_once: int) -> None:
+    """Also behind an open quote, and again at each restart, until the file is mended."""
+    before = b'a,b,label\n1,2,yes\n3,"4,no\n5,6,yes\n'
+    path = written(tmp_path / "data.csv", before + again + b"\n7,8,no\n")
+    records: list[Record] = []
+    with CsvSource(path, target="label") as source:
+        source.open()
+        for _ in range(2):
+            with pytest.raises(SourceError, match=rf"data.csv: the header comes again, .* at byte {len(before)}: "):
+                poll_to_the_end(source, at_once, records)
+            source.open({0: source.lasting(records[-1].next)})
+        path.write_bytes(before + b"a,b,label\n7,8,no\n")
+        source.open({0: source.lasting(records[-1].next)})
+        records += source.poll(100, timeout=0)
+    assert [record.y for record in records if not record.blank] == ["yes", None, "yes", "no"]
+    assert reasons(records) == [None, "csv_width", None, None, None]
+
+
+def poll_to_the_end(source: CsvSource, at_once: int, into: list[Record]) -> None:
+    while polled := source.poll(at_once, timeout=0):
+        into += polled
+
+
+def test_names_among_values_are_no_header(tmp_path: Path) -> None:
+    """Nor is a number that is the name of a column, nor one in other letters where these tell columns apart."""
+    assert [record.y for record in read(tmp_path, b"a,b\na,a\nb,\nB,x\n", target="b")] == ["a", None, "x"]
+    assert [record.y for record in read(tmp_path, b"1,2,3\n3,2,1\n2,1,3\n", target="3")] == ["1", "3"]
+    assert [record.y for record in read(tmp_path, b"a,A\nA,A\na,a\n", target="A")] == ["A", "a"]
+    assert [record.y for record in read(tmp_path, b"a\nA\nb\n", target="a")] == ["A", "b"]
 
 
 def test_a_header_may_be_quoted(tmp_path: Path) -> None:

@@ -3,49 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import os
-from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors import CsvSource, Position, Record, SourceError
+from connectors import Position, Record, SourceError
 from connectors.files import late, watched
 from connectors.files.order import FilesPlace
 from connectors.files.watched import WatchedFiles
-
-CSV = partial(CsvSource, target="y")
-
-
-def arrive(folder: Path, name: str, text: str | bytes, modified: int) -> Path:
-    """Write a file under a name that is let be, and give it its own."""
-    part = folder / f"{name}.part"
-    part.write_bytes(text.encode() if isinstance(text, str) else text)
-    os.utime(part, ns=(modified, modified))
-    return part.rename(folder / name)
-
-
-def rows(*numbers: int) -> str:
-    return "a,y\n" + "".join(f"{number},yes\n" for number in numbers)
-
-
-def poll_all(source: WatchedFiles) -> list[Record]:
-    found: list[Record] = []
-    while polled := source.poll(100, 0):
-        found += polled
-    return found
-
-
-def values(records: list[Record]) -> list[object]:
-    return [record.x.get("a") for record in records]
-
-
-def kept(source: WatchedFiles, records: list[Record]) -> dict[int, Position]:
-    """Return what a checkpoint holds once these records are dealt with."""
-    end = source.lasting(records[-1].next)
-    return {end.partition: end}
+from tests.connectors.watching import CSV, arrive, kept, poll_all, rows, values
 
 
 @pytest.fixture
@@ -165,7 +133,7 @@ def test_a_file_that_changes_after_it_was_read_is_told_and_not_read_again(
     positions = kept(source, poll_all(source))
     path.write_text(rows(1, 2))
     assert poll_all(source) == [] == poll_all(source)
-    assert caplog.text.count("was written to after it was read, and is not read again: rename it") == 1
+    assert caplog.text.count("was written to after it was read: what came late is not read") == 1
     source.close()
     source.open(positions)
     assert poll_all(source) == []

@@ -10,14 +10,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+import connectors.parquet.sink as parquet_sink
 from connectors.memory import MemorySink, MemorySource
 from connectors.ports import Position, SinkError
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.cli import main
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import CheckpointSchedule
@@ -257,3 +260,37 @@ def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pyte
     assert home.header()["account"]["consumed"] == 0
     run(prepare(home.config))
     assert len(home.lines("out/predictions.jsonl")) == home.header()["account"]["predicted"]
+
+
+def test_a_last_part_that_cannot_be_made_ends_the_run_with_status_1(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    write_stream(home.folder / "stream.csv", 300)
+    home.configure(predictions={"kind": "parquet", "path": "out/parts", "roll_seconds": 3600})
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parquet_sink, "write_part", full)
+        assert main(["run", "config.yaml"]) == 1
+    said = (
+        "out/parts: cannot be written: No space left on device: the last part is not made yet, the next start makes it"
+    )
+    assert (capsys.readouterr().err + caplog.text).count(said) == 1
+    assert list((home.folder / "out/parts").iterdir()) == []
+    assert main(["run", "config.yaml"]) == 0
+    assert pq.read_table(home.folder / "out/parts").num_rows == home.header()["account"]["predicted"] > 200
+
+
+def test_what_ended_the_run_is_its_error_and_what_cannot_be_closed_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(MemorySink):
+        def close(self) -> None:
+            raise SinkError("out: cannot be written")
+
+    with pytest.raises(SinkError, match="out"), Sinks({"one": Broken(), "two": Broken()}):
+        pass
+    assert caplog.messages == ["out: cannot be written"]
+    with pytest.raises(DaemonError, match="the model"), Sinks({"one": Broken()}):
+        raise DaemonError("the model")
+    assert caplog.messages == ["out: cannot be written"] * 2

@@ -121,6 +121,27 @@ class TestSomeAreThere:
         assert caplog.messages == []
 
 
+def test_a_number_that_comes_as_text_is_told_once(
+    learnt: Home, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (learnt.folder / "typo.csv").write_text('amount,category\n"1,5",k\n"2,5",m\n')
+    said = (
+        "input 'amount' was a number and is now the text '1,5', which counts as a category: give numbers, or set "
+        'source.inputs.types: {amount: {type: number, decimal: ","}}'
+    )
+    for command in (
+        lambda: main(["predict", "out/state", "typo.csv"]),
+        lambda: run(prepare(serves(learnt, "typo.csv"))),
+    ):
+        caplog.clear()
+        command()
+        assert [message for message in caplog.messages if "was a number" in message] == [said]
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert [line for line in check(prepare(learnt.config)).good if said in line] == [
+        f"source: the model's {said} (in its first 2 records)"
+    ]
+
+
 def test_other_inputs_of_a_resumed_run_are_told(learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
     run(prepare(learnt.configure(source=source("orders.csv", inputs={"exclude": ["category"]}))))
     (told,) = [line for line in caplog.messages if "source.inputs" in line]

@@ -107,7 +107,10 @@ def test_a_number_that_turns_into_text_is_told_once(caplog):
     model.learn_one({"price": "18,50"}, 1.0)
     model.learn_many(pd.DataFrame({"price": ["19,50"]}), pd.Series([1.0]))
     (told,) = caplog.messages
-    assert told.startswith("input 'price' was a number and is now the text '17,50', which counts as a category: ")
+    assert told == (
+        "input 'price' was a number and is now the text '17,50', which counts as a category: give numbers, or set "
+        'source.inputs.types: {price: {type: number, decimal: ","}}'
+    )
 
 
 def test_also_where_it_is_only_predicted(caplog):

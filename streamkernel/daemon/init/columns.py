@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,10 +10,11 @@ from connectors.columns.nested import flattened
 from connectors.decode import UndecodableError
 from connectors.names import find, nfc
 from streamkernel.daemon.config.problems import hint
-from streamkernel.daemon.init.reading import Reading, are_numbers, reading_of
+from streamkernel.daemon.init.marks import Marks, are_numbers
+from streamkernel.daemon.init.reading import Reading, is_absent, marks_of, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError
 
-__all__ = ["SampledColumn", "Target", "describe_columns", "find_target"]
+__all__ = ["SampledColumn", "Target", "describe_columns", "find_target", "sample_marks"]
 
 _TARGET_NAMES = frozenset({"class", "label", "outcome", "response", "target", "y"})
 # Whole numbers that are more than so many different ones are an amount, and no labels.
@@ -39,6 +39,8 @@ class SampledColumn:
         The longest text, in characters.
     reading
         How it is best read.
+    odd
+        A text among numbers that is none of them, as it stands there.
 
     """
 
@@ -48,11 +50,17 @@ class SampledColumn:
     n_different: int
     longest: int = 0
     reading: Reading = field(default_factory=Reading)
+    odd: str = ""
 
     @property
     def finds_a_record(self) -> bool:
         """Whether a record can be found by it."""
-        return self.reading.identifies and self.n_different == self.n_present and self.longest <= _LONGEST_ID
+        return (
+            self.reading.identifies
+            and not self.reading.unit
+            and self.n_different == self.n_present
+            and self.longest <= _LONGEST_ID
+        )
 
 
 @dataclass(frozen=True)
@@ -65,23 +73,33 @@ class Target:
     reading: Reading = field(default_factory=Reading)
 
 
-def describe_columns(sample: Sample, target: Target) -> list[SampledColumn]:
+def sample_marks(sample: Sample) -> Marks:
+    """Return the marks in the numbers of a sample."""
+    columns: dict[str, list[Any]] = {}
+    for record in sample.records:
+        for name, value in (_flat(record) or {}).items():
+            columns.setdefault(name, []).append(value)
+    return marks_of(columns.values(), sample.delimiter)
+
+
+def describe_columns(sample: Sample, target: Target, marks: Marks) -> list[SampledColumn]:
     """Return what each column of a sample holds beside the target, in order; what is nested in JSON is flattened."""
     records = [flat for record in sample.records if (flat := _flat(record, target.name)) is not None]
     names = dict.fromkeys(name for record in records for name in record)
-    return [_column(sample, name, _present(records, name)) for name in names]
+    return [_column(sample, name, _present(records, name), marks) for name in names]
 
 
-def _flat(record: Mapping[str, Any], target: str) -> dict[str, Any] | None:
+def _flat(record: Mapping[str, Any], target: str | None = None) -> dict[str, Any] | None:
     try:
         flat = flattened({name: value for name, value in record.items() if name != target}, lambda _: "flatten")
     except UndecodableError:  # nested too deep
         return None
-    flat.pop(target, None)
+    if target is not None:
+        flat.pop(target, None)
     return flat
 
 
-def find_target(sample: Sample, name: str | None) -> Target:
+def find_target(sample: Sample, name: str | None, marks: Marks) -> Target:
     """Return the target of a sample: the column of this name, or the one that looks most like it.
 
     Raises
@@ -103,7 +121,7 @@ def find_target(sample: Sample, name: str | None) -> Target:
             f"--target: {sample.path} has no column {name!r}, it has {listed}{hint(name, sample.columns)}"
         )
     values = _present(sample.records, name)
-    column = _column(sample, name, values)
+    column = _column(sample, name, values, marks)
     if column.holds in ("nothing", "nested values"):
         has = "is empty" if column.holds == "nothing" else "holds nested values"
         raise SampleError(
@@ -122,26 +140,21 @@ def _kind(values: list[Any], column: SampledColumn) -> Literal["str", "int", "bo
 
 
 def _present(records: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
-    return [value for record in records if not _is_absent(value := find(record, name))]
+    return [value for record in records if not is_absent(value := find(record, name))]
 
 
-def _is_absent(value: Any) -> bool:
-    if isinstance(value, str):
-        return not value.strip() or value.strip().lower() == "nan"
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _column(sample: Sample, name: str, values: list[Any]) -> SampledColumn:
+def _column(sample: Sample, name: str, values: list[Any], marks: Marks) -> SampledColumn:
     if not values:
         return SampledColumn(name, "nothing", 0, 0)
     if any(isinstance(value, dict | list) for value in values):
         return SampledColumn(name, "nested values", len(values), 0)
     different = len(set(values))
-    reading = reading_of(name, values, sample.kind)
+    reading = reading_of(name, values, sample.kind, marks)
     # A text of digits is a number in CSV, and a text in JSON.
     if not reading.is_plain or (
         are_numbers([value for value in values if value not in reading.na])
         and (sample.kind == "csv" or not any(isinstance(value, str) for value in values))
     ):
-        return SampledColumn(name, "numbers", len(values), different, reading=reading)
+        odd = (str(value) for value in values if value not in reading.na and reading.number(value) is None)
+        return SampledColumn(name, "numbers", len(values), different, reading=reading, odd=next(odd, ""))
     return SampledColumn(name, "texts", len(values), different, max(len(str(value)) for value in values), reading)

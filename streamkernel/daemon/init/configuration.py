@@ -10,7 +10,7 @@ from pathlib import Path
 from streamkernel.daemon.base.line_names import line_names
 from streamkernel.daemon.config.schema import LimitsConfig
 from streamkernel.daemon.config.texts import why_no_text
-from streamkernel.daemon.init.columns import SampledColumn, Target, describe_columns, find_target
+from streamkernel.daemon.init.columns import SampledColumn, Target, describe_columns, find_target, sample_marks
 from streamkernel.daemon.init.reading import Reading
 from streamkernel.daemon.init.sample import Sample, SampleError, read_sample
 
@@ -40,8 +40,9 @@ def configuration_for(path: Path, target: str | None = None) -> str:
     if str(path) == "-":
         raise SampleError("init reads a file, to which the configuration leads: standard input is none")
     sample = read_sample(path)
-    found = find_target(sample, target)
-    inputs = describe_columns(sample, found)
+    marks = sample_marks(sample)
+    found = find_target(sample, target, marks)
+    inputs = describe_columns(sample, found, marks)
     for name in (str(path), found.name, *sample.doubled):
         if "${" in name:
             raise SampleError(f"{name!r}: ${{ begins a variable in a configuration: rename it")
@@ -66,6 +67,10 @@ def _source(sample: Sample, target: Target) -> Iterator[str]:
     yield f"  path: {_text(str(sample.path))}"
     why = "guessed: name another column if this is not what you want to predict" if target.guessed else "is predicted"
     yield f"  target: {_text(target.name)}  # {why}"
+    if target.reading.doubt:
+        yield f"  # The target: {target.reading.doubt}."
+    if target.reading.unit:
+        yield f"  # The target holds {_with_unit(target.reading)} to predict an amount."
     if target.kind == "float":
         yield "  target_type: float  # a number: str, int or bool, with a classifier, if these are labels"
     else:
@@ -80,15 +85,21 @@ def _source(sample: Sample, target: Target) -> Iterator[str]:
 def _inputs(columns: Sequence[SampledColumn], nested: bool, doubled: Sequence[str], target: Reading) -> Iterator[str]:
     """Yield the section that says how columns are read, as far as there is something to say."""
     excluded = [column.name for column in columns if column.reading.identifies]
-    if len(excluded) == len(columns):  # something has to be learnt from
+    if excluded and len(excluded) == len(columns):
+        yield "  # Each column seems to name a record rather than describe it. There is no other to learn from."
         excluded = []
+    for column in columns:
+        if column.reading.unit:
+            becomes = "is left out" if column.name in excluded else "is a text, each value a category"
+            holds = _with_unit(column.reading)
+            yield f"  # The column {_shown(column.name)} {becomes}: it holds {holds} to have numbers."
     types = [(column, said) for column in columns if (said := _type(column, target)) is not None]
     plain = [column for column, said in types if said.partition(" ")[0] == "number"]
     left_out = set(map(id, plain[_MOST_SHOWN:]))
     if excluded or types or nested or doubled or not target.is_plain:
         yield "  # How columns are read; all but those that are excluded are inputs."
         yield "  inputs:"
-    if excluded:
+    if any(column.name in excluded for column in columns if not column.reading.unit):
         yield "    # These name a record rather than describe it; without them learning is faster, and mostly better."
     if doubled:
         yield "    # Several columns have one of these names: rename them to have them as inputs."
@@ -101,11 +112,17 @@ def _inputs(columns: Sequence[SampledColumn], nested: bool, doubled: Sequence[st
     if types:
         yield "    types:"
     for column, said in types:
+        if column.reading.doubt:
+            yield f"      # {column.reading.doubt}"
         if id(column) not in left_out:
             yield f"      {_text(column.name)}: {said}"
     if left_out:
         yield f"      # and {len(left_out):,} more columns of numbers, in which another text would be a category"
     yield ""
+
+
+def _with_unit(reading: Reading) -> str:
+    return f'numbers with "{reading.unit}", which no setting reads: take that out of the file'
 
 
 def _separators(reading: Reading, between: str) -> str:
@@ -135,7 +152,7 @@ def _why(reading: Reading) -> str:
     if reading.type == "number":
         return "another text is a dead letter"
     if reading.type == "string":
-        return "a code: as a number it would lose zeros"
+        return "a code: as a number it would lose digits"
     other = "" if reading.other_format is None else f"; {reading.other_format} fits, too"
     return f"parts of the calendar are the inputs{other}"
 
@@ -144,7 +161,8 @@ def _model(inputs: Sequence[SampledColumn], target: Target) -> Iterator[str]:
     yield "# Of the inputs, numbers are scaled, each text is an indicator, and an empty cell is the mean. The columns:"
     for column in inputs[:_MOST_SHOWN]:
         different = "" if column.holds == "nothing" else f", {column.n_different:,} different"
-        yield f"#   {_shown(column.name)}: {column.holds}{different}"
+        odd = f"; {_shown(column.odd)} is none" if column.odd else ""
+        yield f"#   {_shown(column.name)}: {column.holds}{different}{odd}"
     if len(inputs) > _MOST_SHOWN:
         yield f"#   and {len(inputs) - _MOST_SHOWN:,} more"
     yield "model:"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 from connectors.columns.dates import DateParts
 from connectors.columns.numbers import NumberFormat
+from streamkernel.daemon.init.marks import Marks, are_numbers, number_of, unit_of
 
-__all__ = ["Reading", "are_numbers", "number_of", "reading_of"]
+__all__ = ["Reading", "is_absent", "marks_of", "reading_of"]
 
 _SPELLINGS_OF_NOTHING = frozenset({"-", "--", "?", "#n/a", "n/a", "na", "nan", "nil", "none", "null", "unknown"})
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d")
@@ -22,9 +23,8 @@ _SHORTEST_DATE = len("1.1.2024")
 _FEWEST_TO_TELL = 20
 # A text of which nearly every record has another one.
 _IDENTIFIES = 0.9
-_NUMBERS = 0.9
-# Decimal and thousands marks, in the order in which they are tried: 1,104 may be either, and is a thousand here.
-_FORMS_OF_NUMBERS = ((".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
+# A float holds all digits of smaller integers.
+_EXACT_BELOW = 2**53
 _NAMES_OF_NUMBERS = re.compile(r"(^|[ _.-])(id|key|uuid)$|[a-z](Id|ID)$", re.IGNORECASE)
 
 
@@ -44,6 +44,10 @@ class Reading:
         Whether it seems to name each record rather than to describe it.
     decimal, thousands
         Of numbers that are not written as Python writes them: what separates the fraction and the thousands.
+    doubt
+        What nothing in the file tells about these marks.
+    unit
+        What stands in texts that are numbers without it.
 
     """
 
@@ -54,6 +58,8 @@ class Reading:
     identifies: bool = False
     decimal: str = "."
     thousands: str = ""
+    doubt: str = ""
+    unit: str = ""
 
     @property
     def is_plain(self) -> bool:
@@ -70,8 +76,10 @@ class Reading:
         return number_of(value)
 
 
-def reading_of(name: str, values: Sequence[Any], source: Literal["csv", "jsonl"]) -> Reading:
-    """Return how a column of plain values that are present is best read.
+def reading_of(
+    name: str, values: Sequence[Any], source: Literal["csv", "jsonl"], marks: Marks | None = None
+) -> Reading:
+    """Return how a column of plain values that are present is best read, in a file with these marks in its numbers.
 
     Examples
     --------
@@ -89,59 +97,60 @@ def reading_of(name: str, values: Sequence[Any], source: Literal["csv", "jsonl"]
     rest = [value for value in values if value not in na] if na else values
     if not rest:
         return Reading()
-    whole = all(number_of(value) is not None for value in rest)
-    if not whole and (form := _form_of(rest)) is not None:
-        reading = Reading("number", na=na, decimal=form[0], thousands=form[1])
+    form = (marks or Marks()).form_of(rest) if {str}.issuperset(map(type, rest)) else None
+    if form is not None and form[:2] != (".", ""):
+        reading = Reading("number", na=na, decimal=form.decimal, thousands=form.thousands, doubt=form.doubt)
         return replace(reading, identifies=_is_counted(name, list(map(reading.number, rest))))
     # A text of digits is a number in CSV, and a text in JSON.
     if are_numbers(rest) and (source == "csv" or not any(isinstance(value, str) for value in rest)):
-        if any(_is_code(value) for value in rest):
-            return Reading("string", na=na)
+        counted = _is_counted(name, list(map(_exact, rest)))
+        long = not counted and any(_is_long(value) for value in rest)
+        if long or any(_is_code(value) for value in rest):
+            return Reading("string", na=na, identifies=long and _is_named(rest))
         # Where all agree, a text that comes later is a mistake, and no category.
-        kind: Literal["number"] | None = (
-            "number" if whole and not any(isinstance(value, bool) for value in rest) else None
-        )
-        return Reading(kind, na=na, identifies=_is_counted(name, [number_of(value) for value in rest]))
+        agree = all(number_of(value) is not None and not isinstance(value, bool) for value in rest)
+        return Reading("number" if agree else None, na=na, identifies=counted, doubt="" if form is None else form.doubt)
     fitting = _formats_of(rest) if len(texts) == len(values) else []
     if fitting:
         return Reading("date", fitting[0], fitting[1] if len(fitting) > 1 else None, na)
     # Among texts, NA may be a country, and - a category.
-    return Reading(identifies=_is_named(values))
+    unit = unit_of(rest) if len(texts) == len(values) else ""
+    return Reading(identifies=_is_named(values), unit=unit)
 
 
-def are_numbers(values: Sequence[Any]) -> bool:
-    """Return whether nearly all values are finite numbers, as a source reads them: the others are mistakes."""
-    return sum(number_of(value) is not None for value in values) >= _NUMBERS * len(values)
+def is_absent(value: Any) -> bool:
+    """Return whether a value means that there is none, as a source reads it by itself."""
+    if isinstance(value, str):
+        return not value.strip() or value.strip().lower() == "nan"
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def number_of(value: Any) -> float | None:
-    """Return a value as the finite number that a source reads it as; None where it is none."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) and "_" not in str(value) else None
+def marks_of(columns: Iterable[Sequence[Any]], delimiter: str) -> Marks:
+    """Return the marks in the numbers of a file, of its columns of plain values."""
+    without = ([one for one in values if not _means_nothing(one)] for values in columns)
+    return Marks([texts for texts in without if {str}.issuperset(map(type, texts))], delimiter)
 
 
-def _form_of(values: Sequence[Any]) -> tuple[str, str] | None:
-    """Return decimal and thousands marks by which all of some texts are numbers; None where there are none."""
-    texts = [value for value in values if isinstance(value, str)]
-    if len(texts) < len(values):
-        return None
-    for form in _FORMS_OF_NUMBERS:
-        numbers = NumberFormat(*form)
-        try:
-            for text in texts:
-                numbers.plain(text)
-        except ValueError:
-            continue
-        return form
-    return None
+def _means_nothing(value: Any) -> bool:
+    return is_absent(value) or (isinstance(value, str) and value.strip().lower() in _SPELLINGS_OF_NOTHING)
 
 
 def _is_code(value: Any) -> bool:
     """Tell whether a text of digits would lose zeros as a number."""
     return isinstance(value, str) and len(value) > 1 and value[0] == "0" and value.isdigit()
+
+
+def _exact(value: Any) -> float | None:
+    """Return a value as a number, a whole one with all of its digits; None where it is none."""
+    number = number_of(value)
+    digits = number is not None and abs(number) >= _EXACT_BELOW and str(value).strip().lstrip("+-").isdecimal()
+    return int(value) if digits else number
+
+
+def _is_long(value: Any) -> bool:
+    """Tell whether an integer would lose digits as a number."""
+    number = _exact(value)
+    return isinstance(number, int) and int(float(number)) != number
 
 
 def _is_named(values: Sequence[Any]) -> bool:
@@ -151,7 +160,7 @@ def _is_named(values: Sequence[Any]) -> bool:
 
 def _is_counted(name: str, numbers: Sequence[float | None]) -> bool:
     """Tell whether whole numbers count the records, or are called an id and never come twice."""
-    whole = [number for number in numbers if number is not None and number.is_integer()]
+    whole = [number for number in numbers if number is not None and number == int(number)]
     if not _FEWEST_TO_TELL <= len(whole) == len(numbers):
         return False
     counts = all(after - before == 1 for before, after in pairwise(whole))

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from connectors.files.compressed import open_file
 from connectors.files.fields import csv_rows, n_named
+from connectors.files.header import HEADER_MOVED, HeaderAgain
 from connectors.names import nfc, with_normal_names
 from connectors.ports import SourceError
 from streamkernel.daemon.base.errors import DaemonError
@@ -147,7 +148,12 @@ def _csv(path: Path, text: str, encoding: str) -> Sample:
     doubled = _check_header(path, header)
     columns = {name: index for index, name in enumerate(header[: n_named(header)]) if name not in doubled}
     # Where files were put together, the header comes again.
-    whole = [row for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(header) and row != rows[0]]
+    again = HeaderAgain(header)
+    whole = [row for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(header)]
+    headers = [row for row in whole if again.has_names(row)]
+    if not all(map(again.in_order, headers)):
+        raise SampleError(f"{path}: {HEADER_MOVED}: split it there, or put all columns into one order")
+    whole = [row for row in whole if row not in headers]
     records = [{name: row[index] for name, index in columns.items()} for row in whole]
     if not records:
         raise SampleError(f"{path}: {_why_no_record(rows)}")

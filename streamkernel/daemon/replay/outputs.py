@@ -67,7 +67,7 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
     targets, several = target_type_of(plan), bool(plan.models)
     made = {key: make_sink(one, key, targets, several_models=several) for key, one in plan.config.outputs.items()}
     sinks = ReplaySinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
-    stack.callback(sinks.close)
+    stack.enter_context(sinks)
     for key, sink in made.items():
         mark = start.mark_of(key, plan.raw.get(key) or {})
         if key == "dead_letters" and mark is not None and _is_mended(plan, sink, mark, letters):

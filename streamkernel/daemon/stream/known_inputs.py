@@ -14,6 +14,7 @@ from streamkernel.daemon.base.model import Model, is_ours
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.estimators.base import StreamEstimator
+from streamkernel.records.inputs import turned_to_text
 
 __all__ = ["ADVICE", "ENOUGH", "ComparedFeed", "KnownInputs"]
 
@@ -39,6 +40,8 @@ class KnownInputs:
         The names; of a model of River's none, because only their digests are kept.
     digests
         Those digests, as `InputNames.to_text` gives them.
+    numbers
+        The names of those that were numbers and never a text.
 
     Examples
     --------
@@ -50,8 +53,9 @@ class KnownInputs:
 
     """
 
-    def __init__(self, names: Iterable[Hashable], digests: str = "") -> None:
+    def __init__(self, names: Iterable[Hashable], digests: str = "", numbers: Iterable[Hashable] = ()) -> None:
         self._names = frozenset(names)
+        self._numbers = frozenset(numbers)
         self._digests = InputNames(0, digests) if digests else None  # no room for others
 
     @classmethod
@@ -59,7 +63,8 @@ class KnownInputs:
         """Return the inputs of a model; None where it has learnt nothing, or its inputs cannot be known."""
         if is_ours(model):
             columns = cast("StreamEstimator", model)._machine.inputs.columns
-            return cls([*columns.numbers, *columns.indicators]) if len(columns) else None
+            numbers = columns.numbers.keys() - columns.indicators.keys()
+            return cls([*columns.numbers, *columns.indicators], numbers=numbers) if len(columns) else None
         return cls((), digests) if digests else None
 
     def unknown(self, given: Collection[Any]) -> list[Any]:
@@ -102,6 +107,13 @@ class KnownInputs:
             inputs, do = ("input", "does") if len(absent) == 1 else ("inputs", "do")
             phrases.append(f"{whose} {inputs} {_listed(absent)} {do} not come")
         return ", and ".join(phrases) or None
+
+    def text_of_a_number(self, x: Mapping[Any, Any]) -> str | None:
+        """Return which input of a record is a text, and was a number to the model; None where there is none."""
+        for name, value in x.items():
+            if isinstance(value, str) and name in self._numbers:
+                return f"the model's {turned_to_text(name, value)}"
+        return None
 
     def _with_nearest(self, unknown: Collection[Hashable], given: Collection[Hashable]) -> str:
         """List unknown names, each with the nearest name of the model that does not come."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from connectors.ports import Mark, Position, Sink, SinkError
 from streamkernel.daemon.base import crash
@@ -27,7 +27,7 @@ class Sinks:
     """The sinks of the daemon by their key in the configuration.
 
     A sink keeps the lines that a full disk refuses or no broker acknowledges, so learning goes on; only when very many
-    wait the daemon must hold.
+    wait the daemon must hold. As a context they are closed at its end.
 
     Parameters
     ----------
@@ -189,13 +189,22 @@ class Sinks:
         else:
             self._succeeded()
 
-    def close(self) -> None:
-        """Close all sinks; what is not taken by now is beyond the last checkpoint anyway."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close all sinks; SinkError where one cannot end what it holds, unless another error ended the run."""
+        refused = []
         for sink in self.sinks.values():
             try:
                 sink.close()
-            except SinkError as error:
-                _log.error("%s", error)
+            except SinkError as refusal:
+                refused.append(refusal)
+        first = refused.pop(0) if refused and error is None else None
+        for other in refused:
+            _log.error("%s", other)
+        if first is not None:
+            raise first
 
     def _succeeded(self) -> None:
         if self._backoff.failing:

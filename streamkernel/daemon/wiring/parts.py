@@ -94,7 +94,7 @@ def open_sinks(
         flush_seconds=plan.config.flush_seconds,
         published=None if exporter is None else exporter.published,
     )
-    stack.callback(sinks.close)
+    stack.enter_context(sinks)
     for key, sink in made.items():
         # Each of them may wait some seconds for a broker, and a stop must not wait for all of them.
         stopped.check()
