@@ -181,7 +181,8 @@ class FakeSession:
             entry = Entry(self.writer, line)
             if self.open is not None:
                 self.open.append((partition, entry))
-                offset = len(self.topic.logs[partition]) + len(self.open) - 1
+                before = sum(other == partition for other, _ in self.open[:-1])
+                offset = len(self.topic.logs[partition]) + before
             else:
                 self.topic.logs[partition].append(entry)
                 offset = len(self.topic.logs[partition]) - 1
