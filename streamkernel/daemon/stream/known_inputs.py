@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any, cast
 
 from connectors.ports import Record
@@ -128,6 +128,8 @@ class ComparedFeed(Feed):
         Names that are no inputs, such as the key of late labels.
     place, advice
         What to call the feed in an error, and what to do.
+    tell
+        Called with what differs; by default it is logged.
 
     """
 
@@ -139,6 +141,7 @@ class ComparedFeed(Feed):
         ignored: Collection[str | None] = (),
         place: str = "source",
         advice: str = ADVICE,
+        tell: Callable[[str], None] = _log.warning,
     ) -> None:
         self._feed = feed
         self._known = known
@@ -146,6 +149,7 @@ class ComparedFeed(Feed):
         self._ignored = ignored
         self._place = place
         self._advice = advice
+        self._tell = tell
         self._names: dict[Hashable, None] = {}
         self._n_records = 0
 
@@ -180,7 +184,7 @@ class ComparedFeed(Feed):
         if (why := known.refusal(names, self._least)) is not None:
             raise DaemonError(f"{self._place}: {why}: {self._advice}")
         if (difference := known.difference(names)) is not None:
-            _log.warning("%s: %s (in the first %d records)", self._place, difference, self._n_records)
+            self._tell(f"{self._place}: {difference} (in the first {self._n_records} records)")
 
 
 def _listed(names: Collection[Hashable]) -> str:
