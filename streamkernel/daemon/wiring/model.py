@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 from river import base, compose
 
+from connectors.names import hint
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError, dotted, hint, shown
+from streamkernel.daemon.config.problems import ConfigError, dotted, shown
 from streamkernel.daemon.wiring.names import NameRefused, resolve
 from streamkernel.daemon.wiring.short_names import long_form
 
