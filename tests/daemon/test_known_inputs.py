@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+from connectors.memory import MemorySource
+from connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.input_names import InputNames
+from streamkernel.daemon.stream.known_inputs import ComparedFeed, KnownInputs
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
@@ -93,7 +97,7 @@ class TestSomeAreThere:
     def test_each_command_tells_it_once(
         self, learnt: Home, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        said = "the model has not learnt 'amuont' (do you mean 'amount'?), and its input 'amount' does not come"
+        said = "the model has not learnt 'amuont' (did you mean 'amount'?), and its input 'amount' does not come"
         commands: dict[str, Callable[[], Any]] = {
             "typo.csv": lambda: main(["predict", "out/state", "typo.csv"]),
             "source": lambda: run(prepare(serves(learnt, "typo.csv"))),
@@ -107,7 +111,7 @@ class TestSomeAreThere:
         assert any(said in line for line in check(prepare(learnt.config)).good)
 
     def test_how_many_must_be_there_is_said_by_the_configuration(self, learnt: Home) -> None:
-        with pytest.raises(DaemonError, match=r"has not learnt 1 of the 2 inputs that come: 'amuont' \(do you mean"):
+        with pytest.raises(DaemonError, match=r"has not learnt 1 of the 2 inputs that come: 'amuont' \(did you mean"):
             run(prepare(serves(learnt, "typo.csv", limits={"min_known_inputs": 0.6})))
 
     def test_the_target_of_the_run_that_learnt_is_told(self, learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
@@ -119,6 +123,62 @@ class TestSomeAreThere:
         with caplog.at_level(logging.WARNING):
             assert main(["predict", "out/state", "orders.csv"]) == 0
         assert caplog.messages == []
+
+
+class Trickle(MemorySource):
+    """A source that hands out a record at a time, and may always have more."""
+
+    exhausted = False
+
+    def poll(self, max_records: int, timeout: float) -> list[Record]:  # noqa: ARG002
+        return super().poll(1, timeout)
+
+
+def words(*given: str) -> list[tuple[dict[str, Any], None]]:
+    return [(dict.fromkeys(one, 1), None) for one in given]
+
+
+class TestLive:
+    """A source that does not end, where the records come one by one."""
+
+    @pytest.mark.parametrize("digests", [False, True], ids=["ours", "of River's"])
+    def test_a_full_record_of_other_inputs_is_refused_at_once(self, digests: bool) -> None:
+        names = InputNames()
+        names.bound({"a": 1, "b": 2}, learn=True)
+        known = KnownInputs((), names.to_text()) if digests else KnownInputs("ab")
+        with pytest.raises(DaemonError, match=r"the model has learnt none of the inputs that come \('x', 'y'\)"):
+            ComparedFeed(Trickle(words("xy")), known, 0.0).poll(16, 0)
+        feed = ComparedFeed(Trickle(words("x", "xy")), known, 0.0)  # the first one lacks an input
+        assert len(feed.poll(16, 0)) == 1
+        with pytest.raises(DaemonError, match="none of the inputs"):
+            feed.poll(16, 0)
+        for one, least in (("ax", 0.0), ("xy", None)):
+            assert len(ComparedFeed(Trickle(words(one)), known, least).poll(16, 0)) == 1
+
+    def test_records_of_few_words_are_waited_for(self, caplog: pytest.LogCaptureFixture) -> None:
+        known = KnownInputs(map(str, range(1000)))
+        feed = ComparedFeed(Trickle([*words("x", "y"), ({"7": 1}, None), *words(*"z" * 50)]), known, 0.0)
+        assert sum(len(feed.poll(16, 0)) for _ in range(53)) == 53
+        (told,) = caplog.messages
+        assert told.startswith("source: the model has not learnt 'x', 'y', 'z', and its inputs '0', '1', '10'")
+        assert told.endswith("(in the first 50 records)")
+
+    def test_so_is_a_model_that_has_learnt_little(self) -> None:
+        known = KnownInputs("ab", settled=False)
+        feed = ComparedFeed(Trickle(words("xy", "xy", "a")), known, 0.0)
+        assert [len(feed.poll(16, 0)) for _ in range(3)] == [1, 1, 1]
+
+    def test_a_resumed_run_that_follows_learns_none_of_them(self, home: Home) -> None:
+        record = '{"amount": %d, "y": true}\n'
+        path = home.folder / "x.jsonl"
+        path.write_text("".join(record % i for i in range(60)))
+        home.configure(source={**source("x.jsonl", follow=True), "kind": "jsonl"})
+        run(prepare(home.config), max_records=60)
+        with path.open("a") as file:
+            file.write(3 * record.replace("amount", "betrag") % (1, 2, 3))
+        with pytest.raises(DaemonError, match=r"none of the inputs that come \('betrag'\), but 'amount'"):
+            run(prepare(home.config), max_records=3)
+        assert home.header()["account"]["consumed"] == 60
 
 
 def test_other_inputs_of_a_resumed_run_are_told(learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
@@ -145,4 +205,4 @@ def test_so_is_a_record_to_learn_which_would_end_the_learner(learnt: Home, caplo
         assert client.ask("/learn", {"amount": 0.1, "kategorie": "k", "y": True})[0] == 202
         assert client.ask("/predict", {"amuont": 0.1, "category": "k"})[0] == 200
     assert [record["amount"] for record in journalled(learnt)] == [0.1]
-    assert "/predict: the model has not learnt 'amuont' (do you mean 'amount'?)" in caplog.text
+    assert "/predict: the model has not learnt 'amuont' (did you mean 'amount'?)" in caplog.text

@@ -40,6 +40,11 @@ class InputNames:
         self._digests = {known[start : start + _DIGITS] for start in range(0, len(known), _DIGITS)}
         self._known: set[Any] = set()
 
+    @property
+    def n_known(self) -> int:
+        """How many names were learnt."""
+        return len(self._digests)
+
     def knows(self, x: Mapping[str, Any]) -> bool:
         """Return whether all names of a record have come before in this process: then there is nothing to bound."""
         return self._known.issuperset(x)
