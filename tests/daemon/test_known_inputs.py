@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable
@@ -179,6 +180,20 @@ class TestLive:
         with pytest.raises(DaemonError, match=r"none of the inputs that come \('betrag'\), but 'amount'"):
             run(prepare(home.config), max_records=3)
         assert home.header()["account"]["consumed"] == 60
+
+
+def test_replay_learns_no_letters_whose_columns_are_others(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (home.folder / "x.jsonl").write_text('{"amount": 1, "y": true}\n' * 60 + '{"amount": {}, "y": true}\n' * 2)
+    run(prepare(home.configure(source={**source("x.jsonl"), "kind": "jsonl"})))
+    before = home.header()
+    letters = home.lines("out/dead.jsonl")
+    mended = [json.dumps({**one, "raw": '{"betrag": 1, "y": true}'}) for one in letters]
+    (home.folder / "mended.jsonl").write_text("\n".join(mended))
+    assert main(["replay", "mended.jsonl", str(home.config)]) == 1
+    assert "mended.jsonl: the model has learnt none of the inputs that come ('betrag'), but 'amount'" in capsys.readouterr().err
+    assert home.header() == before
+    assert main(["replay", "mended.jsonl", str(home.config), "--set", "limits.min_known_inputs=null"]) == 0
+    assert home.header()["account"]["learnt"] == before["account"]["learnt"] + 2
 
 
 def test_other_inputs_of_a_resumed_run_are_told(learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
