@@ -77,7 +77,10 @@ def test_what_cannot_be_built_is_one_line(subtests: pytest.Subtests) -> None:
         (["river.anomaly.HalfSpaceTrees"], "streamkernel.KernelDensityRatio, and HalfSpaceTrees is none of them"),
         (["river.compose.Pipeline"], "model[0]: a Pipeline without steps"),
         (["river.compose.Pipeline", "river.linear_model.LogisticRegression"], "model[0]: a Pipeline without steps"),
-        (["river.preprocessing.StandardScaler"], "or streamkernel.KernelDensityRatio, and StandardScaler is none of them"),
+        (
+            ["river.preprocessing.StandardScaler"],
+            "KernelDensityRatio, and StandardScaler is none of them",
+        ),
         ([LOGISTIC, LOGISTIC], "model[0]: every step but the last must be a transformer, LogisticRegression is none"),
         (["river.base.Classifier"], "model[0]: river.base.Classifier is abstract, name one of its subclasses"),
         ([{"streamkernel.KernelClassifier": {"max_features": -5}}], "model[0].max_features: must be "),

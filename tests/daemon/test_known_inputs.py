@@ -83,13 +83,13 @@ class TestNoneIsThere:
         learnt.configure(**given, limits={"min_known_inputs": None})
         assert run(prepare(learnt.config)).account["learnt"] == 60
 
-    def test_of_a_pipeline_of_river_the_names_that_come_are_known(self, home: Home) -> None:
+    def test_of_a_pipeline_of_river_too(self, home: Home) -> None:
         (home.folder / "stream.csv").write_text(rows("amount", "y").replace("k", "1").replace("m\n", "0\n"))
         run(prepare(home.configure(source=source("stream.csv"), model=RIVER)))
         (home.folder / "stream.csv").write_text((home.folder / "stream.csv").read_text().replace("amount", "betrag"))
         home.configure(source=source("stream.csv"), model=RIVER, **PREDICT)
         with pytest.raises(
-            DaemonError, match=r"the model has learnt none of the inputs that come \('betrag'\): rename"
+            DaemonError, match=r"the model has learnt none of the inputs that come \('betrag'\), but 'amount': rename"
         ):
             run(prepare(home.config))
 
@@ -110,6 +110,22 @@ class TestSomeAreThere:
             assert told == [f"{place}: {said} (in the first 16 records)"]
         assert len(capsys.readouterr().out.splitlines()) == 60
         assert any(said in line for line in check(prepare(learnt.config)).good)
+
+    def test_of_a_model_of_river_too(self, home: Home, caplog: pytest.LogCaptureFixture) -> None:
+        (home.folder / "stream.csv").write_text(rows("amount", "category", "y").replace("k", "1").replace("m,", "0,"))
+        bayes = home.configure(source=source("stream.csv"), model=["river.naive_bayes.GaussianNB"])
+        run(prepare(bayes))
+        text = (home.folder / "stream.csv").read_text()
+        (home.folder / "stream.csv").write_text(text.replace("amount", "amuont"))
+        run(prepare(home.configure(source=source("stream.csv"), model=["river.naive_bayes.GaussianNB"], **PREDICT)))
+        assert any("has not learnt 'amuont' (did you mean 'amount'?), and its input" in one for one in caplog.messages)
+
+    def test_where_names_are_left_out_none_is_said_not_to_come(self) -> None:
+        names = InputNames()
+        names.bound({"amount": 1, "x" * 65: 2}, learn=True)
+        known = KnownInputs(names.told, InputNames(0, names.to_text()))
+        assert known.difference(["x" * 65]) is None
+        assert known.difference(["amuont"]) == "the model has not learnt 'amuont' (did you mean 'amount'?)"
 
     def test_how_many_must_be_there_is_said_by_the_configuration(self, learnt: Home) -> None:
         with pytest.raises(DaemonError, match=r"has not learnt 1 of the 2 inputs that come: 'amuont' \(did you mean"):
@@ -142,11 +158,11 @@ def words(*given: str) -> list[tuple[dict[str, Any], None]]:
 class TestLive:
     """A source that does not end, where the records come one by one."""
 
-    @pytest.mark.parametrize("digests", [False, True], ids=["ours", "of River's"])
+    @pytest.mark.parametrize("digests", [False, True], ids=["names", "digests"])
     def test_a_full_record_of_other_inputs_is_refused_at_once(self, digests: bool) -> None:
         names = InputNames()
         names.bound({"a": 1, "b": 2}, learn=True)
-        known = KnownInputs((), names.to_text()) if digests else KnownInputs("ab")
+        known = KnownInputs((), InputNames(0, names.to_text())) if digests else KnownInputs("ab")
         with pytest.raises(DaemonError, match=r"the model has learnt none of the inputs that come \('x', 'y'\)"):
             ComparedFeed(Trickle(words("xy")), known, 0.0).poll(16, 0)
         feed = ComparedFeed(Trickle(words("x", "xy")), known, 0.0)  # the first one lacks an input
@@ -190,7 +206,10 @@ def test_replay_learns_no_letters_whose_columns_are_others(home: Home, capsys: p
     mended = [json.dumps({**one, "raw": '{"betrag": 1, "y": true}'}) for one in letters]
     (home.folder / "mended.jsonl").write_text("\n".join(mended))
     assert main(["replay", "mended.jsonl", str(home.config)]) == 1
-    assert "mended.jsonl: the model has learnt none of the inputs that come ('betrag'), but 'amount'" in capsys.readouterr().err
+    assert (
+        "mended.jsonl: the model has learnt none of the inputs that come ('betrag'), but 'amount'"
+        in capsys.readouterr().err
+    )
     assert home.header() == before
     assert main(["replay", "mended.jsonl", str(home.config), "--set", "limits.min_known_inputs=null"]) == 0
     assert home.header()["account"]["learnt"] == before["account"]["learnt"] + 2

@@ -38,9 +38,9 @@ class KnownInputs:
     Parameters
     ----------
     names
-        The names; of a model of River's none, because only their digests are kept.
-    digests
-        Those digests, as `InputNames.to_text` gives them.
+        The names; of a model of River's, those of them that are kept.
+    all_names
+        Tells whether the model has learnt a name, where not all are kept, and has no room for others; None: all are.
     settled
         Whether the model has learnt `ENOUGH` records: one that has not may know a part of its inputs.
 
@@ -54,9 +54,9 @@ class KnownInputs:
 
     """
 
-    def __init__(self, names: Iterable[Hashable], digests: str = "", settled: bool = True) -> None:
+    def __init__(self, names: Iterable[Hashable], all_names: InputNames | None = None, settled: bool = True) -> None:
         self._names = frozenset(names)
-        self._digests = InputNames(0, digests) if digests else None  # no room for others
+        self._all = all_names
         self._settled = settled
 
     @classmethod
@@ -66,13 +66,15 @@ class KnownInputs:
             machine = cast("StreamEstimator", model)._machine
             columns, settled = machine.inputs.columns, machine.n_records >= ENOUGH
             return cls([*columns.numbers, *columns.indicators], settled=settled) if len(columns) else None
-        return cls((), digests) if digests else None
+        names = InputNames(0, digests)  # no room for others
+        whole = len(names.told) == names.n_known
+        return cls(names.told, None if whole else names) if names.n_known else None
 
     def unknown(self, given: Collection[Any]) -> list[Any]:
         """Return which of some names the model has not learnt."""
-        if self._digests is None:
+        if self._all is None:
             return [name for name in given if name not in self._names]
-        kept, _ = self._digests.bound(dict.fromkeys(given), learn=False)
+        kept, _ = self._all.bound(dict.fromkeys(given), learn=False)
         return [name for name in given if name not in kept]
 
     def is_strange(self, record: Collection[Hashable]) -> bool:
@@ -80,7 +82,7 @@ class KnownInputs:
 
         It has none of the inputs of the model, and as many of its own as all records together had that were learnt.
         """
-        n_known = len(self._names) if self._digests is None else self._digests.n_known
+        n_known = len(self._names) if self._all is None else self._all.n_known
         return self._settled and len(record) >= n_known and len(self.unknown(record)) == len(record)
 
     def refusal(self, given: Collection[Hashable], least: float | None) -> str | None:
@@ -111,7 +113,7 @@ class KnownInputs:
         """Return which names the model has not learnt, and which of its inputs do not come; None where all agree."""
         unknown = self.unknown(given)
         phrases = [f"the model has not learnt {self._with_nearest(unknown, given)}"] if unknown else []
-        if absent := sorted(self._names.difference(given), key=str):
+        if self._all is None and (absent := sorted(self._names.difference(given), key=str)):
             whose = "its" if phrases else "the model's"
             inputs, do = ("input", "does") if len(absent) == 1 else ("inputs", "do")
             phrases.append(f"{whose} {inputs} {listed(absent)} {do} not come")
