@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,7 @@ from streamkernel.daemon.config.schema import (
     TargetType,
     WarmStartConfig,
 )
+from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.monitoring.columns import column_lines
 from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.monitoring.server import Server, ServerError
@@ -138,8 +140,9 @@ def _source(
             raise DaemonError(f"{key}: {source.health_problem}")
         said = f"{key}: {source.describe()}"
         if positions and not records:
-            source.open()
-            findings.columns += _columns(source, key, source.poll(1, _POLL_SECONDS))
+            with contextlib.suppress(ConnectorError):  # what it began with may be gone, as a run does not mind
+                source.open()
+                findings.columns += _columns(source, key, source.poll(1, _POLL_SECONDS))
             return f"{said}, no record behind the checkpoint yet"
         if not records:
             return f"{said}, no record yet"
@@ -238,7 +241,10 @@ def _trial(plan: Plan, starts: Sequence[resume.Start], findings: Findings) -> No
         partition = main.records[0].position.partition
         starts = [start for start in starts if not start.resumed or partition in start.positions]
     if starts and (plan.config.mode == "learn" or starts[0].trained is not None):
-        try_records(plan, starts[0], findings.first, findings.good.append)
+        try:
+            try_records(plan, starts[0], findings.first, findings.good.append)
+        except Exception as error:  # a run would end with whatever a model raises
+            raise DaemonError(sentence(error)) from error
 
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:

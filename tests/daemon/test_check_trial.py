@@ -135,6 +135,15 @@ class TestTheFirstRecords:
             run(prepare(home.config))
         assert "the model has learnt none of the inputs that come ('betrag')" in said
 
+    def test_so_does_whatever_a_model_raises(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        def learn_one(*_: Any) -> None:
+            raise MemoryError("no room")
+
+        (home.folder / "x.jsonl").write_text(lines("a"))
+        plan = prepare(home.configure(source=jsonl(), model=BAYES))
+        monkeypatch.setattr("river.naive_bayes.GaussianNB.learn_one", learn_one)
+        assert check(plan).bad == ["unexpected MemoryError: no room"]
+
     def test_a_step_without_its_input_fails_where_a_trained_model_predicts(self, home: Home) -> None:
         select = [{"river.compose.Select": {"args": ["a", "b"]}}, *BAYES]
         (home.folder / "x.jsonl").write_text('{"a": 1, "b": 2, "y": "k"}\n' * 60)

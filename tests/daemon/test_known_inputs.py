@@ -118,14 +118,8 @@ class TestSomeAreThere:
         text = (home.folder / "stream.csv").read_text()
         (home.folder / "stream.csv").write_text(text.replace("amount", "amuont"))
         run(prepare(home.configure(source=source("stream.csv"), model=["river.naive_bayes.GaussianNB"], **PREDICT)))
-        assert any("has not learnt 'amuont' (did you mean 'amount'?), and its input" in one for one in caplog.messages)
-
-    def test_where_names_are_left_out_none_is_said_not_to_come(self) -> None:
-        names = InputNames()
-        names.bound({"amount": 1, "x" * 65: 2}, learn=True)
-        known = KnownInputs(names.told, InputNames(0, names.to_text()))
-        assert known.difference(["x" * 65]) is None
-        assert known.difference(["amuont"]) == "the model has not learnt 'amuont' (did you mean 'amount'?)"
+        # A step may leave inputs out: of none it is said that it is missing.
+        assert any("has not learnt 'amuont' (did you mean 'amount'?) (in the" in one for one in caplog.messages)
 
     def test_how_many_must_be_there_is_said_by_the_configuration(self, learnt: Home) -> None:
         with pytest.raises(DaemonError, match=r"has not learnt 1 of the 2 inputs that come: 'amuont' \(did you mean"):

@@ -40,7 +40,8 @@ class KnownInputs:
     names
         The names; of a model of River's, those of them that are kept.
     all_names
-        Tells whether the model has learnt a name, where not all are kept, and has no room for others; None: all are.
+        Of a model of River's, tells whether it was given a name; without room for others. Which of these a step leaves
+        out is not known, so that none of them is said to be missing.
     settled
         Whether the model has learnt `ENOUGH` records: one that has not may know a part of its inputs.
 
@@ -67,8 +68,7 @@ class KnownInputs:
             columns, settled = machine.inputs.columns, machine.n_records >= ENOUGH
             return cls([*columns.numbers, *columns.indicators], settled=settled) if len(columns) else None
         names = InputNames(0, digests)  # no room for others
-        whole = len(names.told) == names.n_known
-        return cls(names.told, None if whole else names) if names.n_known else None
+        return cls(names.told, names) if names.n_known else None
 
     def unknown(self, given: Collection[Any]) -> list[Any]:
         """Return which of some names the model has not learnt."""
