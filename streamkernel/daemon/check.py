@@ -36,6 +36,7 @@ from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
+from streamkernel.daemon.stream.in_flight import is_marked
 from streamkernel.daemon.stream.known_inputs import ENOUGH
 from streamkernel.daemon.stream.label_watch import TOLD_AFTER
 from streamkernel.daemon.trial import FirstRecords, try_records
@@ -236,6 +237,9 @@ def _directories(plan: Plan) -> list[Path | None]:
 
 def _trial(plan: Plan, starts: Sequence[resume.Start], findings: Findings) -> None:
     """Let a copy of the model learn the first records, which are those of one partition."""
+    if any(directory is not None and is_marked(directory) for directory in _directories(plan)):
+        findings.good.append("source: its next records are not tried: a process learns them now, or died over them")
+        return
     main = findings.first.get("source")
     if main is not None and group_of(plan.config) is not None:
         partition = main.records[0].position.partition

@@ -93,6 +93,14 @@ class TestAtTheCheckpoint:
         (said,) = told(home, **sections)[1]
         assert "the model has learnt none of the inputs that come ('betrag')" in said
 
+    def test_records_that_killed_a_process_are_not_tried(self, resumed: Home) -> None:
+        assert told(resumed, source=jsonl())[1] != []
+        marker = resumed.folder / "out/state/learning"
+        marker.write_bytes(b"A" + marker.read_bytes()[1:])
+        good, bad = told(resumed, source=jsonl())
+        assert bad == []
+        assert any("are not tried: a process learns them now, or died over them" in line for line in good)
+
 
 class TestTheFirstRecords:
     def test_labels_that_the_model_refuses_fail_as_in_a_run(self, home: Home) -> None:
