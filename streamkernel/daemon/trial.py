@@ -1,26 +1,33 @@
-"""A trial of what a run would do first: a copy of its model learns some records, and nothing of it is kept."""
+"""A trial of what a run would do first: a copy of its model is given some records, and nothing of it is kept."""
 
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from connectors.memory import MemorySource, NullSink
 from connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.base.model import has_own_parts, is_ours
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.ending import verify_ending
+from streamkernel.daemon.stream.learned import Learned
+from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner, Targets
 from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.processor import compared, make_processor, make_warm_processor
+from streamkernel.estimators.base import AdvanceResult, machine_of
 
 __all__ = ["FirstRecords", "try_records"]
 
@@ -68,6 +75,9 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
     """
     start = copy.deepcopy(replace(start, newer=_nothing_newer))
     processor = make_processor(plan, start)
+    processor.learner = _quick(processor.learner)
+    if (challengers := processor.challengers) is not None:
+        challengers.learners = {name: _quick(one) for name, one in challengers.learners.items()}
     warm = first.get(_WARM)
     if warm is not None and start.warm is not None:
         warm_processor = make_warm_processor(plan, processor, start.warm)
@@ -83,6 +93,43 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
         label_key = None if start.trained is None else start.trained.label_key
         feed = compared(plan, feed, processor, label_key, tell=tell)
     _learn(plan, feed, processor, [main] if late is None else [main, late], tell)
+
+
+class _Admission(AdvancingLearner):
+    """Looks at records as our estimators do before they compute anything, which may have to be compiled first."""
+
+    def _advance(
+        self,
+        xs: Inputs,
+        ys: Targets,
+        stopped: Callable[[], bool],  # noqa: ARG002 - it takes microseconds
+        predict: Sequence[bool] | None,  # noqa: ARG002
+        until_refused: bool,
+        catch: bool,  # noqa: ARG002 - nothing else is raised
+    ) -> Learned:
+        machine, labels = machine_of(self.model), self.task == "classification"
+        refused: dict[int, tuple[str, str]] = {}
+        n_done = 0
+        for x, y in zip(xs, ys, strict=True):
+            try:
+                for _, targets, _ in machine._encoder.take([x], [y if self.learn else None], None):
+                    if labels:
+                        machine.targets.admit(targets)
+            except ValueError as error:
+                refused[n_done] = ("refused", str(error))
+            n_done += 1
+            if refused and until_refused:
+                break
+        nothing: Any = None if labels else 0.0
+        given: list[dict[Any, float]] | None = [{} for _ in range(n_done)] if labels else None
+        result = AdvanceResult([nothing] * n_done, given, np.full(n_done, math.nan))
+        return Learned(result=result, refused=refused)
+
+
+def _quick(learner: Learner) -> Learner:
+    """Return a learner that computes nothing where our own code alone would: that fails at no record it admits."""
+    ours = is_ours(learner.model) and not has_own_parts(learner.model)
+    return _Admission(learner.model, learner.learn) if ours else learner
 
 
 def _nothing_newer() -> None:

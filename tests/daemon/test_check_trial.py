@@ -127,6 +127,30 @@ class TestTheFirstRecords:
         said = "source: 16 of the first 50 records cannot be used: label 'n' is a third class"
         assert any(said in line for line in good)
 
+    @pytest.mark.parametrize(
+        ("model", "kind"),
+        [
+            ({"KernelClassifier": {}}, "str"),
+            ({"AdaptiveKernelClassifier": {"lags": 1}}, "str"),
+            ({"AdaptiveKernelRegressor": {}}, "float"),
+            ({"KernelLeastSquaresRegressor": {}}, "float"),
+            ({"KernelNoveltyDetector": {}}, "str"),
+            ({"KernelDensityRatio": {"p": "1", "q": "2"}}, "str"),
+            ({"WindowRefit": {"model": {"streamkernel.KernelRegressor": {}}}}, "float"),
+        ],
+        ids=lambda one: next(iter(one)) if isinstance(one, dict) else one,
+    )
+    def test_our_estimators_admit_them_without_computing_anything(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch, model: dict[str, Any], kind: str
+    ) -> None:
+        (home.folder / "x.jsonl").write_text(lines("a", labels="12").replace('"1"', "1").replace('"2"', "2"))
+        ((name, arguments),) = model.items()
+        plan = prepare(home.configure(source=jsonl(target_type=kind), model=[{f"streamkernel.{name}": arguments}]))
+        monkeypatch.delattr("streamkernel.estimators.base.StreamEstimator.advance")
+        found = check(plan)
+        assert found.bad == []
+        assert not any("cannot be used" in line for line in found.good)
+
     def test_so_do_the_late_labels(self, home: Home) -> None:
         (home.folder / "x.jsonl").write_text("".join(f'{{"id": {i}, "a": {i % 7}}}\n' for i in range(60)))
         (home.folder / "l.jsonl").write_text("".join(f'{{"id": {i}, "y": "k"}}\n' for i in range(60)))
