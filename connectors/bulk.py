@@ -92,8 +92,13 @@ class BulkDecoder(ABC):
     def columns(self, raw: bytes) -> list[ColumnUse]:
         """Return what becomes of each column of a record that can be used."""
         values = self.fields(raw)
-        uses = [] if self.target is None else [target_use(self.target, take(values, self.target), self.targets)]
-        return uses + input_uses(values, self.rules, self.read)
+        if self.target is None:
+            return input_uses(values, self.rules, self.read)
+        target = target_use(self.target, take(values, self.target), self.targets)
+        # A list keeps the empty place of a target, and so may what is above it: that is no column.
+        above = f"{self.target}."
+        uses = input_uses(values, self.rules, self.read)
+        return [target, *(use for use in uses if use.type != "missing" or not above.startswith(f"{use.name}."))]
 
     @abstractmethod
     def fields(self, raw: bytes) -> dict[str, Any]:

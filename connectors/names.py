@@ -1,12 +1,13 @@
-"""The names of columns: one form of each, and the values that stand under a name, also where they are nested."""
+"""Names, those of columns above all: one form of each, the nearest of others, and the values under one, nested too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from typing import Any
 from unicodedata import normalize
 
-__all__ = ["find", "nfc", "take", "with_normal_names"]
+__all__ = ["find", "hint", "nearest", "nfc", "take", "with_normal_names"]
 
 
 def nfc(name: str) -> str:
@@ -24,6 +25,31 @@ def nfc(name: str) -> str:
 def with_normal_names(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values under their names as `nfc` has them; of a name that comes twice the last value counts."""
     return {nfc(name): value for name, value in values.items()}
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like another one; None where none is like it.
+
+    Examples
+    --------
+    >>> nearest("amuont", ["category", "amount"]), nearest("zzz", ["amount"])
+    ('amount', None)
+
+    """
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return ``, did you mean ...?`` with the nearest known name; empty where none is near.
+
+    Examples
+    --------
+    >>> hint("bandwith", ["bandwidth", "structured"])
+    ", did you mean 'bandwidth'?"
+
+    """
+    near = nearest(name, known)
+    return "" if near is None else f", did you mean {near!r}?"
 
 
 def find(values: Mapping[str, Any], name: str) -> Any:

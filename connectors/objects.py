@@ -98,8 +98,8 @@ class JsonObjects(BulkDecoder):
         return self._columns.read(x), label
 
     def fields(self, raw: bytes) -> dict[str, Any]:
-        """Return the values of an object; see `BulkDecoder.fields`."""
-        return with_normal_names(self.load(raw))
+        """Return the values of an object, integers exactly; see `BulkDecoder.fields`."""
+        return with_normal_names(self.values(raw))
 
     def read(self, name: str, value: Any) -> dict[str, Any]:
         """Return the inputs that a value becomes; see `BulkDecoder.read`."""

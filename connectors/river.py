@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import math
@@ -20,6 +19,7 @@ from river.datasets import base, synth
 
 from connectors.columns.uses import type_of
 from connectors.decode import UndecodableError, decode_inputs, shown
+from connectors.names import hint
 from connectors.passed import PassedColumn
 from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Fault, Label, Position, Record, Source, SourceError
@@ -223,9 +223,7 @@ def _resolve(name: str) -> type[base.Dataset]:
         if inspect.isclass(found := getattr(module, published)) and issubclass(found, base.Dataset)
     }
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        hint = f", do you mean {' or '.join(near)}?" if near else ""
-        raise SourceError(f"river has no data set {shown(name)}{hint}")
+        raise SourceError(f"river has no data set {shown(name)}{hint(name, known)}")
     return known[name]
 
 

@@ -34,7 +34,7 @@ STACKS = {
         {"recovery"},
         {"monitoring"},
         {"group", "wiring"},
-        {"failure", "fresh", "lifecycle", "warming"},
+        {"failure", "fresh", "lifecycle", "trial", "warming"},
         {"runtime"},
         {"check", "evaluate", "init", "partition", "predict", "promote", "replay", "service"},
         {"cli"},

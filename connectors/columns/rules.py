@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from connectors.columns.numbers import NumberFormat
 from connectors.columns.settings import ColumnSettings, InputSettings, Nested, ancestry
 from connectors.columns.typed import Missing, TypedColumn, typed_column
 from connectors.decode import shown
+from connectors.names import hint
 
 __all__ = ["Column", "ColumnRules"]
 
@@ -111,11 +111,8 @@ class ColumnRules:
         """
         for key, name in self.named():
             if name not in columns and (all_excluded or key != "exclude"):
-                near = difflib.get_close_matches(name, columns, n=1)
-                hint = f", do you mean {near[0]}?" if near else ""
-                if not all_excluded:
-                    hint += " (its cells may be empty)"
-                return f"there is no column {shown(name)} for inputs.{key}{hint}"
+                empty = "" if all_excluded else " (its cells may be empty)"
+                return f"there is no column {shown(name)} for inputs.{key}{hint(name, columns)}{empty}"
         return None
 
     def why_not(self, name: str) -> str:

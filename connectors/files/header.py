@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from connectors.columns.rules import ColumnRules
 from connectors.decode import UndecodableError, finite_floats, shown
@@ -146,7 +147,7 @@ def header_columns(
     return columns
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return the first names, as they may stand in a message."""
-    shown_names = ", ".join(map(shown, names[:20]))
-    return shown_names + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+def listed(names: Sequence[Any], phrase: Callable[[Any], str] = shown) -> str:
+    """Return the first names, each as a phrase that may stand in a message."""
+    phrases = ", ".join(map(phrase, names[:20]))
+    return phrases + (f" and {len(names) - 20} more" if len(names) > 20 else "")

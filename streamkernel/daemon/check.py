@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from connectors.ports import ConnectorError, Fault, Record, Source
+from connectors.ports import ConnectorError, Fault, Position, Record, Source
 from connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
@@ -29,13 +30,16 @@ from streamkernel.daemon.config.schema import (
     TargetType,
     WarmStartConfig,
 )
+from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.monitoring.columns import column_lines
 from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
-from streamkernel.daemon.stream.known_inputs import ADVICE, ENOUGH, KnownInputs
+from streamkernel.daemon.stream.in_flight import is_marked
+from streamkernel.daemon.stream.known_inputs import ENOUGH
 from streamkernel.daemon.stream.label_watch import TOLD_AFTER
+from streamkernel.daemon.trial import FirstRecords, try_records
 from streamkernel.daemon.wiring.columns import let_pass, target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
@@ -53,7 +57,7 @@ class Findings:
     good: list[str] = field(default_factory=list)  # what works, and what to know about it
     bad: list[str] = field(default_factory=list)  # what would make a run fail
     columns: list[str] = field(default_factory=list)  # what becomes of the columns of each source's first record
-    records: list[Record] = field(default_factory=list)  # the first ones of the source
+    first: dict[str, FirstRecords] = field(default_factory=dict)  # what a run would take first, by section
 
     def add(self, attempt: Callable[[], str | None]) -> None:
         """Note what an attempt found, if anything, or why it failed."""
@@ -70,23 +74,26 @@ def check(plan: Plan) -> Findings:
     findings = Findings()
     config = plan.config
     grouped = group_of(config) is not None
+    # The checkpoint says where the sources are read on.
+    starts: list[resume.Start] = []
+    begun = Findings()
+    for directory in _directories(plan):
+        begun.add(partial(_checkpoint, plan, directory, starts))
+    positions = _positions(plan, starts)
     for key, source in config.sources.items():
         if key != _WARM:
-            findings.add(partial(_source, plan, key, source, findings))
+            findings.add(partial(_source, plan, key, source, positions[key], findings))
         if isinstance(source, KafkaSourceConfig):
             findings.add(partial(_registry, key, source))
     if grouped:
         findings.add(partial(_group, plan))
-    starts: list[resume.Start] = []
-    for directory in _directories(plan):
-        findings.add(partial(_checkpoint, plan, directory, starts))
+    findings.good += begun.good
+    findings.bad += begun.bad
     if config.warm_start is not None and not (starts and starts[0].warm is not None and starts[0].warm.done):
-        findings.add(partial(_warm_start, plan, config.warm_start, findings))
+        findings.add(partial(_warm_start, plan, config.warm_start, positions[_WARM], findings))
     if config.mode == "predict":
         findings.add(partial(_trained, plan, starts))
-    if not grouped and starts:
-        findings.add(partial(_resumed, plan, starts[0]))
-        findings.add(partial(_inputs, plan, starts[0], findings.records))
+    findings.add(partial(_trial, plan, starts, findings))
     targets = target_type_of(plan)
     for key, output in config.outputs.items():
         if isinstance(output, KafkaSinkConfig):
@@ -105,7 +112,22 @@ def check(plan: Plan) -> Findings:
     return findings
 
 
-def _source(plan: Plan, section: str, written: SourceConfig, findings: Findings) -> str:
+def _positions(plan: Plan, starts: Sequence[resume.Start]) -> dict[str, dict[int, Position]]:
+    """Return where a run would read on in each source, by section; nothing where it begins at the beginning."""
+    places: dict[str, dict[int, Position]] = {key: {} for key in plan.config.sources}
+    for start in starts:  # several in a group, one for each partition
+        places["source"] |= start.positions if plan.source.resumable else {}
+        if start.join is not None and plan.labels is not None and plan.labels.resumable:
+            places["labels.source"] |= start.join.positions
+        if start.warm is not None:
+            places[_WARM] = start.warm.positions
+    return places
+
+
+def _source(
+    plan: Plan, section: str, written: SourceConfig, positions: Mapping[int, Position], findings: Findings
+) -> str:
+    """Look at the records that a run would take first; where a file has none left, at those it began with."""
     key = section.partition(".")[0]
     if getattr(written, "path", None) == "-":
         return f"{key}: standard input, not tried"
@@ -113,33 +135,46 @@ def _source(plan: Plan, section: str, written: SourceConfig, findings: Findings)
     with make_source(written, plan.config.limits, section, mode=plan.config.mode) as source:
         if section == "source":
             let_pass(source, plan.config)
-        source.open()
+        source.open(positions)
         records = source.poll(ENOUGH, _POLL_SECONDS)
         if source.health_problem is not None:
             raise DaemonError(f"{key}: {source.health_problem}")
+        said = f"{key}: {source.describe()}"
+        if positions and not records:
+            with contextlib.suppress(ConnectorError):  # what it began with may be gone, as a run does not mind
+                source.open()
+                findings.columns += _columns(source, key, source.poll(1, _POLL_SECONDS))
+            return f"{said}, no record behind the checkpoint yet"
         if not records:
-            return f"{key}: {source.describe()}, no record yet"
-        if section == "source":
-            findings.records += records
+            return f"{said}, no record yet"
+        first = FirstRecords(records, source.exhausted)
         records = [record for record in records if not record.blank]
         good = next((record for record in records if record.fault is None), None)
-        if good is not None:
-            which = "first record" if good is records[0] else "first record that can be used"
-            findings.columns += [f"columns of {key}, by its {which}:", *column_lines(source.columns(good))]
+        findings.columns += _columns(source, key, records)
         faults = [record.fault for record in records if record.fault is not None]
-        said = f"{key}: {source.describe()}"
         rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
         if faults and (records[0].fault or len(faults) > rate.max_rate * len(records)):
             which = "its first record" if records[0].fault else f"{len(faults)} of its first {len(records)} records"
             said += _unusable(which, faults[0], key, written.kind)
-        if good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
+        begins = not positions  # a run that goes on has counts, too, by which it judges what comes
+        if begins and good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
             raise DaemonError(f"{said}; none of its first {len(records)} records can be used")
         target = getattr(written, "target", None) if plan.config.mode == "learn" else None
         if target is not None and good is not None and (n_records := _without_label(source, records)):
             said += f"; none of its first {n_records} records has the label {target!r:.80}"
-            if source.exhausted:
+            if begins and source.exhausted:
                 raise DaemonError(said)
+        findings.first[section] = first
         return said
+
+
+def _columns(source: Source, key: str, records: Sequence[Record]) -> list[str]:
+    """Return what becomes of the columns of the first record that can be used."""
+    good = next((record for record in records if record.fault is None and not record.blank), None)
+    if good is None:
+        return []
+    which = "first record" if good is records[0] else "first record that can be used"
+    return [f"columns of {key}, by its {which}:", *column_lines(source.columns(good))]
 
 
 def _without_label(source: Source, records: Sequence[Record]) -> int:
@@ -151,8 +186,8 @@ def _without_label(source: Source, records: Sequence[Record]) -> int:
     return 0 if records else n_records
 
 
-def _warm_start(plan: Plan, written: WarmStartConfig, findings: Findings) -> str:
-    found = _source(plan, _WARM, written.source, findings)
+def _warm_start(plan: Plan, written: WarmStartConfig, positions: Mapping[int, Position], findings: Findings) -> str:
+    found = _source(plan, _WARM, written.source, positions, findings)
     refits = written.refit is not False and any(map(window_refit_of, [plan.model, *plan.models.values()]))
     return f"{found}, and the model is refitted behind it" if refits else found
 
@@ -200,33 +235,20 @@ def _directories(plan: Plan) -> list[Path | None]:
     return [*begun.values()] or [directory]
 
 
-def _resumed(plan: Plan, start: resume.Start) -> None:
-    """See whether files can be read on where the checkpoint says; what is in topics is looked at by a run."""
-    places = {
-        "source": start.positions,
-        "labels.source": {} if start.join is None else start.join.positions,
-        _WARM: {} if start.warm is None else start.warm.positions,
-    }
-    for key, written in plan.config.sources.items():
-        positions = places[key]
-        if positions and getattr(written, "path", "-") != "-":
-            with make_source(written, plan.config.limits, key, mode=plan.config.mode) as source:
-                source.open(positions)
-
-
-def _inputs(plan: Plan, start: resume.Start, records: Sequence[Record]) -> str | None:
-    """Compare the inputs of the first records with those that the model has learnt."""
-    late = plan.config.labels
-    ignored = (None if late is None else late.key, None if start.trained is None else start.trained.label_key)
-    known = KnownInputs.of(start.model, start.inputs)
-    names = dict.fromkeys(name for record in records for name in record.x if name not in ignored)
-    if known is None or not names:
-        return None
-    if (why := known.refusal(names, plan.config.limits.min_known_inputs)) is not None:
-        raise DaemonError(f"source: {why}: {ADVICE}")
-    turned = next((said for record in records if (said := known.text_of_a_number(record.x)) is not None), None)
-    said = "; ".join(one for one in (known.difference(names), turned) if one is not None)
-    return f"source: {said} (in its first {len(records)} records)" if said else None
+def _trial(plan: Plan, starts: Sequence[resume.Start], findings: Findings) -> None:
+    """Let a copy of the model learn the first records, which are those of one partition."""
+    if any(directory is not None and is_marked(directory) for directory in _directories(plan)):
+        findings.good.append("source: its next records are not tried: a process learns them now, or died over them")
+        return
+    main = findings.first.get("source")
+    if main is not None and group_of(plan.config) is not None:
+        partition = main.records[0].position.partition
+        starts = [start for start in starts if not start.resumed or partition in start.positions]
+    if starts and (plan.config.mode == "learn" or starts[0].trained is not None):
+        try:
+            try_records(plan, starts[0], findings.first, findings.good.append)
+        except Exception as error:  # a run would end with whatever a model raises
+            raise DaemonError(sentence(error)) from error
 
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:

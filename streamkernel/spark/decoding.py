@@ -12,6 +12,7 @@ import pyarrow as pa
 from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
 from connectors.files.header import HEADER_MOVED
+from connectors.files.quotes import Quotes
 from connectors.files.rows import CsvRows
 from connectors.kafka.reading.buffers import PartitionBatch
 from connectors.kafka.reading.message_decoder import Include, MessageDecoder
@@ -185,10 +186,38 @@ class CsvChunks:
                         )
                     lines = lines[1:]
                     seen.add(path)
+                if (broken := _line_break(lines, self._delimiter, settings.max_record_bytes)) is not None:
+                    raise ValueError(
+                        f"{path}: a quoted field goes on behind the line {_shown(broken)}, and Spark parts files at "
+                        "line ends: write each record in one line, mend the quote, or learn the file by streamkernel "
+                        "run with source.multiline: true"
+                    )
                 chunk = _of_lines(settings, decoder, path, lines)
                 if decoder.header_moved:
                     raise ValueError(f"{path}: {HEADER_MOVED}: split the file there; take it away, or mend it")
                 yield chunk
+
+
+def _line_break(lines: Sequence[bytes], delimiter: str, most: int) -> bytes | None:
+    """Return a line that ends inside a quoted field; None where there is none.
+
+    A quote that is never closed is no such thing, which those lines tell behind which the field would be no CSV, or
+    longer than a record of `most` bytes. Where the lines end before that, nobody knows.
+    """
+    for number, line in enumerate(lines):
+        if line.count(b'"') % 2 == 0:
+            continue
+        quotes, size = Quotes(delimiter), 0
+        for following in lines[number:]:
+            quotes.feed(following.decode("utf-8", "replace"))
+            size += len(following) + 1
+            if quotes.broken or size > most or (following is line and not quotes.open):
+                break
+            if not quotes.open:
+                return line
+        else:
+            return line
+    return None
 
 
 def _shown(line: bytes) -> str:

@@ -32,6 +32,7 @@ from streamkernel.daemon.wiring import parts
 from streamkernel.daemon.wiring.connectors import make_sink
 from streamkernel.daemon.wiring.processor import make_processor
 from streamkernel.spark.exporting import JobMonitor
+from streamkernel.spark.known_inputs import compared_rows
 from streamkernel.spark.learner import MicroBatches
 from streamkernel.spark.offsets import NEVER, check_ahead, committed, committed_offsets, topic_facts
 from streamkernel.spark.plan_books import PlanBooks
@@ -136,7 +137,8 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
         source = _open(plan, session, start, location, options, header)
         books.header = header.decode()
         model: Any = processor.learner.model
-        learn = MicroBatches(model, source.chunks, books, source.select, predictions=PredictionTopic.of(plan))
+        select = compared_rows(plan, processor, source)
+        learn = MicroBatches(model, source.chunks, books, select, predictions=PredictionTopic.of(plan))
         query = start_query(source, learn, location, options.trigger, options.until_end)
         stack.callback(stop_query, session, query, books)
         health.ready = True

@@ -258,7 +258,7 @@ def test_a_file_of_csv(tmp_path: Path) -> None:
 
 def test_a_name_that_the_header_lacks_is_told_with_one_that_it_has(tmp_path: Path) -> None:
     source = CsvSource(written(tmp_path / "a.csv", CSV), "y", inputs=InputSettings(exclude=("ids",)))
-    with pytest.raises(SourceError, match=r"'ids'.* inputs\.exclude.* id\?"):
+    with pytest.raises(SourceError, match=r"'ids'.* inputs\.exclude.*'id'\?"):
         source.open()
 
 

@@ -134,8 +134,8 @@ def test_the_end() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Banana", r"river has no data set 'Banana', do you mean Bananas\?"),
-        ("Friedman", r"do you mean synth.Friedman"),
+        ("Banana", r"river has no data set 'Banana', did you mean 'Bananas'\?"),
+        ("Friedman", r"did you mean 'synth.Friedman"),
         ("base", "has no data set 'base'"),
         ("synth", "has no data set 'synth'"),
         ("base.Dataset", "has no data set"),

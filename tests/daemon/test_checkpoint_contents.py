@@ -96,6 +96,7 @@ class TestHeader:
             ("positions/0", ["cluster/in/n1", 1, 1]),
             ("inputs", ["a"]),
             ("inputs", "0123456789abcde"),
+            ("inputs", "0123456789abcdef 6"),
             ("inputs", "0123456789abcdeX"),
             ("replayed", {"records": []}),
             ("replayed", [["records", 0, 0]]),

@@ -68,7 +68,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (CSV + "target_type: float}", "source.target_type: must be str, int or bool for a"),
         (
             MODEL + "source: {kind: river, dataset: Phishin}",
-            "source: river has no data set 'Phishin', do you mean Phishing",
+            "source: river has no data set 'Phishin', did you mean 'Phishing'?",
         ),
         (
             MODEL + "source: {kind: river, dataset: synth.SEA, args: {sed: 1}}",

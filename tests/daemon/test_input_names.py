@@ -89,6 +89,15 @@ class TestNames:
         assert again.bound({"b": 1, 7: 2, "\ud800": 3}, learn=False) == ({7: 2, "\ud800": 3}, 1)  # type: ignore[dict-item]
         assert again.to_text() == names.to_text()
 
+    def test_the_first_ones_are_kept_as_they_are_unless_they_are_long_or_odd(self) -> None:
+        names = InputNames()
+        names.bound({"grö\u00dfe": 1, 7: 1, "n" * 65: 1, "\ud800": 1, "a\nb": 1}, learn=True)  # type: ignore[dict-item]
+        names.bound({"p": 1}, learn=False)
+        names.bound({str(number): 1 for number in range(2000)}, learn=True)
+        again = InputNames(known=names.to_text())
+        assert again.told == names.told == ["größe", *map(str, range(1023))]
+        assert again.n_known == 2005
+
     def test_a_lower_limit_takes_none_away(self) -> None:
         names = InputNames(4)
         names.bound({"a": 1, "b": 1}, learn=True)

@@ -148,4 +148,4 @@ def test_check_shows_the_columns(orders: Home) -> None:
 
 def test_check_says_that_the_header_lacks_a_column(orders: Home) -> None:
     (bad,) = check(prepare(orders.configure(source=source(exclude=["ordr"])))).bad
-    assert "there is no column 'ordr' for inputs.exclude, do you mean order?" in bad
+    assert "there is no column 'ordr' for inputs.exclude, did you mean 'order'?" in bad

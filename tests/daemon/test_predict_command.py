@@ -132,7 +132,7 @@ class TestLines:
         (here.folder / "others.jsonl").write_text('{"c": 0.1, "d": 0.2}\n')
         status, lines, err = predict("out/state", "others.jsonl")
         assert (status, lines) == (1, [])
-        assert "the model has learnt none of the inputs that come ('c', 'd'): " in err
+        assert "the model has learnt none of the inputs that come ('c', 'd'), but 'a', 'b', 'colour': " in err
 
     def test_an_argument_may_be_a_number_that_json_does_not_have(self, here: Home, predict: Predict) -> None:
         (here.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 50)

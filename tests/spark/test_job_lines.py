@@ -122,6 +122,16 @@ def test_the_first_header_is_that_of_all_files(csv):
     assert csv.learn()["learnt"] == 100
 
 
+def test_columns_that_the_model_has_not_learnt(jsonl):
+    """They are compared before a micro-batch is learnt, as the daemon compares them."""
+    jsonl.write("good.jsonl", GOOD)
+    before = jsonl.learn()
+    jsonl.write("renamed.jsonl", GOOD.replace(b'"a"', b'"x"').replace(b'"b"', b'"z"'))
+    assert "source: the model has learnt none of the inputs that come ('x', 'z'), but 'a', 'b'" in jsonl.refused()
+    assert before["learnt"] == 100
+    assert jsonl.job.account["learnt"] == 100
+
+
 def test_a_source_that_ends_with_too_many_dead_letters(tmp_path, spark):
     lines = Lines(tmp_path, spark, "jsonl", max_rate=0.1)
     lines.write("0.jsonl", GOOD[: GOOD.index(b"\n", 900) + 1] + b"bad\n" * 80)

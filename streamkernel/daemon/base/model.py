@@ -99,7 +99,7 @@ def task_of(model: Model) -> Task:
     for kind, task in _KINDS.items():
         if isinstance(step, kind) and unfit is None:
             return task
-    raise TypeError(f"{type(step).__name__} {unfit or 'is neither'}")
+    raise TypeError(f"{type(step).__name__} {unfit or 'is none of them'}")
 
 
 def count_of(step: base.Base, name: str) -> int | None:

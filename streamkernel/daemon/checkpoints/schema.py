@@ -100,7 +100,7 @@ def _moments(moments: list[float]) -> list[float]:
 
 _Count: TypeAlias = Annotated[int, Field(ge=0, le=_MOST)]
 _Counts: TypeAlias = Annotated[dict[str, _Count], AfterValidator(_complete)]
-_InputNames: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{16})*$")]
+_InputNames: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{16})*( ([0-9a-f]{2})+)*$")]
 _Place: TypeAlias = Annotated[list[Any], AfterValidator(_place)]
 
 

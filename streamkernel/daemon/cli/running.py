@@ -59,7 +59,7 @@ def run(
 
 
 def check(config: ConfigArgument, settings: SetOption = None) -> None:
-    """Validate everything, try the connections, and say what becomes of each column; start nothing."""
+    """Validate everything, try the connections and the next records, say what becomes of each column; write nothing."""
     from streamkernel.daemon.check import check as check_plan
     from streamkernel.daemon.monitoring.visible import visible
 

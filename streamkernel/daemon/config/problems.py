@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
-__all__ = ["ConfigError", "dotted", "hint", "shown"]
+__all__ = ["ConfigError", "dotted", "shown"]
 
 _LONGEST_VALUE = 60
 
@@ -48,21 +47,6 @@ def dotted(path: Iterable[str | int]) -> str:
             word = part if part.isprintable() else repr(part)
             text += f".{word}" if text else word
     return text
-
-
-def hint(word: str, known: Iterable[str]) -> str:
-    """Return ``, did you mean ...?`` with the closest known word; empty where none is close.
-
-    Examples
-    --------
-    >>> hint("bandwith", ["bandwidth", "structured"])
-    ", did you mean 'bandwidth'?"
-    >>> hint("zzz", ["bandwidth"])
-    ''
-
-    """
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f", did you mean {close[0]!r}?" if close else ""
 
 
 def shown(value: object) -> str:

@@ -10,10 +10,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from connectors.kafka.base.options import OUTPUT_RESERVED, RESERVED
+from connectors.names import hint
 from streamkernel.daemon.config.conflicts import conflicts
 from streamkernel.daemon.config.document import Document
 from streamkernel.daemon.config.predicting import with_mode_defaults
-from streamkernel.daemon.config.problems import dotted, hint, shown
+from streamkernel.daemon.config.problems import dotted, shown
 from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.config.secrets import is_secret
 

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from connectors.columns.nested import flattened
 from connectors.decode import UndecodableError
-from connectors.names import find, nfc
-from streamkernel.daemon.config.problems import hint
+from connectors.names import find, hint, nfc
 from streamkernel.daemon.init.marks import Marks, are_numbers
 from streamkernel.daemon.init.reading import Reading, is_absent, marks_of, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError

@@ -31,7 +31,7 @@ from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts
 from streamkernel.daemon.wiring.plan import plan_of
-from streamkernel.daemon.wiring.processor import make_processor
+from streamkernel.daemon.wiring.processor import compared, make_processor
 
 __all__ = ["replay"]
 
@@ -110,7 +110,7 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
         )
         checkpoints = _ReplayCheckpoints(coordinator, books)
         loop = Loop(
-            feed,
+            compared(plan, feed, processor, place=str(path)),
             processor,
             sinks,
             start.positions,

@@ -11,15 +11,18 @@ import logging
 import mmap
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
 from connectors.ports import Position, Record
+from connectors.regular import open_regular
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 
-__all__ = ["InFlight", "InFlightMarker", "InFlightMarkers"]
+__all__ = ["InFlight", "InFlightMarker", "InFlightMarkers", "is_marked"]
 
 _log = logging.getLogger(__name__)
 
@@ -126,6 +129,15 @@ class InFlightMarker:
         except ValueError:  # the machine died while it was written
             return None
         return read._replace(deaths=read.deaths + 1)
+
+
+def is_marked(directory: Path) -> bool:
+    """Return whether records of a checkpoint directory are being learnt, or were when a process died over them."""
+    for name in ("learning", "learning-labels"):
+        with suppress(OSError), open(open_regular(directory / name, os.O_RDONLY), "rb") as file:
+            if file.read(1) == _ACTIVE:
+                return True
+    return False
 
 
 class InFlightMarkers:

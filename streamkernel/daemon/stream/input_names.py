@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -12,6 +12,8 @@ MOST_NAMES = 10_000
 """How many names a model is given by default."""
 
 _DIGITS = 16
+# So many names, none of them longer, are kept beside their digests, to be told.
+_MOST_TOLD, _LONGEST_TOLD = 1024, 64
 
 
 class InputNames:
@@ -36,9 +38,21 @@ class InputNames:
 
     def __init__(self, most: int = MOST_NAMES, known: str = "") -> None:
         self.most = most
-        # InputNames of an earlier process are known by their digests alone, until they come again.
-        self._digests = {known[start : start + _DIGITS] for start in range(0, len(known), _DIGITS)}
+        digests, *told = known.split(" ")
+        self._digests = {digests[start : start + _DIGITS] for start in range(0, len(digests), _DIGITS)}
+        self._told = [bytes.fromhex(name).decode("utf-8", "replace") for name in told]
+        # Those of an earlier process have to come again: the digests tell, for not all names are kept.
         self._known: set[Any] = set()
+
+    @property
+    def n_known(self) -> int:
+        """How many names were learnt."""
+        return len(self._digests)
+
+    @property
+    def told(self) -> Sequence[str]:
+        """The first names that were learnt, at most 1,024, without those longer than 64 characters."""
+        return self._told
 
     def knows(self, x: Mapping[str, Any]) -> bool:
         """Return whether all names of a record have come before in this process: then there is nothing to bound."""
@@ -76,13 +90,19 @@ class InputNames:
                 if learn:
                     self._digests.add(digest)
                     self._known.add(name)
+                    self._tell(name)
         if not ignored:
             return x, 0
         return {name: value for name, value in x.items() if name not in ignored}, len(ignored)
 
     def to_text(self) -> str:
-        """Return what a checkpoint keeps of them: sixteen hexadecimal digits for each name."""
-        return "".join(sorted(self._digests))
+        """Return what a checkpoint keeps of them: 16 hexadecimal digits for each, then the bytes of those of `told`."""
+        return " ".join(["".join(sorted(self._digests)), *(name.encode().hex() for name in self._told)])
+
+    def _tell(self, name: Any) -> None:
+        short = isinstance(name, str) and 0 < len(name) <= _LONGEST_TOLD
+        if short and name.isprintable() and len(self._told) < _MOST_TOLD:
+            self._told.append(name)
 
 
 def _digest(name: Any) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from itertools import chain
 from typing import Any, cast
 
+from connectors.decode import shown
+from connectors.files.header import listed
+from connectors.names import nearest
 from connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.events import LabelRecord
@@ -14,7 +17,6 @@ from streamkernel.daemon.base.model import Model, is_ours
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.estimators.base import StreamEstimator
-from streamkernel.records.inputs import turned_to_text
 
 __all__ = ["ADVICE", "ENOUGH", "ComparedFeed", "KnownInputs"]
 
@@ -26,8 +28,7 @@ ENOUGH = 50
 ADVICE = "rename the columns, or set limits.min_known_inputs: null to go on all the same"
 """What to do where the model has learnt none of them."""
 
-_MOST_SHOWN = 10
-# Difflib compares each name with each.
+# Of so many names of a model the nearest is looked for: each is compared with each.
 _MOST_COMPARED = 1000
 
 
@@ -37,42 +38,52 @@ class KnownInputs:
     Parameters
     ----------
     names
-        The names; of a model of River's none, because only their digests are kept.
-    digests
-        Those digests, as `InputNames.to_text` gives them.
-    numbers
-        The names of those that were numbers and never a text.
+        The names; of a model of River's, those of them that are kept.
+    all_names
+        Of a model of River's, tells whether it was given a name; without room for others. Which of these a step leaves
+        out is not known, so that none of them is said to be missing.
+    settled
+        Whether the model has learnt `ENOUGH` records: one that has not may know a part of its inputs.
 
     Examples
     --------
     >>> known = KnownInputs({"amount", "category"})
     >>> known.difference(["amuont", "category"])
-    "the model has not learnt 'amuont' (do you mean 'amount'?), and its input 'amount' does not come"
+    "the model has not learnt 'amuont' (did you mean 'amount'?), and its input 'amount' does not come"
     >>> known.refusal(["kategorie"], 0.0)
     "the model has learnt none of the inputs that come ('kategorie'), but 'amount', 'category'"
 
     """
 
-    def __init__(self, names: Iterable[Hashable], digests: str = "", numbers: Iterable[Hashable] = ()) -> None:
+    def __init__(self, names: Iterable[Hashable], all_names: InputNames | None = None, settled: bool = True) -> None:
         self._names = frozenset(names)
-        self._numbers = frozenset(numbers)
-        self._digests = InputNames(0, digests) if digests else None  # no room for others
+        self._all = all_names
+        self._settled = settled
 
     @classmethod
     def of(cls, model: Model, digests: str = "") -> KnownInputs | None:
         """Return the inputs of a model; None where it has learnt nothing, or its inputs cannot be known."""
         if is_ours(model):
-            columns = cast("StreamEstimator", model)._machine.inputs.columns
-            numbers = columns.numbers.keys() - columns.indicators.keys()
-            return cls([*columns.numbers, *columns.indicators], numbers=numbers) if len(columns) else None
-        return cls((), digests) if digests else None
+            machine = cast("StreamEstimator", model)._machine
+            columns, settled = machine.inputs.columns, machine.n_records >= ENOUGH
+            return cls([*columns.numbers, *columns.indicators], settled=settled) if len(columns) else None
+        names = InputNames(0, digests)  # no room for others
+        return cls(names.told, names) if names.n_known else None
 
     def unknown(self, given: Collection[Any]) -> list[Any]:
         """Return which of some names the model has not learnt."""
-        if self._digests is None:
+        if self._all is None:
             return [name for name in given if name not in self._names]
-        kept, _ = self._digests.bound(dict.fromkeys(given), learn=False)
+        kept, _ = self._all.bound(dict.fromkeys(given), learn=False)
         return [name for name in given if name not in kept]
+
+    def is_strange(self, record: Collection[Hashable]) -> bool:
+        """Return whether one record tells that others come than the model has learnt, even where they lack many inputs.
+
+        It has none of the inputs of the model, and as many of its own as all records together had that were learnt.
+        """
+        n_known = len(self._names) if self._all is None else self._all.n_known
+        return self._settled and len(record) >= n_known and len(self.unknown(record)) == len(record)
 
     def refusal(self, given: Collection[Hashable], least: float | None) -> str | None:
         """Return why records with these names are not for the model; None where they may be.
@@ -89,8 +100,8 @@ class KnownInputs:
             return None
         unknown = self.unknown(given)
         if len(unknown) == len(given):
-            learnt = f", but {_listed(sorted(self._names, key=str))}" if self._names else ""
-            return f"the model has learnt none of the inputs that come ({_listed(unknown)}){learnt}"
+            learnt = f", but {listed(sorted(self._names, key=str))}" if self._names else ""
+            return f"the model has learnt none of the inputs that come ({listed(unknown)}){learnt}"
         if len(given) - len(unknown) < least * len(given):
             return (
                 f"the model has not learnt {len(unknown)} of the {len(given)} inputs that come: "
@@ -102,27 +113,21 @@ class KnownInputs:
         """Return which names the model has not learnt, and which of its inputs do not come; None where all agree."""
         unknown = self.unknown(given)
         phrases = [f"the model has not learnt {self._with_nearest(unknown, given)}"] if unknown else []
-        if absent := sorted(self._names.difference(given), key=str):
+        if self._all is None and (absent := sorted(self._names.difference(given), key=str)):
             whose = "its" if phrases else "the model's"
             inputs, do = ("input", "does") if len(absent) == 1 else ("inputs", "do")
-            phrases.append(f"{whose} {inputs} {_listed(absent)} {do} not come")
+            phrases.append(f"{whose} {inputs} {listed(absent)} {do} not come")
         return ", and ".join(phrases) or None
 
-    def text_of_a_number(self, x: Mapping[Any, Any]) -> str | None:
-        """Return which input of a record is a text, and was a number to the model; None where there is none."""
-        for name, value in x.items():
-            if isinstance(value, str) and name in self._numbers:
-                return f"the model's {turned_to_text(name, value)}"
-        return None
-
-    def _with_nearest(self, unknown: Collection[Hashable], given: Collection[Hashable]) -> str:
+    def _with_nearest(self, unknown: Sequence[Hashable], given: Collection[Hashable]) -> str:
         """List unknown names, each with the nearest name of the model that does not come."""
-        absent = [name for name in self._names.difference(given) if isinstance(name, str)][:_MOST_COMPARED]
-        listed = []
-        for name in list(unknown)[:_MOST_SHOWN]:
-            near = difflib.get_close_matches(name, absent, n=1) if isinstance(name, str) else []
-            listed.append(f"{name!r:.80}" + (f" (do you mean {near[0]!r:.80}?)" if near else ""))
-        return ", ".join(listed) + _rest(len(unknown))
+        absent = sorted(name for name in self._names.difference(given) if isinstance(name, str))[:_MOST_COMPARED]
+
+        def phrase(name: Hashable) -> str:
+            near = nearest(name, absent) if isinstance(name, str) else None
+            return shown(name) + (f" (did you mean {shown(near)}?)" if near is not None else "")
+
+        return listed(unknown, phrase)
 
 
 class ComparedFeed(Feed):
@@ -140,6 +145,8 @@ class ComparedFeed(Feed):
         Names that are no inputs, such as the key of late labels.
     place, advice
         What to call the feed in an error, and what to do.
+    tell
+        Called with what differs; by default it is logged.
 
     """
 
@@ -151,6 +158,7 @@ class ComparedFeed(Feed):
         ignored: Collection[str | None] = (),
         place: str = "source",
         advice: str = ADVICE,
+        tell: Callable[[str], None] = _log.warning,
     ) -> None:
         self._feed = feed
         self._known = known
@@ -158,6 +166,7 @@ class ComparedFeed(Feed):
         self._ignored = ignored
         self._place = place
         self._advice = advice
+        self._tell = tell
         self._names: dict[Hashable, None] = {}
         self._n_records = 0
 
@@ -180,24 +189,21 @@ class ComparedFeed(Feed):
         return records
 
     def _take(self, known: KnownInputs, records: list[Record], full: bool) -> None:
-        """Compare as soon as there is enough: before the first record is predicted, where there are more behind it."""
-        xs: list[Mapping[str, Any]] = [one.x for one in records if one.x and not isinstance(one, LabelRecord)]
-        self._n_records += len(xs)
-        for x in xs:
-            self._names.update(dict.fromkeys(x))
-        if not self._names or not (full or self._n_records >= ENOUGH or self._feed.exhausted):
+        """Compare as soon as there is enough: before the first record is predicted, where that is possible."""
+        given = [
+            [name for name in one.x if name not in self._ignored]
+            for one in records
+            if one.x and not isinstance(one, LabelRecord)
+        ]
+        self._n_records += len(given)
+        self._names.update(dict.fromkeys(chain.from_iterable(given)))
+        names = list(self._names)
+        strange = any(map(known.is_strange, given)) and len(known.unknown(names)) == len(names)
+        enough = full or self._n_records >= ENOUGH or self._feed.exhausted or (strange and self._least is not None)
+        if not names or not enough:
             return
         self._known = None
-        names = [name for name in self._names if name not in self._ignored]
         if (why := known.refusal(names, self._least)) is not None:
             raise DaemonError(f"{self._place}: {why}: {self._advice}")
         if (difference := known.difference(names)) is not None:
-            _log.warning("%s: %s (in the first %d records)", self._place, difference, self._n_records)
-
-
-def _listed(names: Collection[Hashable]) -> str:
-    return ", ".join(f"{name!r:.80}" for name in list(names)[:_MOST_SHOWN]) + _rest(len(names))
-
-
-def _rest(n_names: int) -> str:
-    return f" and {n_names - _MOST_SHOWN} more" if n_names > _MOST_SHOWN else ""
+            self._tell(f"{self._place}: {difference} (in the first {self._n_records} records)")

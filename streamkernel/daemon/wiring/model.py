@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 from river import base, compose
 
+from connectors.names import hint
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError, dotted, hint, shown
+from streamkernel.daemon.config.problems import ConfigError, dotted, shown
 from streamkernel.daemon.wiring.names import NameRefused, resolve
 from streamkernel.daemon.wiring.short_names import long_form
 
@@ -195,7 +196,8 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequ
         if isinstance(step, compose.Pipeline) and not step.steps:
             builder.refuse(at, f"a Pipeline without steps: list the steps themselves under {dotted(path)}")
         elif last and (why := _why_no_task(step)):
-            builder.refuse(at, f"the last step must be a classifier or a regressor, {why}")
+            kinds = "a classifier, a regressor, streamkernel.KernelNoveltyDetector or streamkernel.KernelDensityRatio"
+            builder.refuse(at, f"the last step must be {kinds}, and {why}")
         elif not last and not hasattr(step, "transform_one"):
             builder.refuse(at, f"every step but the last must be a transformer, {type(step).__name__} is none")
         else:

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from river import base
 
-from streamkernel.daemon.config.problems import hint
+from connectors.names import hint
 
 __all__ = ["HOME", "NameRefused", "resolve"]
 

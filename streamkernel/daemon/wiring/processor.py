@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from streamkernel.daemon.base.model import Model, learning_part
 from streamkernel.daemon.base.moments import Moments
@@ -141,7 +142,7 @@ def feed_of(plan: Plan, start: resume.Start) -> Feed:
     return Alternation(plan.source, plan.labels, start.join.label_next)
 
 
-def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None = None, **words: str) -> Feed:
+def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None = None, **words: Any) -> Feed:
     """Return a feed whose first records are compared with the inputs that the model has learnt by now.
 
     Parameters
@@ -155,7 +156,7 @@ def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None
     label_key
         The field that joined late labels for a trained model.
     words
-        The place and the advice of `ComparedFeed`.
+        The place, the advice and the listener of `ComparedFeed`.
 
     """
     learner, late = processor.learner, plan.config.labels

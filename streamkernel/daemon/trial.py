@@ -1,0 +1,181 @@
+"""A trial of what a run would do first: a copy of its model is given some records, and nothing of it is kept."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from connectors.memory import MemorySource, NullSink
+from connectors.ports import Record
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.base.model import has_own_parts, is_ours
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.labels.alternation import Alternation
+from streamkernel.daemon.monitoring.remedies import remedy
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.ending import verify_ending
+from streamkernel.daemon.stream.learned import Learned
+from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner, Targets
+from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer
+from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.daemon.wiring.processor import compared, make_processor, make_warm_processor
+from streamkernel.estimators.base import AdvanceResult, machine_of
+
+__all__ = ["FirstRecords", "try_records"]
+
+# A model that takes seconds for each record is tried with a few of them.
+_MOST_SECONDS = 5.0
+_WARM = "warm_start.source"
+
+
+@dataclass(frozen=True)
+class FirstRecords:
+    """The records of a source that a run would take first.
+
+    Attributes
+    ----------
+    records
+        The records.
+    whole
+        Whether the source ends behind them.
+
+    """
+
+    records: Sequence[Record]
+    whole: bool
+
+
+def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tell: Callable[[str], None]) -> None:
+    """Predict and learn the first records of a run with a copy of its model.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    start
+        Where the run would begin; it stays as it is.
+    first
+        The first records of each source, by its section; those of a warm start only where it is not learnt yet.
+    tell
+        Called with each sentence about what a run bears.
+
+    Raises
+    ------
+    DaemonError
+        With the sentence that the run would end with.
+
+    """
+    start = copy.deepcopy(replace(start, newer=_nothing_newer))
+    processor = make_processor(plan, start)
+    processor.learner = _quick(processor.learner)
+    if (challengers := processor.challengers) is not None:
+        challengers.learners = {name: _quick(one) for name, one in challengers.learners.items()}
+    warm = first.get(_WARM)
+    if warm is not None and start.warm is not None:
+        warm_processor = make_warm_processor(plan, processor, start.warm)
+        feed = compared(plan, MemorySource(warm.records), processor, place=_WARM, tell=tell)
+        _learn(plan, feed, warm_processor, [warm], tell)
+    main, late = first.get("source"), first.get("labels.source")
+    if main is None:
+        return
+    feed = MemorySource(main.records)
+    if late is not None and start.join is not None:
+        feed = Alternation(feed, MemorySource(late.records), start.join.label_next)
+    if warm is None or warm.whole:  # else the copy has not learnt all the inputs that the model will know
+        label_key = None if start.trained is None else start.trained.label_key
+        feed = compared(plan, feed, processor, label_key, tell=tell)
+    _learn(plan, feed, processor, [main] if late is None else [main, late], tell)
+
+
+class _Admission(AdvancingLearner):
+    """Looks at records as our estimators do before they compute anything, which may have to be compiled first."""
+
+    def _advance(
+        self,
+        xs: Inputs,
+        ys: Targets,
+        stopped: Callable[[], bool],  # noqa: ARG002 - it takes microseconds
+        predict: Sequence[bool] | None,  # noqa: ARG002
+        until_refused: bool,
+        catch: bool,  # noqa: ARG002 - nothing else is raised
+    ) -> Learned:
+        machine, labels = machine_of(self.model), self.task == "classification"
+        refused: dict[int, tuple[str, str]] = {}
+        n_done = 0
+        for x, y in zip(xs, ys, strict=True):
+            try:
+                for _, targets, _ in machine._encoder.take([x], [y if self.learn else None], None):
+                    if labels:
+                        machine.targets.admit(targets)
+            except ValueError as error:
+                refused[n_done] = ("refused", str(error))
+            n_done += 1
+            if refused and until_refused:
+                break
+        nothing: Any = None if labels else 0.0
+        given: list[dict[Any, float]] | None = [{} for _ in range(n_done)] if labels else None
+        result = AdvanceResult([nothing] * n_done, given, np.full(n_done, math.nan))
+        return Learned(result=result, refused=refused)
+
+
+def _quick(learner: Learner) -> Learner:
+    """Return a learner that computes nothing where our own code alone would: that fails at no record it admits."""
+    ours = is_ours(learner.model) and not has_own_parts(learner.model)
+    return _Admission(learner.model, learner.learn) if ours else learner
+
+
+def _nothing_newer() -> None:
+    """Stand for the look for a newer model, which a trial does without."""
+
+
+class _Letters(Observer):
+    """Keeps the dead letters."""
+
+    def __init__(self) -> None:
+        self.kept: list[dict[str, Any]] = []
+
+    def chunk(self, done: ChunkResult) -> None:
+        self.kept += done.letters
+
+    def turn(self) -> None:
+        pass
+
+
+def _learn(
+    plan: Plan, feed: Feed, processor: Processor, first: Sequence[FirstRecords], tell: Callable[[str], None]
+) -> None:
+    """Take the records through the loop of a run, and judge what became of them as a run would."""
+    before = copy.copy(processor.counts)
+    letters = _Letters()
+    deadline = time.monotonic() + _MOST_SECONDS
+    Loop(
+        feed,
+        processor,
+        Sinks({"predictions": NullSink(), "dead_letters": NullSink()}),
+        {},
+        letters,
+        Checkpoints(),
+        stopped=lambda: time.monotonic() > deadline,
+    ).run()
+    if all(one.whole for one in first):
+        verify_ending(processor)
+    faults = {record.fault.reason for one in first for record in one.records if record.fault is not None}
+    refused = [one for one in letters.kept if one["reason"] not in faults]
+    if not refused:
+        return
+    counts, last = processor.counts, refused[-1]
+    n_taken = counts.consumed - before.consumed
+    section = f"{last['position']['source']}.source" if "source" in last["position"] else "source"
+    advice = remedy(last["reason"], section, plan.config.sources[section].kind, last["detail"])
+    why = last["detail"] + ("" if advice == last["detail"] else f": {advice}")
+    if counts.predicted == before.predicted == 0 and processor.rate.stops_at_start:
+        raise DaemonError(f"{section}: none of the first {n_taken} records can be used: {why}")
+    tell(f"{section}: {len(refused)} of the first {n_taken} records cannot be used: {why}")

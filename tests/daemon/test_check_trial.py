@@ -1,0 +1,196 @@
+"""`check` learns the first records that a run would take, from where the checkpoint stands, and keeps nothing of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.check import check
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+
+LOGISTIC = ["river.linear_model.LogisticRegression"]
+BAYES = ["river.naive_bayes.GaussianNB"]
+
+
+def lines(*names: str, n: int = 60, labels: str = "km") -> str:
+    """Records without a header, or JSON objects where there are names."""
+    given = [(i % 7 / 7, labels[i % len(labels)]) for i in range(n)]
+    return "".join(f'{{"{names[0]}": {x}, "y": "{y}"}}\n' if names else f"{x},{y}\n" for x, y in given)
+
+
+def jsonl(path: str = "x.jsonl", **more: Any) -> dict[str, Any]:
+    return {"kind": "jsonl", "path": path, "target": "y", **more}
+
+
+@pytest.fixture
+def resumed(home: Home) -> Home:
+    """A home in which a run has learnt 60 records of `amount`, behind which as many of `betrag` stand."""
+    (home.folder / "x.jsonl").write_text(lines("amount"))
+    run(prepare(home.configure(source=jsonl())))
+    with (home.folder / "x.jsonl").open("a") as file:
+        file.write(lines("betrag"))
+    return home
+
+
+def told(home: Home, **sections: Any) -> tuple[list[str], list[str]]:
+    found = check(prepare(home.configure(**sections)))
+    return found.good, found.bad
+
+
+class TestAtTheCheckpoint:
+    def test_renamed_columns_behind_it_fail(self, resumed: Home) -> None:
+        why = r"source: the model has learnt none of the inputs that come \('betrag'\), but 'amount'"
+        (said,) = told(resumed, source=jsonl())[1]
+        with pytest.raises(DaemonError, match=why) as failed:
+            run(prepare(resumed.config))
+        assert said == str(failed.value)
+
+    def test_columns_are_those_behind_it(self, resumed: Home) -> None:
+        found = check(prepare(resumed.configure(source=jsonl(), limits={"min_known_inputs": None})))
+        assert found.bad == []
+        assert any(line.startswith("  betrag") for line in found.columns)
+        said = "the model has not learnt 'betrag', and its input 'amount' does not come"
+        assert any(said in line for line in found.good)
+
+    def test_a_source_without_further_records_shows_its_first_ones(self, home: Home) -> None:
+        (home.folder / "x.jsonl").write_text(lines("amount"))
+        run(prepare(home.configure(source=jsonl())))
+        found = check(prepare(home.config))
+        assert found.bad == []
+        assert found.good[0] == "source: jsonl file x.jsonl, no record behind the checkpoint yet"
+        assert any(line.startswith("  amount") for line in found.columns)
+
+    def test_no_label_behind_it_is_told_and_no_error(self, home: Home) -> None:
+        (home.folder / "x.jsonl").write_text(lines("amount"))
+        run(prepare(home.configure(source=jsonl())))
+        with (home.folder / "x.jsonl").open("a") as file:
+            file.write('{"amount": 1}\n' * 3)
+        good, bad = told(home, source=jsonl())
+        assert bad == []
+        assert good[0].endswith("none of its first 3 records has the label 'y'")
+        assert run(prepare(home.config)).account["unlabelled"] == 3
+
+    def test_late_labels_are_read_on_there_too(self, home: Home) -> None:
+        def both(of: str, n: int) -> tuple[str, str]:
+            return (
+                "".join(f'{{"id": "{of}{i}", "amount": {i % 7}}}\n' for i in range(n)),
+                "".join(f'{{"id": "{of}{i}", "y": "{"km"[i % 2]}"}}\n' for i in range(n)),
+            )
+
+        late = {"key": "id", "source": jsonl("l.jsonl"), "timeout_seconds": 60}
+        sections = {"source": jsonl(target=None), "labels": late, "model": BAYES}
+        for name, text in zip(("x.jsonl", "l.jsonl"), both("a", 60), strict=True):
+            (home.folder / name).write_text(text)
+        run(prepare(home.configure(**sections)))
+        for name, text in zip(("x.jsonl", "l.jsonl"), both("b", 60), strict=True):
+            with (home.folder / name).open("a") as file:
+                file.write(text.replace("amount", "betrag"))
+        (said,) = told(home, **sections)[1]
+        assert "the model has learnt none of the inputs that come ('betrag')" in said
+
+    def test_records_that_killed_a_process_are_not_tried(self, resumed: Home) -> None:
+        assert told(resumed, source=jsonl())[1] != []
+        marker = resumed.folder / "out/state/learning"
+        marker.write_bytes(b"A" + marker.read_bytes()[1:])
+        good, bad = told(resumed, source=jsonl())
+        assert bad == []
+        assert any("are not tried: a process learns them now, or died over them" in line for line in good)
+
+
+class TestTheFirstRecords:
+    def test_labels_that_the_model_refuses_fail_as_in_a_run(self, home: Home) -> None:
+        (home.folder / "x.jsonl").write_text(lines("a", n=50))
+        (said,) = told(home, source=jsonl(), model=LOGISTIC)[1]
+        with pytest.raises(DaemonError) as failed:
+            run(prepare(home.config))
+        assert said == str(failed.value)
+        assert "the first 50 records are all dead letters (the last one: refused, ValueError" in said
+
+    @pytest.mark.parametrize("text", [lines("a", n=5), "\n" + lines("a")], ids=["few", "one is blank"])
+    def test_also_where_they_are_few_or_some_are_blank(self, home: Home, text: str) -> None:
+        (home.folder / "x.jsonl").write_text(text)
+        (said,) = told(home, source=jsonl(follow=True), model=LOGISTIC)[1]
+        assert "can be used: ValueError" in said
+        _, bad = told(home, source=jsonl(), model=LOGISTIC, dead_letters={"kind": "none", "at_start": "go_on"})
+        assert "all are dead letters" in bad[0] if len(text) < 200 else bad == []
+
+    def test_a_third_class_of_a_loss_of_two_is_told(self, home: Home) -> None:
+        (home.folder / "x.jsonl").write_text(lines("a", labels="kmn"))
+        hinge = {"loss": {"river.optim.losses.Hinge": {}}}
+        good, bad = told(home, source=jsonl(), model=[{"streamkernel.KernelClassifier": hinge}])
+        assert bad == []
+        said = "source: 16 of the first 50 records cannot be used: label 'n' is a third class"
+        assert any(said in line for line in good)
+
+    @pytest.mark.parametrize(
+        ("model", "kind"),
+        [
+            ({"KernelClassifier": {}}, "str"),
+            ({"AdaptiveKernelClassifier": {"lags": 1}}, "str"),
+            ({"AdaptiveKernelRegressor": {}}, "float"),
+            ({"KernelLeastSquaresRegressor": {}}, "float"),
+            ({"KernelNoveltyDetector": {}}, "str"),
+            ({"KernelDensityRatio": {"p": "1", "q": "2"}}, "str"),
+            ({"WindowRefit": {"model": {"streamkernel.KernelRegressor": {}}}}, "float"),
+        ],
+        ids=lambda one: next(iter(one)) if isinstance(one, dict) else one,
+    )
+    def test_our_estimators_admit_them_without_computing_anything(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch, model: dict[str, Any], kind: str
+    ) -> None:
+        (home.folder / "x.jsonl").write_text(lines("a", labels="12").replace('"1"', "1").replace('"2"', "2"))
+        ((name, arguments),) = model.items()
+        plan = prepare(home.configure(source=jsonl(target_type=kind), model=[{f"streamkernel.{name}": arguments}]))
+        monkeypatch.delattr("streamkernel.estimators.base.StreamEstimator.advance")
+        found = check(plan)
+        assert found.bad == []
+        assert not any("cannot be used" in line for line in found.good)
+
+    def test_so_do_the_late_labels(self, home: Home) -> None:
+        (home.folder / "x.jsonl").write_text("".join(f'{{"id": {i}, "a": {i % 7}}}\n' for i in range(60)))
+        (home.folder / "l.jsonl").write_text("".join(f'{{"id": {i}, "y": "k"}}\n' for i in range(60)))
+        late = {"key": "id", "source": jsonl("l.jsonl"), "timeout_seconds": 60}
+        (said,) = told(home, source=jsonl(target=None), labels=late, model=LOGISTIC)[1]
+        assert said.startswith("the first 50 labels are all dead letters (the last one: refused, ValueError")
+
+    def test_a_warm_start_is_learnt_before(self, home: Home) -> None:
+        (home.folder / "x.jsonl").write_text(lines("betrag"))
+        (home.folder / "old.jsonl").write_text(lines("amount", n=40))
+        warm = {"source": jsonl("old.jsonl")}
+        (said,) = told(home, source=jsonl(), warm_start=warm, model=BAYES)[1]
+        with pytest.raises(DaemonError, match="the model has learnt none of the inputs that come"):
+            run(prepare(home.config))
+        assert "the model has learnt none of the inputs that come ('betrag')" in said
+
+    def test_so_does_whatever_a_model_raises(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        def learn_one(*_: Any) -> None:
+            raise MemoryError("no room")
+
+        (home.folder / "x.jsonl").write_text(lines("a"))
+        plan = prepare(home.configure(source=jsonl(), model=BAYES))
+        monkeypatch.setattr("river.naive_bayes.GaussianNB.learn_one", learn_one)
+        assert check(plan).bad == ["unexpected MemoryError: no room"]
+
+    def test_a_step_without_its_input_fails_where_a_trained_model_predicts(self, home: Home) -> None:
+        select = [{"river.compose.Select": {"args": ["a", "b"]}}, *BAYES]
+        (home.folder / "x.jsonl").write_text('{"a": 1, "b": 2, "y": "k"}\n' * 60)
+        run(prepare(home.configure(source=jsonl(), model=select)))
+        (home.folder / "x.jsonl").write_text('{"a": 1}\n' * 60)
+        off = {"checkpoint": None, "predictions": None, "dead_letters": None}
+        bad = told(home, source=jsonl(), model=select, mode="predict", serve_from="out/state", **off)[1]
+        assert "the record has no input of this name" in bad[0]
+
+    def test_nothing_is_kept(self, home: Home) -> None:
+        (home.folder / "x.jsonl").write_text(lines("a"))
+        plan = prepare(home.configure(source=jsonl()))
+        check(plan)
+        assert sorted(path.name for path in Path(home.folder).iterdir()) == ["config.yaml", "x.jsonl"]
+        assert run(plan).account["learnt"] == 60
+        before = home.header()["model"]
+        run(prepare(home.config), fresh=True)
+        assert home.header()["model"] == before

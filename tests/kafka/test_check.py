@@ -1,0 +1,31 @@
+"""`check` looks at a topic from where the checkpoint stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamkernel.daemon.check import check
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+from tests.kafka.cluster import Cluster
+from tests.kafka.producing import produce
+
+
+def test_messages_whose_keys_were_renamed_behind_it_fail(
+    broker: Cluster, topic: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, home = topic(), Home(tmp_path)
+    produce(broker.bootstrap, name, [{"amount": n, "y": "km"[n % 2]} for n in range(60)])
+    source = {"kind": "kafka", "topic": name, "bootstrap_servers": broker.bootstrap, "target": "y"}
+    plan = prepare(home.configure(source=source))
+    run(plan, max_records=60)
+    assert check(plan).bad == []
+    assert any("no record behind the checkpoint yet" in line for line in check(plan).good)
+    produce(broker.bootstrap, name, [{"betrag": n, "y": "km"[n % 2]} for n in range(60)])
+    (said,) = check(plan).bad
+    assert said.startswith("source: the model has learnt none of the inputs that come ('betrag'), but 'amount'")
