@@ -133,6 +133,16 @@ def _clocks() -> tuple[float, float, float]:
     return time.perf_counter(), sum(os.times()[:4]), delay / 1e9
 
 
+@pytest.fixture(autouse=True)
+def no_client_left(request: pytest.FixtureRequest) -> Generator[None, None, None]:
+    """Fail a test of ring 1 that leaves a client of Kafka running: its thread would draw numbers and log in others."""
+    yield
+    for thread in threading.enumerate() if ring_of(request.node) == 1 else ():
+        if thread.name.startswith("kafka-io-"):
+            thread.join(60)  # one that is closing may look for its broker for half a minute
+            assert not thread.is_alive(), f"{thread.name} still runs"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Fail a test of ring 1 that starts a process, sleeps, or (in CI) waits for long."""
