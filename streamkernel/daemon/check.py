@@ -32,7 +32,7 @@ from streamkernel.daemon.config.schema import (
 )
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.monitoring.columns import column_lines
-from streamkernel.daemon.monitoring.remedies import remedy
+from streamkernel.daemon.monitoring.remedies import explained
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
@@ -136,7 +136,9 @@ def _source(
         if section == "source":
             let_pass(source, plan.config)
         source.open(positions)
-        records = source.poll(ENOUGH, _POLL_SECONDS)
+        records = list(source.poll(ENOUGH, _POLL_SECONDS))
+        while 0 < len(records) < ENOUGH and (more := source.poll(ENOUGH - len(records), 0)):
+            records += more
         if source.health_problem is not None:
             raise DaemonError(f"{key}: {source.health_problem}")
         said = f"{key}: {source.describe()}"
@@ -155,7 +157,7 @@ def _source(
         rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
         if faults and (records[0].fault or len(faults) > rate.max_rate * len(records)):
             which = "its first record" if records[0].fault else f"{len(faults)} of its first {len(records)} records"
-            said += _unusable(which, faults[0], key, written.kind)
+            said += _unusable(which, faults[0], section, written.kind)
         begins = not positions  # a run that goes on has counts, too, by which it judges what comes
         if begins and good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
             raise DaemonError(f"{said}; none of its first {len(records)} records can be used")
@@ -202,9 +204,8 @@ def _registry(key: str, source: KafkaSourceConfig) -> str | None:
         raise DaemonError(f"{key}: schema registry {source.schema_registry.url}: {error}") from None
 
 
-def _unusable(which: str, fault: Fault, key: str, kind: str) -> str:
-    advice = remedy(fault.reason, key, kind, fault.detail)
-    return f"; {which} cannot be used: {fault.detail}" + ("" if advice == fault.detail else f": {advice}")
+def _unusable(which: str, fault: Fault, section: str, kind: str) -> str:
+    return f"; {which} cannot be used: {explained(fault.reason, section, kind, fault.detail)}"
 
 
 def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType) -> str:

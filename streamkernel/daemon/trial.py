@@ -17,7 +17,7 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import has_own_parts, is_ours
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels.alternation import Alternation
-from streamkernel.daemon.monitoring.remedies import remedy
+from streamkernel.daemon.monitoring.remedies import explained
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.ending import verify_ending
@@ -174,8 +174,7 @@ def _learn(
     counts, last = processor.counts, refused[-1]
     n_taken = counts.consumed - before.consumed
     section = f"{last['position']['source']}.source" if "source" in last["position"] else "source"
-    advice = remedy(last["reason"], section, plan.config.sources[section].kind, last["detail"])
-    why = last["detail"] + ("" if advice == last["detail"] else f": {advice}")
+    why = explained(last["reason"], section, plan.config.sources[section].kind, last["detail"])
     if counts.predicted == before.predicted == 0 and processor.rate.stops_at_start:
         raise DaemonError(f"{section}: none of the first {n_taken} records can be used: {why}")
     tell(f"{section}: {len(refused)} of the first {n_taken} records cannot be used: {why}")

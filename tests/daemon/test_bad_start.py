@@ -36,13 +36,16 @@ def test_check_fails_where_no_first_record_can_be_used(home: Home) -> None:
     )
 
 
-def test_a_run_stops_after_some_fifty(home: Home) -> None:
-    with pytest.raises(TooManyDeadLettersError, match=r"the first \d+ records are all dead letters \(the last one: n"):
-        run(configured(home, "\n" + NESTED * 400 + GOOD))
-    assert 50 <= len(home.lines("dead.jsonl")) < 150
-    # None of them is saved: with a mended configuration they come again.
+@pytest.mark.parametrize("every", [7, 50, 1000])
+@pytest.mark.parametrize("n_bad", [60, 400])
+def test_a_run_stops_after_fifty_and_saves_none_of_them(home: Home, n_bad: int, every: int) -> None:
+    """Neither chunks nor checkpoints change that: with a mended configuration they come again."""
+    home.every_records = every
+    with pytest.raises(TooManyDeadLettersError, match=r"the first 50 records are all dead letters \(the last one: n"):
+        run(configured(home, "\n" + NESTED * n_bad + GOOD * 60))
+    assert len(home.lines("dead.jsonl")) == 50
     source = {"kind": "jsonl", "path": "x.jsonl", "target": "y", "inputs": {"nested": "flatten"}}
-    assert run(prepare(home.configure(source=source, dead_letters=None))).account["learnt"] == 401
+    assert run(prepare(home.configure(source=source, dead_letters=None))).account["learnt"] == n_bad + 60
 
 
 def test_or_warns_at_once_and_goes_on(home: Home, caplog: pytest.LogCaptureFixture) -> None:

@@ -194,3 +194,19 @@ class TestTheFirstRecords:
         before = home.header()["model"]
         run(prepare(home.config), fresh=True)
         assert home.header()["model"] == before
+
+
+def test_a_header_in_another_order_among_the_first_records_fails(home: Home) -> None:
+    row = "1,2,p\n"
+    (home.folder / "x.csv").write_text("a,b,y\n" + 10 * row + "b,a,y\n" + row)
+    (said,) = check(prepare(home.configure(source={"kind": "csv", "path": "x.csv", "target": "y"}))).bad
+    assert "the header comes again, with its columns in another order, at byte 66" in said
+
+
+def test_advice_names_the_section_of_a_warm_start(home: Home) -> None:
+    (home.folder / "old.csv").write_text("a,y\n1,maybe\n")
+    (home.folder / "x.csv").write_text("a,y\n1,true\n")
+    settings = {"kind": "csv", "target": "y", "target_type": "bool"}
+    warm = {"source": {**settings, "path": "old.csv"}}
+    (said,) = check(prepare(home.configure(source={**settings, "path": "x.csv"}, warm_start=warm))).bad
+    assert "set warm_start.source.target_type to what warm_start.source.target holds" in said

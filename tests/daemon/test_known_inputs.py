@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,15 @@ class TestLive:
         (told,) = caplog.messages
         assert told.startswith("source: the model has not learnt 'x', 'y', 'z', and its inputs '0', '1', '10'")
         assert told.endswith("(in the first 50 records)")
+
+    @pytest.mark.parametrize("n_records", [1, 49, 50])
+    def test_few_sparse_records_end_no_source(self, n_records: int, caplog: pytest.LogCaptureFixture) -> None:
+        known = KnownInputs(map(str, range(12)))
+        feed = ComparedFeed(MemorySource(words(*["xyz"] * n_records)), known, 0.0)
+        with nullcontext() if n_records < 50 else pytest.raises(DaemonError, match="none of the inputs that come"):
+            while not feed.exhausted:
+                feed.poll(16, 0)
+            assert f"(in the first {n_records} records)" in caplog.text
 
     def test_so_is_a_model_that_has_learnt_little(self) -> None:
         known = KnownInputs("ab", settled=False)

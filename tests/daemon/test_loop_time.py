@@ -76,7 +76,7 @@ def loop_of(clock: Clock, chunks: Sequence[Sequence[Record]], **parts: Any) -> L
     )
     observer = SimpleNamespace(turn=clock.taking(0.25), chunk=clock.taking(0.5))
     given_ = {"feed": feed, "processor": processor, "sinks": sinks, "observer": observer, "checkpoints": checkpoints}
-    return Loop(**{**given_, **parts}, positions={}, times=LoopTime(clock))
+    return Loop(**{**given_, **parts}, positions={}, times=LoopTime(clock), watches_start=False)
 
 
 class TestLoopTime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["remedy"]
+__all__ = ["explained", "remedy"]
 
 _NOT_UTF_8 = "convert what comes to UTF-8, such as by iconv -f latin1 -t utf-8"
 _REMEDIES = {
@@ -55,3 +55,16 @@ def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
         mute = detail.startswith("TypeError") and kind != "river"
         return detail + (f": {section}.inputs.exclude leaves out columns that a step cannot use" if mute else "")
     return _REMEDIES.get(reason, "the dead letters say why").format(section=section)
+
+
+def explained(reason: str, section: str, kind: str, detail: str) -> str:
+    """Return why the first of some dead letters cannot be used, and what to do about it.
+
+    Examples
+    --------
+    >>> explained("refused", "source", "csv", "TypeError: a text")
+    'TypeError: a text: source.inputs.exclude leaves out columns that a step cannot use'
+
+    """
+    advice = remedy(reason, section, kind, detail)
+    return advice if advice.startswith(detail) else f"{detail}: {advice}"

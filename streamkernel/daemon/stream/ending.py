@@ -7,18 +7,26 @@ from collections.abc import Mapping
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.stream.processor import Processor
 
-__all__ = ["TooManyDeadLettersError", "bad_start", "verify_ending"]
+__all__ = ["FIRST", "TooManyDeadLettersError", "all_dead", "bad_start", "verify_ending"]
 
-_FIRST = 50
+FIRST = 50
+"""After this many dead letters and no usable record the start of a source is bad."""
 
 
 def bad_start(processor: Processor) -> str | None:
     """Return what is wrong where the first 50 records, or late labels, or more of them are all dead letters."""
     for what, counts, n_taken in _accounts(processor):
         dead, skipped = counts["dead"], counts["skipped"]
-        if dead >= _FIRST and dead + skipped == n_taken:
+        if dead >= FIRST and dead + skipped == n_taken:
             return f"the first {dead:,} {what} are all dead letters"
     return None
+
+
+def all_dead(processor: Processor) -> bool:
+    """Return whether all records so far, or all late labels, are dead letters or blank, and at least one is dead."""
+    return any(
+        counts["dead"] and counts["dead"] + counts["skipped"] == n_taken for _, counts, n_taken in _accounts(processor)
+    )
 
 
 class TooManyDeadLettersError(DaemonError):

@@ -59,6 +59,7 @@ class KnownInputs:
         self._names = frozenset(names)
         self._all = all_names
         self._settled = settled
+        self._n_known = len(self._names) if all_names is None else all_names.n_known
 
     @classmethod
     def of(cls, model: Model, digests: str = "") -> KnownInputs | None:
@@ -82,8 +83,11 @@ class KnownInputs:
 
         It has none of the inputs of the model, and as many of its own as all records together had that were learnt.
         """
-        n_known = len(self._names) if self._all is None else self._all.n_known
-        return self._settled and len(record) >= n_known and len(self.unknown(record)) == len(record)
+        return self._settled and len(record) >= self._n_known and len(self.unknown(record)) == len(record)
+
+    def is_sparse(self, record: Collection[Hashable]) -> bool:
+        """Return whether a record has so few of the inputs, as a text has few words, that it may have none of them."""
+        return 4 * len(record) <= self._n_known
 
     def refusal(self, given: Collection[Hashable], least: float | None) -> str | None:
         """Return why records with these names are not for the model; None where they may be.
@@ -169,6 +173,7 @@ class ComparedFeed(Feed):
         self._tell = tell
         self._names: dict[Hashable, None] = {}
         self._n_records = 0
+        self._are_sparse = True
 
     @property
     def exhausted(self) -> bool:
@@ -198,12 +203,14 @@ class ComparedFeed(Feed):
         self._n_records += len(given)
         self._names.update(dict.fromkeys(chain.from_iterable(given)))
         names = list(self._names)
+        self._are_sparse = self._are_sparse and all(map(known.is_sparse, given))
+        too_few = self._are_sparse and self._n_records < ENOUGH
         strange = any(map(known.is_strange, given)) and len(known.unknown(names)) == len(names)
-        enough = full or self._n_records >= ENOUGH or self._feed.exhausted or (strange and self._least is not None)
-        if not names or not enough:
+        enough = (full and not too_few) or self._n_records >= ENOUGH or (strange and self._least is not None)
+        if not names or not (enough or self._feed.exhausted):
             return
         self._known = None
-        if (why := known.refusal(names, self._least)) is not None:
+        if not too_few and (why := known.refusal(names, self._least)) is not None:
             raise DaemonError(f"{self._place}: {why}: {self._advice}")
         if (difference := known.difference(names)) is not None:
             self._tell(f"{self._place}: {difference} (in the first {self._n_records} records)")

@@ -14,7 +14,7 @@ from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.batch_size import AdaptiveBatchSize
 from streamkernel.daemon.stream.chunk_result import ChunkResult
-from streamkernel.daemon.stream.ending import TooManyDeadLettersError, bad_start
+from streamkernel.daemon.stream.ending import FIRST, TooManyDeadLettersError, all_dead, bad_start
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarkers
 from streamkernel.daemon.stream.loop_time import LoopTime
@@ -167,8 +167,13 @@ class Loop:
             else:
                 self.sinks.move()
                 self.times.end("sinks")
-            self.checkpoints.save_when_due()
+            if not self._may_begin_badly():
+                self.checkpoints.save_when_due()
             self.times.end("checkpoints")
+
+    def _may_begin_badly(self) -> bool:
+        """Return whether all records so far are dead: none is saved, so that they come again once that is mended."""
+        return self.watches_start and self.processor.rate.stops_at_start and all_dead(self.processor)
 
     def _wait_for_start(self) -> bool:
         """Wait until it is written down where the source begins; False where it is stopped before."""
@@ -187,6 +192,9 @@ class Loop:
     def _limit(self) -> int:
         """Return how many records to take at once: no chunk reaches over a checkpoint or past `max_records`."""
         limit = self._batch_size.length
+        counts = self.processor.counts
+        if self.watches_start and not counts.predicted and counts.dead < FIRST:
+            limit = min(limit, FIRST - counts.dead)  # whether the start is bad depends on no chunk
         room = self.checkpoints.room(self.processor.taken)
         if room is not None:
             limit = min(limit, room)
