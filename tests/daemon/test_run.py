@@ -325,7 +325,7 @@ def test_a_batch_is_cut_by_its_bytes(sizes: list[int], monkeypatch: pytest.Monke
     processor: Any = SimpleNamespace(process=process, taken=0, counts=RecordCounts(), overrun=False)
     observer = SimpleNamespace(turn=lambda: None, chunk=lambda _: None)
     sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
-    loop.Loop(feed, processor, sinks, {}, observer, loop.Checkpoints()).run()  # type: ignore[arg-type]
+    loop.Loop(feed, processor, sinks, {}, observer, loop.Checkpoints(), watches_start=False).run()  # type: ignore[arg-type]
     assert [record for part in parts for record in part] == records
     for part in parts:
         assert len(part) == 1 or sum(len(record.raw) for record in part) <= 10
