@@ -95,6 +95,7 @@ def naive_csv(line: bytes, target_type: str, max_record_bytes: int) -> tuple[Any
         text = line.decode()
     except UnicodeDecodeError:
         return {}, None, "encoding", False
+    text = text.removeprefix("\ufeff")  # where files were put together
     if not text.strip() and "," not in text:
         return {}, None, None, True
     try:

@@ -155,7 +155,7 @@ def take_target(moments, y):
     """A target among all up to it, and whether the block took their place; the moments learn it."""
     bounded, (sample, _) = moments.bounded, updated(moments, y)
     # Without rounding: equal values have no deviation, however many there are.
-    mean = math.fsum(sample) / len(sample)
+    mean = sample[0] if len(set(sample)) == 1 else math.fsum(sample) / len(sample)
     standardised = (y - mean) / (math.sqrt(math.fsum((one - mean) ** 2 for one in sample) / len(sample)) or 1.0)
     return drawn_in(standardised, bounded and len(sample) > 32), keep(moments, y)
 

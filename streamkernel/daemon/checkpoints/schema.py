@@ -110,6 +110,7 @@ class _Part(BaseModel):
 
 
 class _OutputHeader(_Part):
+    path: str = "-"
     mark: Annotated[Any, AfterValidator(_mark)] = None
 
 
