@@ -62,5 +62,6 @@ def important_inputs(model: Model, exact: bool = False) -> dict[str, float]:
         shares = getattr(step, "feature_importances_", {})
         largest = dict(heapq.nlargest(MOST_INPUTS, shares.items(), key=lambda item: item[1]))
         now = time.monotonic()
-        kept = _measured[step] = _Measured(n_records, largest, now + _PAUSE * (now - start))
+        pause = _PAUSE * (now - start) if largest else 0.0  # the first ones are waited for
+        kept = _measured[step] = _Measured(n_records, largest, now + pause)
     return dict(kept.shares)
