@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.stream.processor import Processor
 
-__all__ = ["FIRST", "TooManyDeadLettersError", "all_dead", "bad_start", "verify_ending"]
+__all__ = ["FIRST", "TooManyDeadLettersError", "all_dead", "bad_start", "begins_well", "verify_ending"]
 
 FIRST = 50
 """After this many dead letters and no usable record the start of a source is bad."""
@@ -20,6 +20,11 @@ def bad_start(processor: Processor) -> str | None:
         if dead >= FIRST and dead + skipped == n_taken:
             return f"the first {dead:,} {what} are all dead letters"
     return None
+
+
+def begins_well(processor: Processor) -> bool:
+    """Return whether a record was usable, and a late label where there are any: then no start is bad any more."""
+    return all(counts["dead"] + counts["skipped"] < n_taken for _, counts, n_taken in _accounts(processor))
 
 
 def all_dead(processor: Processor) -> bool:

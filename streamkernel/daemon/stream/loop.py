@@ -14,7 +14,7 @@ from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.batch_size import AdaptiveBatchSize
 from streamkernel.daemon.stream.chunk_result import ChunkResult
-from streamkernel.daemon.stream.ending import FIRST, TooManyDeadLettersError, all_dead, bad_start
+from streamkernel.daemon.stream.ending import FIRST, TooManyDeadLettersError, all_dead, bad_start, begins_well
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarkers
 from streamkernel.daemon.stream.loop_time import LoopTime
@@ -173,6 +173,7 @@ class Loop:
 
     def _may_begin_badly(self) -> bool:
         """Return whether all records so far are dead: none is saved, so that they come again once that is mended."""
+        self.watches_start = self.watches_start and not begins_well(self.processor)
         return self.watches_start and self.processor.rate.stops_at_start and all_dead(self.processor)
 
     def _wait_for_start(self) -> bool:
