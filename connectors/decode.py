@@ -39,6 +39,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def listed(names: Sequence[Any], phrase: Callable[[Any], str] = shown) -> str:
+    """Return the first 20 names for a message, each as `phrase` writes it, and how many more there are."""
+    phrases = ", ".join(map(phrase, names[:20]))
+    return phrases + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
 def decode_inputs(values: Iterable[tuple[str, Any]], max_string: int) -> dict[str, Any]:
     """Decode pairs of a name and a plain value; return the inputs that are present, in the given order.
 

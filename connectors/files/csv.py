@@ -11,10 +11,10 @@ from os import PathLike
 
 from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
-from connectors.decode import TargetDecoder
+from connectors.decode import TargetDecoder, listed
 from connectors.files.bytes import ByteStream, StandardInput
 from connectors.files.follow import FollowedFile
-from connectors.files.header import HEADER_MOVED, UnusableHeaderError, header_columns, listed
+from connectors.files.header import HEADER_MOVED, UnusableHeaderError, header_columns
 from connectors.files.identity import FilePlace
 from connectors.files.lines import Chunk, Lines
 from connectors.files.multiline import JoinedLines

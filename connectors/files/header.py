@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from connectors.columns.rules import ColumnRules
-from connectors.decode import UndecodableError, finite_floats, shown
+from connectors.decode import UndecodableError, finite_floats, listed, shown
 from connectors.files.fields import n_named, split_fields
 from connectors.names import nfc
 
-__all__ = ["HEADER_MOVED", "HeaderAgain", "UnusableHeaderError", "header_columns", "listed"]
+__all__ = ["HEADER_MOVED", "HeaderAgain", "UnusableHeaderError", "header_columns"]
 
 HEADER_MOVED = "the header comes again, with its columns in another order"
 
@@ -145,9 +144,3 @@ def header_columns(
             f"({rules.max_string}): shorten it, or raise limits.max_string"
         )
     return columns
-
-
-def listed(names: Sequence[Any], phrase: Callable[[Any], str] = shown) -> str:
-    """Return the first names, each as a phrase that may stand in a message."""
-    phrases = ", ".join(map(phrase, names[:20]))
-    return phrases + (f" and {len(names) - 20} more" if len(names) > 20 else "")

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from itertools import chain
 from typing import Any, cast
 
-from connectors.decode import shown
-from connectors.files.header import listed
+from connectors.decode import listed, shown
 from connectors.names import nearest
 from connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
