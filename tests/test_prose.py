@@ -1,0 +1,47 @@
+"""The linter of our pages finds what it is made for."""
+
+from docs.prose import breaches, n_syllables, paragraphs, reading_ease, sentences
+
+
+def found(text: str) -> list[str]:
+    return [line.partition(": ")[2] for line in breaches("docs/page.md", text)]
+
+
+def test_a_plain_page_passes():
+    assert found("# Title\n\nThe daemon reads a topic. It writes predictions.\n\n- A list has items.\n") == []
+
+
+def test_a_long_sentence_is_found_at_its_line():
+    text = "One.\n\n" + "The daemon reads " * 11 + "records.\n"
+    assert [line for line in breaches("docs/page.md", text) if ":3:" in line and "34 words" in line]
+
+
+def test_a_banned_turn_is_found_in_text_and_in_tables():
+    assert found("A record whose label is late waits.") == ["`whose`. Write two sentences, or `with`."]
+    assert found("| a | b |\n| --- | --- |\n| the file learnt | x |\n") == ["`learnt`. Write `learned`."]
+
+
+def test_code_and_comments_are_not_prose():
+    assert found("```\na file whose name\n```\n\nSee `whose.py`. <!-- whose -->\n") == []
+
+
+def test_many_passive_sentences_are_found():
+    assert found("The record is skipped. " * 9) == ["100% of the sentences are passive. Stay below 25%."]
+
+
+def test_a_long_page_is_found():
+    assert found("It reads records. " * 700) == ["the page has 2,100 words. Split it at 2,000."]
+
+
+def test_links_and_code_count_as_words():
+    (one,) = sentences(paragraphs("See [the page of files](x.md) and `a b c`.\n"))
+    assert one.n_words == 7
+
+
+def test_reading_ease_is_that_of_flesch():
+    # 2 sentences, 6 words, 7 syllables.
+    few = sentences(paragraphs("The cat sat. The dog barked here.\n"))
+    words = ["The", "cat", "sat", "The", "dog", "barked", "here"]
+    n_all = sum(map(n_syllables, words))
+    assert reading_ease(few) == 206.835 - 1.015 * 7 / 2 - 84.6 * n_all / 7
+    assert [n_syllables(word) for word in ("cat", "table", "here", "reading")] == [1, 2, 1, 2]
