@@ -23,11 +23,11 @@ import numpy as np
 
 from benchmarks.decoding import ours
 from benchmarks.report import machine, table, write
-from connectors import CsvSource, JsonLinesSource
-from connectors.columns.dates import DateParts
-from connectors.columns.settings import ColumnSettings, DatePart, InputSettings
-from connectors.files.source import LineSource
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
+from streamkernel.connectors import CsvSource, JsonLinesSource
+from streamkernel.connectors.columns.dates import DateParts
+from streamkernel.connectors.columns.settings import ColumnSettings, DatePart, InputSettings
+from streamkernel.connectors.files.source import LineSource
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.records.repeats import FREE, Repeats
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from connectors.files.bytes import PlainFile
-from connectors.files.lines import Lines
-from connectors.files.source import LineSource
 from streamkernel import KernelClassifier
+from streamkernel.connectors.files.bytes import PlainFile
+from streamkernel.connectors.files.lines import Lines
+from streamkernel.connectors.files.source import LineSource
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.runtime import run

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from connectors import CsvSource, JsonLinesSource
-from connectors.files.source import LineSource
+from streamkernel.connectors import CsvSource, JsonLinesSource
+from streamkernel.connectors.files.source import LineSource
 from streamkernel.daemon.stream.garbage import rare_collections
 
 CHUNK = 512

@@ -28,7 +28,7 @@ import orjson
 from kafka import KafkaConsumer, TopicPartition
 
 from benchmarks.report import machine, table, write
-from connectors.kafka.reading.source import KafkaSource
+from streamkernel.connectors.kafka.reading.source import KafkaSource
 from tests.kafka.broker import Broker
 from tests.kafka.producing import produce
 

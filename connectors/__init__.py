@@ -3,15 +3,15 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from connectors.columns.settings import ColumnSettings, InputSettings
-from connectors.files.csv import CsvSource
-from connectors.files.jsonlines import JsonLinesSource
-from connectors.files.several import SeveralFiles
-from connectors.files.sinks import CsvSink, JsonLinesSink
-from connectors.files.watched import WatchedFiles
-from connectors.journal.source import JournalSource
-from connectors.memory import MemorySink, MemorySource, NullSink
-from connectors.ports import (
+from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.files.csv import CsvSource
+from streamkernel.connectors.files.jsonlines import JsonLinesSource
+from streamkernel.connectors.files.several import SeveralFiles
+from streamkernel.connectors.files.sinks import CsvSink, JsonLinesSink
+from streamkernel.connectors.files.watched import WatchedFiles
+from streamkernel.connectors.journal.source import JournalSource
+from streamkernel.connectors.memory import MemorySink, MemorySource, NullSink
+from streamkernel.connectors.ports import (
     ColumnUse,
     ConnectorError,
     Fault,
@@ -25,12 +25,12 @@ from connectors.ports import (
 )
 
 if TYPE_CHECKING:
-    from connectors.kafka.reading.source import KafkaSource
-    from connectors.kafka.writing.sink import KafkaSink
-    from connectors.parquet.sink import ParquetSink
-    from connectors.registry.line_schema import LineField, LineSchema
-    from connectors.registry.settings import RegistrySettings
-    from connectors.river import RiverSource
+    from streamkernel.connectors.kafka.reading.source import KafkaSource
+    from streamkernel.connectors.kafka.writing.sink import KafkaSink
+    from streamkernel.connectors.parquet.sink import ParquetSink
+    from streamkernel.connectors.registry.line_schema import LineField, LineSchema
+    from streamkernel.connectors.registry.settings import RegistrySettings
+    from streamkernel.connectors.river import RiverSource
 
 __all__ = [
     "ColumnSettings",
@@ -68,13 +68,13 @@ __all__ = [
 # River's data sets take more than a second to import, the client of Kafka a part of one, pyarrow is an extra, and who
 # reads a file does not need them.
 _WHEN_ASKED = {
-    "KafkaSink": "connectors.kafka.writing.sink",
-    "KafkaSource": "connectors.kafka.reading.source",
-    "LineField": "connectors.registry.line_schema",
-    "LineSchema": "connectors.registry.line_schema",
-    "ParquetSink": "connectors.parquet.sink",
-    "RegistrySettings": "connectors.registry.settings",
-    "RiverSource": "connectors.river",
+    "KafkaSink": "streamkernel.connectors.kafka.writing.sink",
+    "KafkaSource": "streamkernel.connectors.kafka.reading.source",
+    "LineField": "streamkernel.connectors.registry.line_schema",
+    "LineSchema": "streamkernel.connectors.registry.line_schema",
+    "ParquetSink": "streamkernel.connectors.parquet.sink",
+    "RegistrySettings": "streamkernel.connectors.registry.settings",
+    "RiverSource": "streamkernel.connectors.river",
 }
 
 

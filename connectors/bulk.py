@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress, repeat
 from typing import Any, cast
 
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import InputSettings
-from connectors.columns.uses import input_uses, target_use
-from connectors.decode import TargetDecoder, UndecodableError
-from connectors.names import nfc, take
-from connectors.passed import SourceMessage
-from connectors.passing import PassThrough
-from connectors.ports import ColumnUse, Label, Position, Record
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.columns.uses import input_uses, target_use
+from streamkernel.connectors.decode import TargetDecoder, UndecodableError
+from streamkernel.connectors.names import nfc, take
+from streamkernel.connectors.passed import SourceMessage
+from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.ports import ColumnUse, Label, Position, Record
 
 
 class BulkDecoder(ABC):
     """A decoder from the bytes of records to their inputs and targets.
 
     `target` is the name of the target, None where every record is unlabelled; `target_type` and `max_string` are those
-    of `connectors.decode.TargetDecoder`. The columns are read by `rules`; None: all are inputs, each as it is. What
+    of `TargetDecoder`. The columns are read by `rules`; None: all are inputs, each as it is. What
     `passing` reads of a record is in its `passed`.
     """
 

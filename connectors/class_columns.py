@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from connectors.encode import to_json
+from streamkernel.connectors.encode import to_json
 
 OTHERS = "other_probability"
 """The column of the classes that are not named."""

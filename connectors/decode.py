@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any, Literal, cast, get_args
 
-from connectors.ports import Fault, Label
+from streamkernel.connectors.ports import Fault, Label
 
 TargetType = Literal["str", "int", "bool", "float"]
 

@@ -6,8 +6,8 @@ import errno
 import os
 from pathlib import Path
 
-from connectors.os_reason import os_reason
-from connectors.ports import SinkError
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import SinkError
 
 __all__ = ["Appended", "sync_folder"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from connectors.ports import Label, Mark, Position, Record, Sink, SinkError, Source, SourceError
+from streamkernel.connectors.ports import Label, Mark, Position, Record, Sink, SinkError, Source, SourceError
 
 
 class MemorySource(Source):

@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from connectors.bulk import BulkDecoder
-from connectors.columns.objects import ObjectColumns
-from connectors.columns.rules import ColumnRules
-from connectors.decode import UndecodableError, decode_inputs
-from connectors.names import find, take, with_normal_names
-from connectors.ports import Label
+from streamkernel.connectors.bulk import BulkDecoder
+from streamkernel.connectors.columns.objects import ObjectColumns
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.decode import UndecodableError, decode_inputs
+from streamkernel.connectors.names import find, take, with_normal_names
+from streamkernel.connectors.ports import Label
 
 _NUMBERS = frozenset({float, int, bool})
 # orjson rounds integers of more than 64 bits to floats at least this large.
@@ -32,7 +32,7 @@ class JsonObjects(BulkDecoder):
     of more than 64 bits as inputs become the nearest float, as targets and as texts they stay exact. Of a name that
     occurs twice in an object the last value counts.
 
-    The parameters are those of `connectors.files.jsonlines.JsonLinesSource`, and those of `BulkDecoder`.
+    The parameters are those of `streamkernel.connectors.files.jsonlines.JsonLinesSource`, and those of `BulkDecoder`.
 
     Examples
     --------

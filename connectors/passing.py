@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from connectors.decode import TargetDecoder, shown
-from connectors.encode import to_json
-from connectors.moments import read_moment
-from connectors.names import find, nfc
-from connectors.passed import Passed, PassedColumn, SourceMessage
+from streamkernel.connectors.decode import TargetDecoder, shown
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.moments import read_moment
+from streamkernel.connectors.names import find, nfc
+from streamkernel.connectors.passed import Passed, PassedColumn, SourceMessage
 
 _log = logging.getLogger(__name__)
 

@@ -17,12 +17,12 @@ import numpy as np
 from river import datasets
 from river.datasets import base, synth
 
-from connectors.columns.uses import type_of
-from connectors.decode import UndecodableError, decode_inputs, shown
-from connectors.names import hint
-from connectors.passed import PassedColumn
-from connectors.passing import PassThrough
-from connectors.ports import ColumnUse, Fault, Label, Position, Record, Source, SourceError
+from streamkernel.connectors.columns.uses import type_of
+from streamkernel.connectors.decode import UndecodableError, decode_inputs, shown
+from streamkernel.connectors.names import hint
+from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.ports import ColumnUse, Fault, Label, Position, Record, Source, SourceError
 
 _SECONDS_PER_DAY = 86_400
 _Pair: TypeAlias = tuple[Mapping[Any, Any], Any]

@@ -137,7 +137,7 @@ def test_the_page_on_the_command_line_has_every_command_and_option():
         "streamkernel.kernels",
         "streamkernel.losses",
         "streamkernel.window",
-        "connectors",
+        "streamkernel.connectors",
     ],
 )
 def test_every_public_name_is_in_the_reference(module):

@@ -76,7 +76,7 @@ def _imported(source):
             found |= {alias.name for alias in node.names}
         else:
             found.add("." * node.level + (node.module or ""))
-    return {name for name in found if name.split(".")[0] in {"streamkernel", "connectors", ""}}
+    return {name for name in found if name.split(".")[0] in {"streamkernel", ""}}
 
 
 def _layer(part):
@@ -88,10 +88,10 @@ def _wrong_in_streamkernel(part, name):
     package, *rest = name.split(".")
     if package == "":
         return "relative import"
-    if package == "connectors":
-        return None if part in ("daemon", "spark") else "only the daemon and Spark's job may"
     if not rest:
         return None if part == "daemon" else "the whole package"
+    if rest[0] == "connectors":
+        return None if part in ("daemon", "spark") else "only the daemon and Spark's job may"
     if _layer(rest[0]) > _layer(part):
         return "from a later layer"
     pairs = {(part, rest[0]), (rest[0], part)}
@@ -109,8 +109,8 @@ def _wrong_layers():
                 yield f"{path} imports {name}: {why}"
     for path, source in sources(ROOT / "connectors").items():
         for name in _imported(source):
-            if not name.startswith("connectors"):
-                yield f"{path} imports {name}: connectors know nothing of streamkernel"
+            if not name.startswith("streamkernel.connectors"):
+                yield f"{path} imports {name}: connectors know nothing else of streamkernel"
 
 
 def _wrong_of_spark():
@@ -150,6 +150,7 @@ def _part(path, folder):
 def _arrows(root, folder):
     """By part of a folder, the other parts it imports, each with the file that does: at any depth of its code."""
     prefix = folder.replace("/", ".")
+    prefix = f"streamkernel.{prefix}" if folder.startswith("connectors") else prefix
     files = {path: (_part(path, root / folder), source) for path, source in sources(root / folder).items()}
     arrows = {part: {} for part, _ in files.values()}
     for path, (part, source) in files.items():
@@ -219,15 +220,19 @@ def test_an_import_counts_wherever_it_stands(tmp_path):
 
 
 def test_what_breaks_a_rule_is_told():
-    assert _imported(read("import os\nfrom . import a\ndef f():\n    import connectors.files")) == {
+    assert _imported(read("import os\nfrom . import a\ndef f():\n    import streamkernel.connectors.files")) == {
         ".",
-        "connectors.files",
+        "streamkernel.connectors.files",
     }
-    allowed = [("daemon", "connectors.files"), ("growth", "streamkernel.compute.trees"), ("daemon", "streamkernel")]
+    allowed = [
+        ("daemon", "streamkernel.connectors.files"),
+        ("growth", "streamkernel.compute.trees"),
+        ("daemon", "streamkernel"),
+    ]
     assert [_wrong_in_streamkernel(*one) for one in allowed] == [None] * 3
     wrong = [
         ("daemon", "."),
-        ("growth", "connectors"),
+        ("growth", "streamkernel.connectors"),
         ("growth", "streamkernel"),
         ("compute", "streamkernel.growth"),
         ("growth", "streamkernel.adaptive"),

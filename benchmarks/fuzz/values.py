@@ -14,15 +14,15 @@ from google.protobuf import descriptor_pb2, json_format
 
 from benchmarks.fuzz.mutation import altered, mutated
 from benchmarks.fuzz.target import Target, unexpected
-from connectors.ports import Position
-from connectors.registry.avro import AvroDecoder
-from connectors.registry.client import RegisteredSchema
-from connectors.registry.descriptors import registry_files
-from connectors.registry.framing import frame
-from connectors.registry.objects import FramedObjects, JsonPayload
-from connectors.registry.plain import PayloadDecoder
-from connectors.registry.protobuf import ProtobufDecoder
-from connectors.registry.schemas import SchemaSet
+from streamkernel.connectors.ports import Position
+from streamkernel.connectors.registry.avro import AvroDecoder
+from streamkernel.connectors.registry.client import RegisteredSchema
+from streamkernel.connectors.registry.descriptors import registry_files
+from streamkernel.connectors.registry.framing import frame
+from streamkernel.connectors.registry.objects import FramedObjects, JsonPayload
+from streamkernel.connectors.registry.plain import PayloadDecoder
+from streamkernel.connectors.registry.protobuf import ProtobufDecoder
+from streamkernel.connectors.registry.schemas import SchemaSet
 
 _AVRO: dict[str, Any] = {
     "type": "record",

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
-from connectors.columns.settings import DatePart
-from connectors.moments import read_moment
+from streamkernel.connectors.columns.settings import DatePart
+from streamkernel.connectors.moments import read_moment
 
 __all__ = ["PARTS", "DateParts", "check_format", "zone_of"]
 

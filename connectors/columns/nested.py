@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from connectors.columns.settings import Nested
-from connectors.decode import UndecodableError, shown
-from connectors.names import nfc
+from streamkernel.connectors.columns.settings import Nested
+from streamkernel.connectors.decode import UndecodableError, shown
+from streamkernel.connectors.names import nfc
 
 __all__ = ["flattened"]
 

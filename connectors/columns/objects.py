@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from connectors.columns.rules import ColumnRules
-from connectors.decode import UndecodableError, decode_inputs, present
-from connectors.names import nfc, with_normal_names
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.decode import UndecodableError, decode_inputs, present
+from streamkernel.connectors.names import nfc, with_normal_names
 
 __all__ = ["ObjectColumns"]
 
@@ -26,7 +26,7 @@ class ObjectColumns:
 
     Examples
     --------
-    >>> from connectors.columns.settings import ColumnSettings, InputSettings
+    >>> from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
     >>> types = {"zip": ColumnSettings("string"), "day": ColumnSettings("date", parts=("year",))}
     >>> columns = ObjectColumns(ColumnRules(InputSettings(exclude=("id",), types=types), 256))
     >>> columns.read({"id": 7, "zip": 2134, "day": "2024-05-31", "price": 1.5})

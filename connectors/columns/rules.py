@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from connectors.columns.nested import flattened
-from connectors.columns.numbers import NumberFormat
-from connectors.columns.settings import ColumnSettings, InputSettings, Nested, ancestry
-from connectors.columns.typed import Missing, TypedColumn, typed_column
-from connectors.decode import shown
-from connectors.names import hint
+from streamkernel.connectors.columns.nested import flattened
+from streamkernel.connectors.columns.numbers import NumberFormat
+from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings, Nested, ancestry
+from streamkernel.connectors.columns.typed import Missing, TypedColumn, typed_column
+from streamkernel.connectors.decode import shown
+from streamkernel.connectors.names import hint
 
 __all__ = ["Column", "ColumnRules"]
 

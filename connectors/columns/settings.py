@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from connectors.names import nfc, with_normal_names
+from streamkernel.connectors.names import nfc, with_normal_names
 
 __all__ = ["ColumnSettings", "ColumnType", "DatePart", "InputSettings", "Nested", "ancestry"]
 
@@ -46,7 +46,7 @@ class ColumnSettings:
     format
         Of a date: ``"iso"``, ``"unix"`` or ``"unix_ms"`` (seconds or milliseconds since 1970), or one of `strptime`.
     parts
-        Of a date: names of `connectors.columns.dates.PARTS`.
+        Of a date: names of `streamkernel.connectors.columns.dates.PARTS`.
     cyclic
         Of a date: whether the parts that come round are a sine and a cosine, and not a number.
     timezone

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from connectors.columns.dates import DateParts
-from connectors.columns.numbers import NumberFormat
-from connectors.columns.settings import ColumnSettings
-from connectors.decode import (
+from streamkernel.connectors.columns.dates import DateParts
+from streamkernel.connectors.columns.numbers import NumberFormat
+from streamkernel.connectors.columns.settings import ColumnSettings
+from streamkernel.connectors.decode import (
     UndecodableError,
     decode_inputs,
     finite_floats,

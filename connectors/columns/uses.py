@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from connectors.columns.rules import ColumnRules
-from connectors.decode import TargetDecoder, UndecodableError, shown
-from connectors.moments import read_moment
-from connectors.ports import ColumnUse
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.decode import TargetDecoder, UndecodableError, shown
+from streamkernel.connectors.moments import read_moment
+from streamkernel.connectors.ports import ColumnUse
 
 __all__ = ["input_uses", "target_use", "type_of"]
 

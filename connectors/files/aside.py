@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from connectors.files.locking import lock
-from connectors.files.mark import FileMark
-from connectors.files.opening import is_special, open_existing
-from connectors.os_reason import os_reason
-from connectors.ports import Mark, SinkError
+from streamkernel.connectors.files.locking import lock
+from streamkernel.connectors.files.mark import FileMark
+from streamkernel.connectors.files.opening import is_special, open_existing
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import Mark, SinkError
 
 
 def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> None:
     """Rename the file that a checkpoint knows, so that a new one is begun; one that it does not know stays.
 
     A name is all that changes, ``.old`` is appended: nothing is lost, but for what was set aside before. `mark` and
-    `before` are those of `connectors.ports.Sink.set_aside`. Raises SinkError where the new name is that of another
+    `before` are those of `set_aside`. Raises SinkError where the new name is that of another
     file, or the file is locked.
     """
     names = find_names(path, mark, before)

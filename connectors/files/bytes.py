@@ -9,8 +9,8 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from connectors.os_reason import os_reason
-from connectors.ports import SourceError
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import SourceError
 
 BLOCK_BYTES = 2**18
 STANDARD_INPUT = "-"

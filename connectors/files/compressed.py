@@ -14,9 +14,9 @@ from typing import BinaryIO
 
 import zstandard
 
-from connectors.files.bytes import BLOCK_BYTES, File, PlainFile
-from connectors.os_reason import os_reason
-from connectors.ports import SourceError
+from streamkernel.connectors.files.bytes import BLOCK_BYTES, File, PlainFile
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import SourceError
 
 SUFFIXES = (".gz", ".zst")
 # A zstd block of 4 bytes may stand for 128 KB: fed in slices of this size, no hostile file decompresses to more than

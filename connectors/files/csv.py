@@ -9,20 +9,20 @@ import time
 from collections.abc import Sequence
 from os import PathLike
 
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import InputSettings
-from connectors.decode import TargetDecoder, listed
-from connectors.files.bytes import ByteStream, StandardInput
-from connectors.files.follow import FollowedFile
-from connectors.files.header import HEADER_MOVED, UnusableHeaderError, header_columns
-from connectors.files.identity import FilePlace
-from connectors.files.lines import Chunk, Lines
-from connectors.files.multiline import JoinedLines
-from connectors.files.rows import CsvRows
-from connectors.files.source import LineSource
-from connectors.files.stream import FileStream
-from connectors.names import nfc
-from connectors.ports import Fault, Position, Record, SourceError
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.decode import TargetDecoder, listed
+from streamkernel.connectors.files.bytes import ByteStream, StandardInput
+from streamkernel.connectors.files.follow import FollowedFile
+from streamkernel.connectors.files.header import HEADER_MOVED, UnusableHeaderError, header_columns
+from streamkernel.connectors.files.identity import FilePlace
+from streamkernel.connectors.files.lines import Chunk, Lines
+from streamkernel.connectors.files.multiline import JoinedLines
+from streamkernel.connectors.files.rows import CsvRows
+from streamkernel.connectors.files.source import LineSource
+from streamkernel.connectors.files.stream import FileStream
+from streamkernel.connectors.names import nfc
+from streamkernel.connectors.ports import Fault, Position, Record, SourceError
 
 # How long an open quote may hold up a followed file before the log tells.
 TELL_SECONDS = 10.0
@@ -46,14 +46,14 @@ class CsvSource(LineSource):
     target
         The column of the target; None: no target, every record is unlabelled.
     target_type
-        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.TargetDecoder`.
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     delimiter
         One character.
     encoding
         Of the text; one in which ASCII characters are single bytes. A byte order mark of UTF-8 is skipped.
     multiline
         Whether a quoted field may hold line ends. If not, such a record is a fault. Either way nothing within a quoted
-        field is a record, and a quote that has no end costs the line it stands on; see `connectors.files.multiline`.
+        field is a record, and a quote that has no end costs the line it stands on; see `multiline`.
     follow
         Whether to wait for more at the end of a plain file, and to go on in the next one, which has a header of its
         own, when it is rotated.

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from connectors.decode import UndecodableError
+from streamkernel.connectors.decode import UndecodableError
 
 if TYPE_CHECKING:
     from _csv import Reader

@@ -17,13 +17,13 @@ import logging
 import time
 from pathlib import Path
 
-from connectors.files.bytes import File, PlainFile
-from connectors.files.compressed import SUFFIXES, open_file
-from connectors.files.identity import HEAD_BYTES, FilePlace
-from connectors.files.resuming import holds_end, matches, repeats, resume_offset
-from connectors.files.rotation import Part, find_part, is_kept, successor
-from connectors.files.stream import FileStream
-from connectors.ports import Position, SourceError
+from streamkernel.connectors.files.bytes import File, PlainFile
+from streamkernel.connectors.files.compressed import SUFFIXES, open_file
+from streamkernel.connectors.files.identity import HEAD_BYTES, FilePlace
+from streamkernel.connectors.files.resuming import holds_end, matches, repeats, resume_offset
+from streamkernel.connectors.files.rotation import Part, find_part, is_kept, successor
+from streamkernel.connectors.files.stream import FileStream
+from streamkernel.connectors.ports import Position, SourceError
 
 CHECK_SECONDS = 0.05
 # Looking through the earlier parts opens each of them.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from connectors.columns.rules import ColumnRules
-from connectors.decode import UndecodableError, finite_floats, listed, shown
-from connectors.files.fields import n_named, split_fields
-from connectors.names import nfc
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.decode import UndecodableError, finite_floats, listed, shown
+from streamkernel.connectors.files.fields import n_named, split_fields
+from streamkernel.connectors.names import nfc
 
 __all__ = ["HEADER_MOVED", "HeaderAgain", "UnusableHeaderError", "header_columns"]
 
@@ -85,7 +85,7 @@ def header_columns(
     raw
         The first line of a file.
     delimiter, encoding
-        As `connectors.files.csv.CsvSource` has them.
+        As `streamkernel.connectors.files.csv.CsvSource` has them.
     target
         The column of the target; None: no target.
     rules
@@ -102,7 +102,7 @@ def header_columns(
 
     Examples
     --------
-    >>> from connectors.columns.settings import InputSettings
+    >>> from streamkernel.connectors.columns.settings import InputSettings
     >>> header_columns(b"a,y", ",", "utf-8", "y", ColumnRules(InputSettings(), 256))
     ['a', 'y']
 

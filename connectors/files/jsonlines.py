@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from os import PathLike
 
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import InputSettings
-from connectors.files.source import LineSource
-from connectors.objects import JsonObjects
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files.source import LineSource
+from streamkernel.connectors.objects import JsonObjects
 
 
 class JsonLinesSource(LineSource):
-    """Read JSON lines in UTF-8; see `connectors.objects.JsonObjects` for what becomes of their values.
+    """Read JSON lines in UTF-8; see `streamkernel.connectors.objects.JsonObjects` for what becomes of their values.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class JsonLinesSource(LineSource):
     target
         The key of the target; None: no target, every record is unlabelled.
     target_type
-        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.TargetDecoder`.
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     follow
         Whether to wait for more at the end of a plain file, and to go on in the next one when it is rotated.
     max_record_bytes

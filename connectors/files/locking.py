@@ -9,7 +9,7 @@ import os
 import time
 from pathlib import Path
 
-from connectors.ports import SinkError
+from streamkernel.connectors.ports import SinkError
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectors.file_id import file_id, is_file_id
-from connectors.ports import Mark, SinkError
+from streamkernel.connectors.file_id import file_id, is_file_id
+from streamkernel.connectors.ports import Mark, SinkError
 
 # How much of the beginning of a file, and of what stands before the mark, a mark covers.
 END_BYTES = 4096

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from itertools import pairwise, repeat
 from typing import NamedTuple
 
-from connectors.files.bytes import ByteStream
-from connectors.files.lines import NOTHING, Chunk, Lines
-from connectors.files.quotes import Quotes
-from connectors.ports import Position, SourceError
+from streamkernel.connectors.files.bytes import ByteStream
+from streamkernel.connectors.files.lines import NOTHING, Chunk, Lines
+from streamkernel.connectors.files.quotes import Quotes
+from streamkernel.connectors.ports import Position, SourceError
 
 LINES_AHEAD = 256
 REACH = 2**23

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from connectors.ports import SourceError
+from streamkernel.connectors.ports import SourceError
 
 MOST_FILES = 10_000
 """The most files of one finite source: a checkpoint holds their names."""

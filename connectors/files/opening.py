@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from connectors.durable import sync_folder
-from connectors.files.compressed import SUFFIXES, open_file
-from connectors.files.locking import lock
-from connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
-from connectors.os_reason import os_reason
-from connectors.ports import Mark, SinkError, SourceError
-from connectors.regular import make_folder
+from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.files.compressed import SUFFIXES, open_file
+from streamkernel.connectors.files.locking import lock
+from streamkernel.connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import Mark, SinkError, SourceError
+from streamkernel.connectors.regular import make_folder
 
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """What becomes of a file that holds something and that no checkpoint knows."""

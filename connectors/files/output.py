@@ -13,15 +13,15 @@ from typing import IO, Any, cast
 
 import zstandard
 
-from connectors.durable import Appended
-from connectors.file_id import file_id
-from connectors.files.bytes import STANDARD_INPUT
-from connectors.files.compressed import SUFFIXES
-from connectors.files.mark import FileMark, digest
-from connectors.files.opening import Existing, OpenFile, is_special, open_output, verify_unchanged
-from connectors.files.pipes import PATIENCE_MILLISECONDS, write_to_pipe
-from connectors.os_reason import os_reason
-from connectors.ports import Mark, SinkError
+from streamkernel.connectors.durable import Appended
+from streamkernel.connectors.file_id import file_id
+from streamkernel.connectors.files.bytes import STANDARD_INPUT
+from streamkernel.connectors.files.compressed import SUFFIXES
+from streamkernel.connectors.files.mark import FileMark, digest
+from streamkernel.connectors.files.opening import Existing, OpenFile, is_special, open_output, verify_unchanged
+from streamkernel.connectors.files.pipes import PATIENCE_MILLISECONDS, write_to_pipe
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import Mark, SinkError
 
 BUFFER_BYTES = 2**18
 PIECE_BYTES = 2**20
@@ -32,7 +32,7 @@ class OutputFile:
     """A file that is appended to under a lock, or standard output.
 
     What the system refuses to take (no space left, say) stays in memory, and the next call tries again from the very
-    byte it stopped at. The parameters are those of `connectors.files.sinks.JsonLinesSink`.
+    byte it stopped at. The parameters are those of `streamkernel.connectors.files.sinks.JsonLinesSink`.
     """
 
     def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:

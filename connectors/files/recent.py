@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connectors.files.identity import TAIL_BYTES
+from streamkernel.connectors.files.identity import TAIL_BYTES
 
 # Twice what one poll hands out: a record that is longer still is known by its end alone.
 MOST_BYTES = 2**25

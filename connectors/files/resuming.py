@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import islice
 
-from connectors.decode import shown
-from connectors.files.bytes import File
-from connectors.files.identity import FilePlace, identity
-from connectors.ports import Position, SourceError
+from streamkernel.connectors.decode import shown
+from streamkernel.connectors.files.bytes import File
+from streamkernel.connectors.files.identity import FilePlace, identity
+from streamkernel.connectors.ports import Position, SourceError
 
 _LINE_BYTES = 200
 _BLOCK_BYTES = 2**20

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from connectors.files.bytes import File, PlainFile
-from connectors.files.compressed import SUFFIXES, open_file
-from connectors.files.identity import FilePlace
-from connectors.files.resuming import matches
-from connectors.ports import Position, SourceError
+from streamkernel.connectors.files.bytes import File, PlainFile
+from streamkernel.connectors.files.compressed import SUFFIXES, open_file
+from streamkernel.connectors.files.identity import FilePlace
+from streamkernel.connectors.files.resuming import matches
+from streamkernel.connectors.ports import Position, SourceError
 
 # A rotation renames each part once; one that never rests is none.
 _MOST_LOOKS = 100

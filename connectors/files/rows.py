@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from connectors.bulk import BulkDecoder
-from connectors.columns.rules import Column, ColumnRules
-from connectors.columns.typed import Missing
-from connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
-from connectors.files.fields import csv_rows, n_named, split_fields
-from connectors.files.header import HEADER_MOVED, HeaderAgain
-from connectors.ports import Label
+from streamkernel.connectors.bulk import BulkDecoder
+from streamkernel.connectors.columns.rules import Column, ColumnRules
+from streamkernel.connectors.columns.typed import Missing
+from streamkernel.connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
+from streamkernel.connectors.files.fields import csv_rows, n_named, split_fields
+from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
+from streamkernel.connectors.ports import Label
 
 _MOST_WORDS = 10_000
 
@@ -23,7 +23,7 @@ _MOST_WORDS = 10_000
 class CsvRows(BulkDecoder):
     """Decode rows of CSV: what reads as a number is a float, every other field a string.
 
-    The parameters are those of `connectors.files.csv.CsvSource`, with the columns of the header, and those of
+    The parameters are those of `CsvSource`, with the columns of the header, and those of
     `BulkDecoder`.
 
     Examples

@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from connectors.decode import shown
-from connectors.files.bytes import STANDARD_INPUT
-from connectors.files.csv import CsvSource
-from connectors.files.names import distinct, expanded, is_pattern
-from connectors.files.order import FileOrder, FilesPlace
-from connectors.files.source import LineSource
-from connectors.passed import PassedColumn
-from connectors.ports import ColumnUse, Position, Record, Source, SourceError
+from streamkernel.connectors.decode import shown
+from streamkernel.connectors.files.bytes import STANDARD_INPUT
+from streamkernel.connectors.files.csv import CsvSource
+from streamkernel.connectors.files.names import distinct, expanded, is_pattern
+from streamkernel.connectors.files.order import FileOrder, FilesPlace
+from streamkernel.connectors.files.source import LineSource
+from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.ports import ColumnUse, Position, Record, Source, SourceError
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class SeveralFiles(Source):
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from connectors import JsonLinesSource
+    >>> from streamkernel.connectors import JsonLinesSource
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for number in (2, 10):
     ...         _ = Path(folder, f"part-{number}.jsonl").write_text(f'{{"a": {number}}}\\n')

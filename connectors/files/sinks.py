@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from connectors.class_columns import PROBABILITIES, ClassColumns
-from connectors.encode import to_json, to_json_lines
-from connectors.files.aside import find_names, set_aside
-from connectors.files.compressed import open_file
-from connectors.files.fields import csv_rows, csv_text
-from connectors.files.mark import FileMark
-from connectors.files.multiline import JoinedLines
-from connectors.files.opening import Existing, find_problem
-from connectors.files.output import OutputFile
-from connectors.ports import Mark, Position, Sink, SinkError, SourceError
+from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
+from streamkernel.connectors.encode import to_json, to_json_lines
+from streamkernel.connectors.files.aside import find_names, set_aside
+from streamkernel.connectors.files.compressed import open_file
+from streamkernel.connectors.files.fields import csv_rows, csv_text
+from streamkernel.connectors.files.mark import FileMark
+from streamkernel.connectors.files.multiline import JoinedLines
+from streamkernel.connectors.files.opening import Existing, find_problem
+from streamkernel.connectors.files.output import OutputFile
+from streamkernel.connectors.ports import Mark, Position, Sink, SinkError, SourceError
 
 _LONGEST_HEADER = 2**24
 
@@ -146,7 +146,7 @@ class CsvSink(LineSink):
         ``"append"`` to it, or ``"replace"`` what it holds.
     classes
         Classes with a column each for their probability, in the place of one for all of them; see
-        `connectors.class_columns`.
+        `streamkernel.connectors.class_columns`.
     included
         The columns that are passed through to each line, of which a file that is gone on with must have the same; None:
         whatever the lines have.

@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
-from connectors.bulk import BulkDecoder
-from connectors.files.bytes import STANDARD_INPUT, ByteStream, PlainFile, StandardInput
-from connectors.files.compressed import open_file
-from connectors.files.follow import FollowedFile
-from connectors.files.lines import Chunk, Lines
-from connectors.files.stream import FileStream
-from connectors.passed import PassedColumn
-from connectors.passing import PassThrough
-from connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
+from streamkernel.connectors.bulk import BulkDecoder
+from streamkernel.connectors.files.bytes import STANDARD_INPUT, ByteStream, PlainFile, StandardInput
+from streamkernel.connectors.files.compressed import open_file
+from streamkernel.connectors.files.follow import FollowedFile
+from streamkernel.connectors.files.lines import Chunk, Lines
+from streamkernel.connectors.files.stream import FileStream
+from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
 
 # Where records are as long as they may be, the few hundred the daemon asks for would fill the memory.
 MOST_BYTES = 2**24
 
 
 class LineSource(Source):
-    """Records that are lines of a file; the parameters are those of `connectors.files.jsonlines.JsonLinesSource`."""
+    """Records that are lines of a file; the parameters are those of `JsonLinesSource`."""
 
     kind = "lines"
 

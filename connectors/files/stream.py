@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from connectors.files.bytes import ByteStream, File
-from connectors.files.identity import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity
-from connectors.files.recent import RecentBytes
-from connectors.files.resuming import resume_offset
-from connectors.ports import Position
+from streamkernel.connectors.files.bytes import ByteStream, File
+from streamkernel.connectors.files.identity import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity
+from streamkernel.connectors.files.recent import RecentBytes
+from streamkernel.connectors.files.resuming import resume_offset
+from streamkernel.connectors.ports import Position
 
 
 class FileStream(ByteStream):

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from connectors.files.late import OldFiles
-from connectors.files.names import is_temporary, matching
-from connectors.files.order import FileOrder, FilesPlace, FinishedFile
-from connectors.files.several import SeveralFiles
-from connectors.files.source import LineSource
-from connectors.os_reason import os_reason
-from connectors.ports import Fault, Position, Record, SourceError
+from streamkernel.connectors.files.late import OldFiles
+from streamkernel.connectors.files.names import is_temporary, matching
+from streamkernel.connectors.files.order import FileOrder, FilesPlace, FinishedFile
+from streamkernel.connectors.files.several import SeveralFiles
+from streamkernel.connectors.files.source import LineSource
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import Fault, Position, Record, SourceError
 
 _log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import orjson
 
-from connectors.durable import sync_folder
-from connectors.journal.layout import Segment
-from connectors.regular import open_regular
+from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.journal.layout import Segment
+from streamkernel.connectors.regular import open_regular
 
 __all__ = ["RecentIds"]
 

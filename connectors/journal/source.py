@@ -11,10 +11,10 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import InputSettings
-from connectors.files.identity import TAIL_BYTES, identity
-from connectors.journal.layout import (
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files.identity import TAIL_BYTES, identity
+from streamkernel.connectors.journal.layout import (
     COMMITTED,
     Segment,
     bytes_before,
@@ -23,13 +23,13 @@ from connectors.journal.layout import (
     parse_committed,
     segments,
 )
-from connectors.journal.lines import parse_line
-from connectors.objects import JsonObjects
-from connectors.os_reason import os_reason
-from connectors.passed import PassedColumn
-from connectors.passing import PassThrough
-from connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
-from connectors.regular import open_regular
+from streamkernel.connectors.journal.lines import parse_line
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
+from streamkernel.connectors.regular import open_regular
 
 __all__ = ["JournalSource"]
 
@@ -39,7 +39,7 @@ _TAIL = re.compile(r"(journal/[^;]*)(?:;tail=((\d{1,4}):[0-9a-f]{64}))?", re.ASC
 
 
 class JournalSource(Source):
-    """Read what `connectors.journal.writer.JournalWriter` appends, in another process most often.
+    """Read what `streamkernel.connectors.journal.writer.JournalWriter` appends, in another process most often.
 
     Segments are deleted once no restart needs them.
 
@@ -48,7 +48,7 @@ class JournalSource(Source):
     directory
         Of the journal; it need not be there yet.
     target, target_type, max_record_bytes, max_string, inputs
-        As `connectors.files.jsonlines.JsonLinesSource` has them.
+        As `streamkernel.connectors.files.jsonlines.JsonLinesSource` has them.
     follow
         Whether to wait for more at the end.
     max_bytes
@@ -60,7 +60,7 @@ class JournalSource(Source):
     Examples
     --------
     >>> import tempfile
-    >>> from connectors.journal.writer import JournalEntry, JournalWriter
+    >>> from streamkernel.connectors.journal.writer import JournalEntry, JournalWriter
     >>> folder = Path(tempfile.mkdtemp())
     >>> writer = JournalWriter(folder, max_bytes=2**24, remembered_ids=100)
     >>> writer.open()

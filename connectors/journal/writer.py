@@ -10,10 +10,10 @@ from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 
-from connectors.durable import sync_folder
-from connectors.files.locking import lock
-from connectors.journal.ids import RecentIds
-from connectors.journal.layout import (
+from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.files.locking import lock
+from streamkernel.connectors.journal.ids import RecentIds
+from streamkernel.connectors.journal.layout import (
     COMMITTED,
     LOCK,
     Segment,
@@ -24,10 +24,10 @@ from connectors.journal.layout import (
     parse_committed,
     segments,
 )
-from connectors.journal.lines import JournalEntry, digest_of, parse_line, to_line
-from connectors.os_reason import os_reason
-from connectors.ports import SinkError
-from connectors.regular import make_folder, open_regular
+from streamkernel.connectors.journal.lines import JournalEntry, digest_of, parse_line, to_line
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import SinkError
+from streamkernel.connectors.regular import make_folder, open_regular
 
 __all__ = ["JournalWriter", "Refusal"]
 

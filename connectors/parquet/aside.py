@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from connectors.os_reason import os_reason
-from connectors.parquet.mark import PartsMark
-from connectors.parquet.parts import fingerprint, parts_of
-from connectors.ports import SinkError
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.parquet.mark import PartsMark
+from streamkernel.connectors.parquet.parts import fingerprint, parts_of
+from streamkernel.connectors.ports import SinkError
 
 __all__ = ["find_old_name", "is_marked", "set_aside"]
 

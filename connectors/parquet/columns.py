@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from connectors.class_columns import PROBABILITIES, ClassColumns
-from connectors.encode import to_json
-from connectors.passed import ColumnType, PassedColumn
-from connectors.ports import SinkError
+from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.passed import ColumnType, PassedColumn
+from streamkernel.connectors.ports import SinkError
 
 __all__ = ["LineColumns", "ParquetColumn", "prediction_columns"]
 

@@ -13,14 +13,14 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from connectors.durable import sync_folder
-from connectors.files.locking import lock
-from connectors.files.opening import half_set_aside
-from connectors.parquet.aside import is_marked
-from connectors.parquet.mark import REMEDY, PartsMark
-from connectors.parquet.parts import fingerprint, part_name, parts_of, rows_of
-from connectors.parquet.rows import RowsFile
-from connectors.ports import SinkError
+from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.files.locking import lock
+from streamkernel.connectors.files.opening import half_set_aside
+from streamkernel.connectors.parquet.aside import is_marked
+from streamkernel.connectors.parquet.mark import REMEDY, PartsMark
+from streamkernel.connectors.parquet.parts import fingerprint, part_name, parts_of, rows_of
+from streamkernel.connectors.parquet.rows import RowsFile
+from streamkernel.connectors.ports import SinkError
 
 __all__ = ["Existing", "Found", "PartsFolder"]
 

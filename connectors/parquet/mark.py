@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from connectors.file_id import file_id, is_file_id
-from connectors.ports import Mark, SinkError
+from streamkernel.connectors.file_id import file_id, is_file_id
+from streamkernel.connectors.ports import Mark, SinkError
 
 __all__ = ["REMEDY", "PartsMark"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from connectors.durable import sync_folder
-from connectors.files.mark import digest, last_bytes
+from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.files.mark import digest, last_bytes
 
 __all__ = ["ROW_GROUP", "fingerprint", "part_name", "parts_of", "rows_of", "write_part"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from connectors.durable import Appended, sync_folder
-from connectors.files.mark import digest, last_bytes
+from streamkernel.connectors.durable import Appended, sync_folder
+from streamkernel.connectors.files.mark import digest, last_bytes
 
 __all__ = ["RowsFile"]
 

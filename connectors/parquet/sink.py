@@ -11,15 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from connectors.file_id import file_id
-from connectors.os_reason import os_reason
-from connectors.parquet.aside import find_old_name, set_aside
-from connectors.parquet.columns import LineColumns, ParquetColumn
-from connectors.parquet.folder import Existing, PartsFolder
-from connectors.parquet.mark import REMEDY, PartsMark
-from connectors.parquet.parts import fingerprint, part_name, write_part
-from connectors.parquet.rows import RowsFile
-from connectors.ports import Mark, Position, Sink, SinkError
+from streamkernel.connectors.file_id import file_id
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.parquet.aside import find_old_name, set_aside
+from streamkernel.connectors.parquet.columns import LineColumns, ParquetColumn
+from streamkernel.connectors.parquet.folder import Existing, PartsFolder
+from streamkernel.connectors.parquet.mark import REMEDY, PartsMark
+from streamkernel.connectors.parquet.parts import fingerprint, part_name, write_part
+from streamkernel.connectors.parquet.rows import RowsFile
+from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
 __all__ = ["MOST_BYTES", "ParquetSink"]
 

@@ -1,13 +1,13 @@
 """The ports: what a source hands out, what a sink takes, and where a record stands.
 
 Everything that reads or writes records (files, River data sets, a broker) speaks these few types, so the daemon
-knows none of them by name. The in-memory fakes beside this folder, in `connectors.memory`, speak them too.
+knows none of them by name. The in-memory fakes beside this folder, in `streamkernel.connectors.memory`, speak them too.
 """
 
-from connectors.ports.connector import Connector, ConnectorError, OutageError, SinkError, SourceError
-from connectors.ports.record import ColumnUse, Fault, Label, Position, Record
-from connectors.ports.sink import Mark, Sink
-from connectors.ports.source import Source
+from streamkernel.connectors.ports.connector import Connector, ConnectorError, OutageError, SinkError, SourceError
+from streamkernel.connectors.ports.record import ColumnUse, Fault, Label, Position, Record
+from streamkernel.connectors.ports.sink import Mark, Sink
+from streamkernel.connectors.ports.source import Source
 
 __all__ = [
     "ColumnUse",

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from connectors.ports.connector import Connector
-from connectors.ports.record import Position
+from streamkernel.connectors.ports.connector import Connector
+from streamkernel.connectors.ports.record import Position
 
 __all__ = ["Mark", "Sink"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 
-from connectors.passed import PassedColumn
-from connectors.ports.connector import Connector, SourceError
-from connectors.ports.record import ColumnUse, Position, Record
+from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.ports.connector import Connector, SourceError
+from streamkernel.connectors.ports.record import ColumnUse, Position, Record
 
 __all__ = ["Source"]
 

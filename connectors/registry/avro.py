@@ -10,11 +10,11 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from connectors.decode import UndecodableError
-from connectors.ports import ConnectorError
-from connectors.registry.framing import HEAD_BYTES
-from connectors.registry.plain import MOST_VALUES, base64_text, decimal_number
-from connectors.registry.schemas import SchemaSet, UnusableSchemaError, parse_json
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.registry.framing import HEAD_BYTES
+from streamkernel.connectors.registry.plain import MOST_VALUES, base64_text, decimal_number
+from streamkernel.connectors.registry.schemas import SchemaSet, UnusableSchemaError, parse_json
 
 __all__ = ["AvroDecoder", "import_fastavro", "parse_avro"]
 

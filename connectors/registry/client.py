@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 import orjson
 
-from connectors.os_reason import os_reason
-from connectors.ports import ConnectorError
-from connectors.registry.settings import RegistrySettings
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.registry.settings import RegistrySettings
 
 __all__ = ["Reference", "RegisteredSchema", "RegistryClient", "RegistryOutage", "UnknownSchemaError"]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from connectors.os_reason import os_reason
-from connectors.ports import ConnectorError
-from connectors.registry.schemas import SchemaSet, UnusableSchemaError
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.registry.schemas import SchemaSet, UnusableSchemaError
 
 __all__ = ["FileSet", "Indexes", "descriptor_file", "import_protobuf", "registry_files"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from connectors.decode import UndecodableError
+from streamkernel.connectors.decode import UndecodableError
 
 __all__ = ["HEAD_BYTES", "frame", "message_indexes", "schema_number", "varint_indexes"]
 

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import orjson
 
-from connectors.registry.descriptors import import_protobuf
-from connectors.registry.settings import ValueFormat
+from streamkernel.connectors.registry.descriptors import import_protobuf
+from streamkernel.connectors.registry.settings import ValueFormat
 
 __all__ = ["REST", "LineField", "LineSchema", "Scalar", "file_descriptor", "schema_text"]
 

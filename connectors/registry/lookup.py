@@ -9,9 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from connectors.ports import ConnectorError
-from connectors.registry.client import RegistryOutage, UnknownSchemaError
-from connectors.registry.schemas import UnusableSchemaError
+from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.registry.client import RegistryOutage, UnknownSchemaError
+from streamkernel.connectors.registry.schemas import UnusableSchemaError
 
 __all__ = ["FailedLookupError", "RegistryLookup"]
 
@@ -63,7 +63,7 @@ class RegistryLookup(Generic[Key, Found]):
     place
         What a log line begins with.
     find
-        Asks the registry, on the thread; raises as `connectors.registry.client.RegistryClient`, and
+        Asks the registry, on the thread; raises as `streamkernel.connectors.registry.client.RegistryClient`, and
         `UnusableSchemaError`.
     unknown_seconds
         How long to ask again for what the registry does not know. A failure is kept as long.

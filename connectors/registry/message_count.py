@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from connectors.decode import UndecodableError
-from connectors.registry.plain import MOST_VALUES
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.registry.plain import MOST_VALUES
 
 __all__ = ["MessageCounter"]
 

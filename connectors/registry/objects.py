@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from connectors.columns.rules import ColumnRules
-from connectors.decode import UndecodableError
-from connectors.objects import JsonObjects
-from connectors.ports import ConnectorError
-from connectors.registry.framing import HEAD_BYTES, schema_number
-from connectors.registry.lookup import FailedLookupError, RegistryLookup
-from connectors.registry.plain import PayloadDecoder
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.registry.framing import HEAD_BYTES, schema_number
+from streamkernel.connectors.registry.lookup import FailedLookupError, RegistryLookup
+from streamkernel.connectors.registry.plain import PayloadDecoder
 
 __all__ = ["FramedObjects", "JsonPayload"]
 
@@ -37,7 +37,7 @@ class FramedObjects(JsonObjects):
     Parameters
     ----------
     target, target_type, max_string
-        As those of `connectors.objects.JsonObjects`.
+        As those of `streamkernel.connectors.objects.JsonObjects`.
     schemas
         Finds the decoder of a schema by its id.
     bears_unknown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Protocol
 
-from connectors.decode import UndecodableError
+from streamkernel.connectors.decode import UndecodableError
 
 __all__ = ["MOST_VALUES", "PayloadDecoder", "base64_text", "decimal_number"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from connectors.decode import UndecodableError, shown
-from connectors.registry.descriptors import FileSet, import_protobuf
-from connectors.registry.framing import message_indexes
-from connectors.registry.message_count import MessageCounter
-from connectors.registry.plain import base64_text, decimal_number
+from streamkernel.connectors.decode import UndecodableError, shown
+from streamkernel.connectors.registry.descriptors import FileSet, import_protobuf
+from streamkernel.connectors.registry.framing import message_indexes
+from streamkernel.connectors.registry.message_count import MessageCounter
+from streamkernel.connectors.registry.plain import base64_text, decimal_number
 
 __all__ = ["ProtobufDecoder"]
 

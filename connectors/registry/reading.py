@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from connectors.ports import ConnectorError
-from connectors.registry.avro import AvroDecoder, import_fastavro
-from connectors.registry.client import RegisteredSchema, RegistryClient
-from connectors.registry.descriptors import descriptor_file, import_protobuf, registry_files
-from connectors.registry.lookup import RegistryLookup
-from connectors.registry.objects import JsonPayload
-from connectors.registry.plain import PayloadDecoder
-from connectors.registry.protobuf import ProtobufDecoder
-from connectors.registry.schemas import UnusableSchemaError, fetch
-from connectors.registry.settings import SCHEMA_TYPES, RegistrySettings, ValueFormat
+from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.registry.avro import AvroDecoder, import_fastavro
+from streamkernel.connectors.registry.client import RegisteredSchema, RegistryClient
+from streamkernel.connectors.registry.descriptors import descriptor_file, import_protobuf, registry_files
+from streamkernel.connectors.registry.lookup import RegistryLookup
+from streamkernel.connectors.registry.objects import JsonPayload
+from streamkernel.connectors.registry.plain import PayloadDecoder
+from streamkernel.connectors.registry.protobuf import ProtobufDecoder
+from streamkernel.connectors.registry.schemas import UnusableSchemaError, fetch
+from streamkernel.connectors.registry.settings import SCHEMA_TYPES, RegistrySettings, ValueFormat
 
 __all__ = ["check_format", "decoder_lookup"]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from connectors.registry.client import Reference, RegisteredSchema, RegistryClient
+from streamkernel.connectors.registry.client import Reference, RegisteredSchema, RegistryClient
 
 __all__ = ["SchemaSet", "UnusableSchemaError", "fetch", "parse_json"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from connectors.os_reason import os_reason
+from streamkernel.connectors.os_reason import os_reason
 
 __all__ = ["SCHEMA_TYPES", "RegistrySettings", "ValueFormat"]
 

@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from connectors.encode import to_json
-from connectors.ports import SinkError
-from connectors.registry.avro import import_fastavro, parse_avro
-from connectors.registry.client import RegisteredSchema, RegistryClient, UnknownSchemaError
-from connectors.registry.descriptors import FileSet, descriptor_file, import_protobuf, registry_files
-from connectors.registry.framing import frame, varint_indexes
-from connectors.registry.line_schema import REST, LineSchema, Scalar, file_descriptor, schema_text
-from connectors.registry.lookup import FailedLookupError, RegistryLookup
-from connectors.registry.schemas import SchemaSet, UnusableSchemaError, fetch
-from connectors.registry.settings import SCHEMA_TYPES, RegistrySettings, ValueFormat
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.ports import SinkError
+from streamkernel.connectors.registry.avro import import_fastavro, parse_avro
+from streamkernel.connectors.registry.client import RegisteredSchema, RegistryClient, UnknownSchemaError
+from streamkernel.connectors.registry.descriptors import FileSet, descriptor_file, import_protobuf, registry_files
+from streamkernel.connectors.registry.framing import frame, varint_indexes
+from streamkernel.connectors.registry.line_schema import REST, LineSchema, Scalar, file_descriptor, schema_text
+from streamkernel.connectors.registry.lookup import FailedLookupError, RegistryLookup
+from streamkernel.connectors.registry.schemas import SchemaSet, UnusableSchemaError, fetch
+from streamkernel.connectors.registry.settings import SCHEMA_TYPES, RegistrySettings, ValueFormat
 
 __all__ = ["LineEncoder"]
 
@@ -109,7 +109,7 @@ class LineEncoder:
     def probe(self) -> str:
         """Ask the registry, changing nothing, and say in one phrase what lines would be written by.
 
-        Raises `SinkError` where it would refuse, else as `connectors.registry.client.RegistryClient`.
+        Raises `SinkError` where it would refuse, else as `streamkernel.connectors.registry.client.RegistryClient`.
         """
         client, own = self._client, self._own()
         where = f"the subject {self.subject} of the schema registry {client.probe()}"

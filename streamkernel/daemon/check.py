@@ -12,8 +12,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from connectors.ports import ConnectorError, Fault, Position, Record, Source
-from connectors.registry.client import RegistryClient, RegistryOutage
+from streamkernel.connectors.ports import ConnectorError, Fault, Position, Record, Source
+from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.window_refit import title_of, window_refit_of
@@ -210,7 +210,7 @@ def _unusable(which: str, fault: Fault, section: str, kind: str) -> str:
 
 def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType) -> str:
     """Look at the topic of an output: to open it would shut out the daemon that writes to it."""
-    from connectors.kafka.writing.sink import KafkaSink
+    from streamkernel.connectors.kafka.writing.sink import KafkaSink
 
     sink = make_sink(settings, key, targets)
     assert isinstance(sink, KafkaSink)

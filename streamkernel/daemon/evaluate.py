@@ -6,7 +6,7 @@ import contextlib
 import logging
 import math
 
-from connectors.memory import NullSink
+from streamkernel.connectors.memory import NullSink
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.promises import label_advice

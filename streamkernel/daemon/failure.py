@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from connectors.os_reason import reason_and_file
-from connectors.ports import ConnectorError
+from streamkernel.connectors.os_reason import reason_and_file
+from streamkernel.connectors.ports import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.finite import NotFiniteError

@@ -9,8 +9,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from connectors.files.opening import is_special
-from connectors.ports import Mark, Sink
+from streamkernel.connectors.files.opening import is_special
+from streamkernel.connectors.ports import Mark, Sink
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.file import read

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 
-from connectors.kafka.reading.source import KafkaSource
+from streamkernel.connectors.kafka.reading.source import KafkaSource
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.checkpoints.store import CheckpointStore

@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from connectors.files.compressed import SUFFIXES
-from connectors.names import nfc
-from connectors.ports import SinkError, Source
+from streamkernel.connectors.files.compressed import SUFFIXES
+from streamkernel.connectors.names import nfc
+from streamkernel.connectors.ports import SinkError, Source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
 from streamkernel.daemon.checkpoints.file import Checkpoint

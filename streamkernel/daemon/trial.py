@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from connectors.memory import MemorySource, NullSink
-from connectors.ports import Record
+from streamkernel.connectors.memory import MemorySource, NullSink
+from streamkernel.connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import has_own_parts, is_ours
 from streamkernel.daemon.config.plan import Plan

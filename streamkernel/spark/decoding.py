@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import InputSettings
-from connectors.files.header import HEADER_MOVED
-from connectors.files.quotes import Quotes
-from connectors.files.rows import CsvRows
-from connectors.kafka.reading.buffers import PartitionBatch
-from connectors.kafka.reading.message_decoder import Include, MessageDecoder
-from connectors.objects import JsonObjects
-from connectors.ports import Position, Record
 from streamkernel.batch.chunk import BatchChunk
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files.header import HEADER_MOVED
+from streamkernel.connectors.files.quotes import Quotes
+from streamkernel.connectors.files.rows import CsvRows
+from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
+from streamkernel.connectors.kafka.reading.message_decoder import Include, MessageDecoder
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.ports import Position, Record
 from streamkernel.records.record_frame import RecordFrame
 from streamkernel.spark.partials import DeadRow, SourceChunk
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from connectors.memory import MemorySource
+from streamkernel.connectors.memory import MemorySource
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.stream.known_inputs import ENOUGH
 from streamkernel.daemon.stream.processor import Processor

@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from connectors.kafka.base.client import Unreachable
-from connectors.kafka.base.options import client_settings
-from connectors.kafka.consumer.topic import KafkaTopic
-from connectors.ports import SourceError
+from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.base.options import client_settings
+from streamkernel.connectors.kafka.consumer.topic import KafkaTopic
+from streamkernel.connectors.ports import SourceError
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from connectors.ports import Position, Record
 from streamkernel.batch.chunk import BatchChunk
 from streamkernel.batch.rows import BatchMachine, ScoredBatch
+from streamkernel.connectors.ports import Position, Record
 from streamkernel.spark.tally import Tally
 
 __all__ = ["DeadRow", "Partials", "SourceChunk"]

@@ -12,13 +12,13 @@ import pyarrow as pa
 from pyspark import StorageLevel, TaskContext
 from pyspark.sql import DataFrame
 
-from connectors.encode import to_json
-from connectors.ports import Record
 from streamkernel.batch.chunk import BatchChunk
 from streamkernel.batch.least_squares_machine import LeastSquaresMachine
 from streamkernel.batch.passes import ScoredChunk, ScoredRows
 from streamkernel.batch.rows import BatchMachine, Score, ScoredBatch, SumsT
 from streamkernel.batch.sums import Sums
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.ports import Record
 from streamkernel.daemon.stream.lines import predictions
 from streamkernel.estimators.base import StreamEstimator, machine_of
 from streamkernel.records.record_frame import RecordFrame

@@ -11,10 +11,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import InputSettings
-from connectors.files.header import UnusableHeaderError, header_columns
-from connectors.ports import SourceError
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files.header import UnusableHeaderError, header_columns
+from streamkernel.connectors.ports import SourceError
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.sources import CsvSourceConfig, JsonlSourceConfig

@@ -8,8 +8,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from connectors.journal.lines import JournalEntry, to_line
-from connectors.journal.writer import JournalWriter
+from streamkernel.connectors.journal.lines import JournalEntry, to_line
+from streamkernel.connectors.journal.writer import JournalWriter
 from tests.chaos.account import Place
 from tests.chaos.stream import Row
 

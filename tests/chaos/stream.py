@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafka import KafkaProducer
 
-from connectors.encode import to_json
+from streamkernel.connectors.encode import to_json
 
 LEARNT, UNLABELLED, SKIPPED = "learnt", "unlabelled", "skipped"
 """Fates of a record; any other one is the reason in its dead letter."""

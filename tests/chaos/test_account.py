@@ -156,7 +156,7 @@ def test_what_a_decoder_says_of_a_dead_letter_is_no_fault(group: bool) -> None:
 @pytest.mark.parametrize(
     ("call", "times", "lost", "doubled"),
     [
-        ("connectors.kafka.writing.sink:KafkaSink.write", 0, True, False),
+        ("streamkernel.connectors.kafka.writing.sink:KafkaSink.write", 0, True, False),
         ("kafka:KafkaProducer.send", 2, False, True),
         ("streamkernel.daemon.stream.learner:AdvancingLearner._advance", 2, False, False),
     ],

@@ -10,11 +10,11 @@ import pytest
 from fake_kafka import FakeCluster, Make
 from rotating import Log
 
-from connectors import KafkaSource
-from connectors.files import follow
-from connectors.kafka.reading import reader
-from connectors.kafka.writing import delivery
-from connectors.registry import lookup
+from streamkernel.connectors import KafkaSource
+from streamkernel.connectors.files import follow
+from streamkernel.connectors.kafka.reading import reader
+from streamkernel.connectors.kafka.writing import delivery
+from streamkernel.connectors.registry import lookup
 from tests.registry.server import RegistryServer
 
 
@@ -74,4 +74,4 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a sink of Kafka wait hardly at all."""
     for name in ("OPEN_SECONDS", "PATIENCE_SECONDS", "_CLOSE_SECONDS"):
-        monkeypatch.setattr(f"connectors.kafka.writing.sink.{name}", 0.1)
+        monkeypatch.setattr(f"streamkernel.connectors.kafka.writing.sink.{name}", 0.1)

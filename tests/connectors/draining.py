@@ -10,7 +10,7 @@ from pathlib import Path
 
 import zstandard
 
-from connectors import Position, Record, Source
+from streamkernel.connectors import Position, Record, Source
 
 REASONS = {
     "not_json",

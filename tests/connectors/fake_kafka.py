@@ -1,4 +1,4 @@
-"""A cluster in memory, as `connectors.kafka.reading.reader` sees one: it is ill at a word, as a real one is not."""
+"""A cluster in memory, as `reader` sees one: it is ill at a word, as a real one is not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from kafka.consumer.fetcher import ConsumerRecord
 
-from connectors.kafka.base.client import Unreachable
-from connectors.kafka.consumer.damage import Unreadable
-from connectors.kafka.consumer.topic import Bounds, OutOfRange
-from connectors.kafka.reading.buffers import Buffers
-from connectors.kafka.reading.reader import TopicReader
-from connectors.kafka.reading.source import KafkaSource
-from connectors.ports import Position, Record, SourceError
+from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.consumer.damage import Unreadable
+from streamkernel.connectors.kafka.consumer.topic import Bounds, OutOfRange
+from streamkernel.connectors.kafka.reading.buffers import Buffers
+from streamkernel.connectors.kafka.reading.reader import TopicReader
+from streamkernel.connectors.kafka.reading.source import KafkaSource
+from streamkernel.connectors.ports import Position, Record, SourceError
 from tests.processes import wait_until
 
 Make = Callable[..., KafkaSource]
@@ -101,7 +101,7 @@ class FakeCluster:
             self.logs[partition][offset] = ...
 
     def connect(self, *_: object) -> FakeTopic:
-        """Connect, as `connectors.kafka.consumer.topic.KafkaTopic` does."""
+        """Connect, as `streamkernel.connectors.kafka.consumer.topic.KafkaTopic` does."""
         if self.down is not None:
             raise Unreachable(self.down)
         if self.failure is not None:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from kafka import errors
 
-from connectors.kafka.base.client import Unreachable
-from connectors.kafka.writing.mark import OutputMark, Producer
-from connectors.kafka.writing.session import Broken, Line, Refused
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.kafka.writing.written_lines import WrittenLines
-from connectors.ports import Mark, OutageError, Position, SinkError
+from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.writing.mark import OutputMark, Producer
+from streamkernel.connectors.kafka.writing.session import Broken, Line, Refused
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.kafka.writing.written_lines import WrittenLines
+from streamkernel.connectors.ports import Mark, OutageError, Position, SinkError
 from tests.processes import wait_until
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from connectors.journal.lines import JournalEntry
-from connectors.journal.source import JournalSource
-from connectors.journal.writer import JournalWriter
-from connectors.ports import Position
+from streamkernel.connectors.journal.lines import JournalEntry
+from streamkernel.connectors.journal.source import JournalSource
+from streamkernel.connectors.journal.writer import JournalWriter
+from streamkernel.connectors.ports import Position
 
 SEGMENT = 1024
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from connectors.parquet import parts
-from connectors.parquet.columns import ParquetColumn
-from connectors.parquet.sink import ParquetSink
+from streamkernel.connectors.parquet import parts
+from streamkernel.connectors.parquet.columns import ParquetColumn
+from streamkernel.connectors.parquet.sink import ParquetSink
 
 COLUMNS = [ParquetColumn("offset", "int"), ParquetColumn("prediction", "str")]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import zstandard
 
-from connectors import JsonLinesSource, Position, Record
+from streamkernel.connectors import JsonLinesSource, Position, Record
 
 
 class Log:

@@ -9,10 +9,10 @@ from unicodedata import normalize
 
 import pytest
 
-from connectors import CsvSource, JsonLinesSource, Source
-from connectors.columns.settings import ColumnSettings, InputSettings
-from connectors.names import take
-from connectors.passed import PassedColumn
+from streamkernel.connectors import CsvSource, JsonLinesSource, Source
+from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.names import take
+from streamkernel.connectors.passed import PassedColumn
 
 FORMS = ["NFC", "NFD"]
 NAMES = ["größe", "länge", "schlüssel", "ä"]

@@ -14,16 +14,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_decoding_at_once import LONGEST, TOO_LONG, check, csv_lines, json_lines, plain_csv, plain_json
 
-from connectors import CsvSource, JsonLinesSource, SourceError
-from connectors.columns.objects import ObjectColumns
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import ColumnSettings, InputSettings
-from connectors.decode import UndecodableError
-from connectors.files.rows import CsvRows
-from connectors.kafka.reading.buffers import PartitionBatch
-from connectors.kafka.reading.message_decoder import MessageDecoder
-from connectors.objects import JsonObjects
-from connectors.ports import Position
+from streamkernel.connectors import CsvSource, JsonLinesSource, SourceError
+from streamkernel.connectors.columns.objects import ObjectColumns
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.files.rows import CsvRows
+from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
+from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.ports import Position
 
 spellings = st.lists(st.sampled_from(["NA", "-", "1", "-2.5", "red", "0", "nan", "2024-01-31"]), max_size=3).map(tuple)
 columns = st.builds(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from connectors import CsvSink, SinkError
-from connectors.class_columns import ClassColumns
+from streamkernel.connectors import CsvSink, SinkError
+from streamkernel.connectors.class_columns import ClassColumns
 
 LINE = {"position": {"offset": 1}, "prediction": "a", "probabilities": {"a": 0.75, "b": 0.25}, "id": "x"}
 

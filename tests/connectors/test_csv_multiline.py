@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from draining import consistent, drain, written
 
-from connectors import CsvSource, Record, SourceError
+from streamkernel.connectors import CsvSource, Record, SourceError
 
 
 def read(tmp_path: Path, data: bytes, **options: Any) -> list[Record]:

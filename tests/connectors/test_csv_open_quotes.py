@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from draining import consistent, drain, written
 
-from connectors import CsvSource, Record
-from connectors.files import csv as csv_module
-from connectors.files import multiline as joining
-from connectors.files.quotes import Quotes
+from streamkernel.connectors import CsvSource, Record
+from streamkernel.connectors.files import csv as csv_module
+from streamkernel.connectors.files import multiline as joining
+from streamkernel.connectors.files.quotes import Quotes
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
@@ -135,7 +135,7 @@ def test_a_followed_file_waits_for_the_end_of_a_quote_and_tells(
         for _ in range(300):
             assert source.poll(10, timeout=0) == []
             file.write(b"5,6\n5,6\n")
-        assert caplog.record_tuples == [("connectors.files.csv", logging.WARNING, caplog.messages[0])]
+        assert caplog.record_tuples == [("streamkernel.connectors.files.csv", logging.WARNING, caplog.messages[0])]
         assert "data.csv: the record at byte 8 opens a quote that is not closed yet" in caplog.text
         file.write(b'"\n7,8\n')
         records = source.poll(10, timeout=0) + source.poll(10, timeout=0)

@@ -12,8 +12,8 @@ from draining import drain
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from connectors import CsvSink, CsvSource
-from connectors.files.fields import split_fields
+from streamkernel.connectors import CsvSink, CsvSource
+from streamkernel.connectors.files.fields import split_fields
 
 texts = st.text(st.sampled_from("ab1 ,;\t\r\n\"'\\#\0\ufeff\u2028é") | st.characters(codec="utf-8"), max_size=6)
 

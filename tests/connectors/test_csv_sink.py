@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from draining import unpack
 
-from connectors import CsvSink, SinkError
-from connectors.files.mark import FileMark, digest
+from streamkernel.connectors import CsvSink, SinkError
+from streamkernel.connectors.files.mark import FileMark, digest
 
 SUFFIXES = ["", ".gz", ".zst"]
 

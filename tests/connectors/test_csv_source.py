@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 from draining import consistent, drain, held_after, written
 
-from connectors import CsvSource, Position, Record, SourceError
-from connectors.columns.settings import InputSettings
-from connectors.files.identity import identity
-from connectors.passed import PassedColumn
+from streamkernel.connectors import CsvSource, Position, Record, SourceError
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files.identity import identity
+from streamkernel.connectors.passed import PassedColumn
 
 
 def read(tmp_path: Path, data: bytes, at_once: int = 1000, **options: Any) -> list[Record]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.columns.dates import PARTS, DateParts
-from connectors.passing import to_timestamp
+from streamkernel.connectors.columns.dates import PARTS, DateParts
+from streamkernel.connectors.passing import to_timestamp
 
 
 @pytest.mark.parametrize(

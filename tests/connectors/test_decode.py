@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from connectors.decode import TargetDecoder, UndecodableError, decode_inputs, shown
+from streamkernel.connectors.decode import TargetDecoder, UndecodableError, decode_inputs, shown
 
 
 def test_what_is_absent_is_left_out() -> None:

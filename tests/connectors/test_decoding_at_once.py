@@ -13,13 +13,13 @@ from draining import drain, written
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from connectors import CsvSource, JsonLinesSource, Record
-from connectors.bulk import BulkDecoder
-from connectors.decode import TargetDecoder, UndecodableError
-from connectors.files import source as file_source
-from connectors.files.rows import CsvRows
-from connectors.objects import JsonObjects
-from connectors.ports import Position
+from streamkernel.connectors import CsvSource, JsonLinesSource, Record
+from streamkernel.connectors.bulk import BulkDecoder
+from streamkernel.connectors.decode import TargetDecoder, UndecodableError
+from streamkernel.connectors.files import source as file_source
+from streamkernel.connectors.files.rows import CsvRows
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.ports import Position
 
 TARGET_TYPES = ["str", "int", "bool", "float"]
 LONGEST = 12
@@ -198,7 +198,7 @@ def test_a_poll_takes_no_more_bytes_than_fit_in_memory(tmp_path: Path, monkeypat
     path = written(tmp_path / "data.jsonl", b'{"a": 1}\n' * 100)
     reference = drain(JsonLinesSource(path))
     monkeypatch.setattr(file_source, "MOST_BYTES", 50)
-    monkeypatch.setattr("connectors.files.bytes.BLOCK_BYTES", 27)
+    monkeypatch.setattr("streamkernel.connectors.files.bytes.BLOCK_BYTES", 27)
     with JsonLinesSource(path) as source:
         source.open()
         assert len(source.poll(100, timeout=0)) == 6

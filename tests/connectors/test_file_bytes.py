@@ -7,12 +7,12 @@ import pytest
 import zstandard
 from draining import drain, pack, written
 
-from connectors import CsvSource, JsonLinesSource, Position, Record, Source, SourceError
-from connectors.files import compressed
-from connectors.files.bytes import ByteStream
-from connectors.files.compressed import CompressedFile, open_file
-from connectors.files.identity import identity
-from connectors.files.stream import FileStream
+from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record, Source, SourceError
+from streamkernel.connectors.files import compressed
+from streamkernel.connectors.files.bytes import ByteStream
+from streamkernel.connectors.files.compressed import CompressedFile, open_file
+from streamkernel.connectors.files.identity import identity
+from streamkernel.connectors.files.stream import FileStream
 
 SUFFIXES = ["", ".gz", ".zst"]
 LINES = b"".join(b'{"a": %d}\n' % number for number in range(3000))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rotating import Log, compress
 
-from connectors.files import follow
+from streamkernel.connectors.files import follow
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rotating import compress
 
-from connectors import CsvSource, Record, SourceError
+from streamkernel.connectors import CsvSource, Record, SourceError
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 

@@ -12,11 +12,11 @@ import pytest
 from draining import drain
 from rotating import Log, compress
 
-from connectors import JsonLinesSource, SourceError
-from connectors.files import rotation
-from connectors.files.bytes import File
-from connectors.files.compressed import open_file
-from connectors.files.identity import identity
+from streamkernel.connectors import JsonLinesSource, SourceError
+from streamkernel.connectors.files import rotation
+from streamkernel.connectors.files.bytes import File
+from streamkernel.connectors.files.compressed import open_file
+from streamkernel.connectors.files.identity import identity
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 

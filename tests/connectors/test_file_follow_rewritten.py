@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rotating import Log
 
-from connectors import SourceError
+from streamkernel.connectors import SourceError
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 

@@ -17,9 +17,9 @@ from draining import consistent, drain, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors import CsvSource, JsonLinesSource, Record, Source
-from connectors.files import bytes as file_bytes
-from connectors.files import compressed
+from streamkernel.connectors import CsvSource, JsonLinesSource, Record, Source
+from streamkernel.connectors.files import bytes as file_bytes
+from streamkernel.connectors.files import compressed
 
 SUFFIXES = ["", ".gz", ".zst"]
 HEADER = b"a,b,y\n"

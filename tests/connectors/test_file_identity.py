@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.files.identity import FilePlace, Head, identity
-from connectors.files.recent import RecentBytes
+from streamkernel.connectors.files.identity import FilePlace, Head, identity
+from streamkernel.connectors.files.recent import RecentBytes
 
 
 @pytest.mark.parametrize("block", [1, 7, 5000])
@@ -28,7 +28,7 @@ def test_a_first_line_without_end_is_bounded() -> None:
 
 
 def test_what_is_kept_of_a_stream_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("connectors.files.recent.MOST_BYTES", 10_000)
+    monkeypatch.setattr("streamkernel.connectors.files.recent.MOST_BYTES", 10_000)
     recent = RecentBytes(0, b"")
     recent.add(b"a" * 100)
     recent.forget(100)

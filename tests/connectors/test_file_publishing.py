@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors import CsvSink, JsonLinesSink, SinkError
-from connectors.files import output
+from streamkernel.connectors import CsvSink, JsonLinesSink, SinkError
+from streamkernel.connectors.files import output
 
 LINES = [{"n": number} for number in range(3)]
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from draining import unpack
 
-from connectors import CsvSink, JsonLinesSink, Position, SinkError
-from connectors.encode import to_json
-from connectors.files import output
+from streamkernel.connectors import CsvSink, JsonLinesSink, Position, SinkError
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.files import output
 from streamkernel.daemon.base.retry import may_pass
 
 SUFFIXES = ["", ".gz", ".zst"]

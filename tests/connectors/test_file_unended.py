@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from draining import rest, taken, written
 
-from connectors import CsvSource, JsonLinesSource, Position, SourceError
+from streamkernel.connectors import CsvSource, JsonLinesSource, Position, SourceError
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 

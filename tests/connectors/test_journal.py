@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from journals import SEGMENT, all_of, drain, entry, opened, read
 
-from connectors.journal import writer as writing
-from connectors.journal.layout import segments
-from connectors.journal.lines import JournalEntry, parse_line, to_line
-from connectors.journal.source import JournalSource
-from connectors.journal.writer import JournalWriter, Refusal
-from connectors.ports import Position, SinkError, SourceError
+from streamkernel.connectors.journal import writer as writing
+from streamkernel.connectors.journal.layout import segments
+from streamkernel.connectors.journal.lines import JournalEntry, parse_line, to_line
+from streamkernel.connectors.journal.source import JournalSource
+from streamkernel.connectors.journal.writer import JournalWriter, Refusal
+from streamkernel.connectors.ports import Position, SinkError, SourceError
 
 
 @given(st.text(max_size=20), st.dictionaries(st.text(max_size=5), st.floats(allow_nan=False) | st.text(max_size=5)))

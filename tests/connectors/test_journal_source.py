@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from journals import entry, opened, read
 
-from connectors.journal.layout import COMMITTED, parse_committed
-from connectors.journal.lines import JournalEntry
-from connectors.journal.source import JournalSource
-from connectors.ports import SourceError
+from streamkernel.connectors.journal.layout import COMMITTED, parse_committed
+from streamkernel.connectors.journal.lines import JournalEntry
+from streamkernel.connectors.journal.source import JournalSource
+from streamkernel.connectors.ports import SourceError
 
 
 def test_a_journal_that_is_made_later(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from draining import consistent, drain, held_after, written
 
-from connectors import JsonLinesSource, Record
+from streamkernel.connectors import JsonLinesSource, Record
 
 
 def read(tmp_path: Path, data: bytes, **options: Any) -> list[Record]:

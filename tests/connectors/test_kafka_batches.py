@@ -24,11 +24,11 @@ from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.record.util import calc_crc32c
 from kafka.structs import TopicPartition
 
-from connectors.kafka.consumer import batches
-from connectors.kafka.consumer.batches import OddHeaders, bound
-from connectors.kafka.consumer.damage import Unreadable, damage
-from connectors.kafka.consumer.decompression import TooLargeError, decompress
-from connectors.kafka.consumer.transaction_index import TransactionIndex
+from streamkernel.connectors.kafka.consumer import batches
+from streamkernel.connectors.kafka.consumer.batches import OddHeaders, bound
+from streamkernel.connectors.kafka.consumer.damage import Unreadable, damage
+from streamkernel.connectors.kafka.consumer.decompression import TooLargeError, decompress
+from streamkernel.connectors.kafka.consumer.transaction_index import TransactionIndex
 
 MEGABYTE = 2**20
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 from kafka import KafkaConsumer
 
-from connectors.kafka.base.client import Unreachable, connect
-from connectors.kafka.writing.producer_client import ProducerClient
+from streamkernel.connectors.kafka.base.client import Unreachable, connect
+from streamkernel.connectors.kafka.writing.producer_client import ProducerClient
 from tests.processes import wait_until
 
 

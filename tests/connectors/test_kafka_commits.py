@@ -11,13 +11,13 @@ import pytest
 from fake_kafka import FakeCluster, Make, buffers_of, drain, until, values
 from kafka import errors
 
-from connectors.kafka.base.client import Unreachable
-from connectors.kafka.group import membership
-from connectors.kafka.group.membership import Membership
-from connectors.kafka.group.pending_offsets import PendingOffsets
-from connectors.kafka.reading import offset_committer
-from connectors.kafka.reading.offset_committer import OffsetCommitter
-from connectors.ports import ConnectorError, SourceError
+from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.group import membership
+from streamkernel.connectors.kafka.group.membership import Membership
+from streamkernel.connectors.kafka.group.pending_offsets import PendingOffsets
+from streamkernel.connectors.kafka.reading import offset_committer
+from streamkernel.connectors.kafka.reading.offset_committer import OffsetCommitter
+from streamkernel.connectors.ports import ConnectorError, SourceError
 
 
 class Consumer:

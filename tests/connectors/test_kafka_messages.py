@@ -9,11 +9,11 @@ from fake_kafka import message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.kafka.consumer.batches import OddHeaders
-from connectors.kafka.reading.buffers import PartitionBatch
-from connectors.kafka.reading.message_decoder import MessageDecoder
-from connectors.objects import JsonObjects
-from connectors.ports import Position, Record
+from streamkernel.connectors.kafka.consumer.batches import OddHeaders
+from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
+from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.ports import Position, Record
 
 STREAM = "cluster/t/1"
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from connectors import ConnectorError
-from connectors.kafka.base import client
-from connectors.kafka.base.options import RESERVED, check_tls, client_settings
-from connectors.kafka.reading.source import KafkaSource
+from streamkernel.connectors import ConnectorError
+from streamkernel.connectors.kafka.base import client
+from streamkernel.connectors.kafka.base.options import RESERVED, check_tls, client_settings
+from streamkernel.connectors.kafka.reading.source import KafkaSource
 
 TLS = Path(__file__).parents[1] / "daemon" / "tls"
 SASL = {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}

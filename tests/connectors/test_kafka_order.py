@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from fake_kafka import message
 
-from connectors.kafka.reading import order, order_log
-from connectors.kafka.reading.buffers import Buffers, PartitionBatch
-from connectors.kafka.reading.order import ArrivalOrder, LoggedOrder
-from connectors.kafka.reading.order_log import OrderEntry, OrderLog
+from streamkernel.connectors.kafka.reading import order, order_log
+from streamkernel.connectors.kafka.reading.buffers import Buffers, PartitionBatch
+from streamkernel.connectors.kafka.reading.order import ArrivalOrder, LoggedOrder
+from streamkernel.connectors.kafka.reading.order_log import OrderEntry, OrderLog
 
 
 def put(buffers: Buffers, partition: int, first: int, end: int) -> None:

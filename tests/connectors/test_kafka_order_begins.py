@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from fake_kafka import STREAM, FakeCluster, FakeTopic, Make, drain, places, values
 
-from connectors import Position, Record
-from connectors.kafka.reading import order_log
-from connectors.kafka.reading.source import KafkaSource
+from streamkernel.connectors import Position, Record
+from streamkernel.connectors.kafka.reading import order_log
+from streamkernel.connectors.kafka.reading.source import KafkaSource
 
 
 class Killed(BaseException):

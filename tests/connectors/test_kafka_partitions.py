@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from fake_kafka import STREAM, FakeCluster, FakeTopic, Make, drain, failing, places, until, values
 
-from connectors import Position
-from connectors.kafka.base.client import Unreachable
+from streamkernel.connectors import Position
+from streamkernel.connectors.kafka.base.client import Unreachable
 
 PLACE = "kafka topic t at broker:9092"
 
@@ -184,7 +184,7 @@ class TestOpenTransactions:
     def test_what_waits_for_one_is_told_and_when_it_goes_on(
         self, cluster: FakeCluster, make: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("connectors.kafka.reading.open_transactions.TOLD_AFTER_SECONDS", 0.1)
+        monkeypatch.setattr("streamkernel.connectors.kafka.reading.open_transactions.TOLD_AFTER_SECONDS", 0.1)
         caplog.set_level(logging.INFO)
         cluster.add(1)
         cluster.produce(values(30))
@@ -211,7 +211,7 @@ class TestOpenTransactions:
         self, cluster: FakeCluster, make: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """There is more, it is committed, and it does not come: a broker that is slow has no transaction open."""
-        monkeypatch.setattr("connectors.kafka.reading.open_transactions.TOLD_AFTER_SECONDS", 0.05)
+        monkeypatch.setattr("streamkernel.connectors.kafka.reading.open_transactions.TOLD_AFTER_SECONDS", 0.05)
         caplog.set_level(logging.INFO)
         cluster.produce(values(30))
         source = make()

@@ -8,12 +8,12 @@ import pytest
 from fake_output import FakeTopic, at, made
 from kafka import errors
 
-from connectors.kafka.writing.backlog import Backlog
-from connectors.kafka.writing.refusals import Refusals
-from connectors.kafka.writing.session import Line, Refused
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.kafka.writing.taken_over import TakenOver
-from connectors.passed import MessageLine, SourceMessage
+from streamkernel.connectors.kafka.writing.backlog import Backlog
+from streamkernel.connectors.kafka.writing.refusals import Refusals
+from streamkernel.connectors.kafka.writing.session import Line, Refused
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.kafka.writing.taken_over import TakenOver
+from streamkernel.connectors.passed import MessageLine, SourceMessage
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 

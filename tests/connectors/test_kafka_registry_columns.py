@@ -10,10 +10,10 @@ import pytest
 from fake_kafka import FakeCluster, Make, drain, until
 from fake_output import FakeTopic, at, flushed, made
 
-from connectors.columns.settings import ColumnSettings, InputSettings
-from connectors.passed import MessageLine, PassedColumn, SourceMessage
-from connectors.ports import Position, SourceError
-from connectors.registry.settings import RegistrySettings
+from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.passed import MessageLine, PassedColumn, SourceMessage
+from streamkernel.connectors.ports import Position, SourceError
+from streamkernel.connectors.registry.settings import RegistrySettings
 from streamkernel.daemon.stream.line_schemas import prediction_schema
 from streamkernel.daemon.stream.long_columns import LongColumns
 from tests.registry.needs import needed
@@ -23,8 +23,8 @@ from tests.registry.server import RegistryServer
 fastavro = needed("fastavro")
 needed("google.protobuf")
 
-from connectors.registry.descriptors import FileSet  # noqa: E402 - what may be missing
-from connectors.registry.line_schema import file_descriptor  # noqa: E402
+from streamkernel.connectors.registry.descriptors import FileSet  # noqa: E402 - what may be missing
+from streamkernel.connectors.registry.line_schema import file_descriptor  # noqa: E402
 
 ORDER = record(
     "Order",

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from fake_output import FakeTopic, at, flushed, made
 
-from connectors.ports import OutageError, SinkError
-from connectors.registry import writing
-from connectors.registry.line_schema import LineField, LineSchema, file_descriptor, schema_text
-from connectors.registry.settings import ValueFormat
-from connectors.registry.writing import LineEncoder
+from streamkernel.connectors.ports import OutageError, SinkError
+from streamkernel.connectors.registry import writing
+from streamkernel.connectors.registry.line_schema import LineField, LineSchema, file_descriptor, schema_text
+from streamkernel.connectors.registry.settings import ValueFormat
+from streamkernel.connectors.registry.writing import LineEncoder
 from tests.registry.needs import needed
 from tests.registry.schemas import LINE, record
 from tests.registry.server import RegistryServer, base64_descriptor
@@ -23,7 +23,7 @@ from tests.registry.server import RegistryServer, base64_descriptor
 fastavro = needed("fastavro")
 needed("google.protobuf")
 
-from connectors.registry.descriptors import FileSet  # noqa: E402 - what may be missing
+from streamkernel.connectors.registry.descriptors import FileSet  # noqa: E402 - what may be missing
 
 LINES: list[dict[str, Any]] = [
     {"position": {"offset": 1}, "prediction": "a", "sure": True, "probabilities": {"a": 0.5, "b": 0.5}, "std": 1},

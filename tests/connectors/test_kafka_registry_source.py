@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fake_kafka import FakeCluster, Make, drain, failing, places, until
 
-from connectors.registry import lookup
-from connectors.registry.line_schema import file_descriptor, schema_text
+from streamkernel.connectors.registry import lookup
+from streamkernel.connectors.registry.line_schema import file_descriptor, schema_text
 from tests.registry.needs import needed
 from tests.registry.schemas import LINE, avro_value, record
 from tests.registry.server import RegistryServer, base64_descriptor
@@ -18,7 +18,7 @@ from tests.registry.server import RegistryServer, base64_descriptor
 needed("fastavro")
 needed("google.protobuf")
 
-from connectors.registry.descriptors import FileSet  # noqa: E402 - what may be missing
+from streamkernel.connectors.registry.descriptors import FileSet  # noqa: E402 - what may be missing
 
 CLICK = record("Click", n="long", y=["null", "string"])
 

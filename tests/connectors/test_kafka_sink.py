@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from fake_output import Entry, FakeSession, FakeTopic, at, made, put
 
-from connectors import Position, SinkError
-from connectors.kafka.writing.provenance import Provenance
-from connectors.kafka.writing.session import Broken
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.ports import Sink
+from streamkernel.connectors import Position, SinkError
+from streamkernel.connectors.kafka.writing.provenance import Provenance
+from streamkernel.connectors.kafka.writing.session import Broken
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.ports import Sink
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 

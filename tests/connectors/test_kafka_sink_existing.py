@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from fake_output import FakeTopic, at, made, put, put_in_chunks, settle
 
-from connectors import Position, SinkError
+from streamkernel.connectors import Position, SinkError
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 

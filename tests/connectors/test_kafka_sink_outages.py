@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from fake_output import Clock, Entry, FakeTopic, at, made, put, until
 
-from connectors import SinkError
-from connectors.kafka.writing import backlog
-from connectors.kafka.writing.session import Broken
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.ports import ConnectorError, OutageError
+from streamkernel.connectors import SinkError
+from streamkernel.connectors.kafka.writing import backlog
+from streamkernel.connectors.kafka.writing.session import Broken
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.ports import ConnectorError, OutageError
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 

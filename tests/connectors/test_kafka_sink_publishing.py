@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fake_output import FakeTopic, at, made, put, until
 
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.ports import OutageError
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.ports import OutageError
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 

@@ -9,10 +9,10 @@ from fake_output import FakeTopic, at, flushed, made, put, settle, until
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors import SinkError
-from connectors.kafka.writing import delivery
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.ports import OutageError
+from streamkernel.connectors import SinkError
+from streamkernel.connectors.kafka.writing import delivery
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.ports import OutageError
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 

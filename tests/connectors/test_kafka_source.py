@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from fake_kafka import STREAM, FakeCluster, Make, buffers_of, drain, places, until, values
 
-from connectors import Position, SourceError
-from connectors.kafka.reading import buffers, reader
-from connectors.kafka.reading.source import KafkaSource
+from streamkernel.connectors import Position, SourceError
+from streamkernel.connectors.kafka.reading import buffers, reader
+from streamkernel.connectors.kafka.reading.source import KafkaSource
 
 
 class TestReading:

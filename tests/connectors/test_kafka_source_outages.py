@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from fake_kafka import FakeCluster, Make, buffers_of, drain, failing, places, reader_of, until, values
 
-from connectors import SourceError
-from connectors.kafka.base.client import Unreachable
-from connectors.kafka.reading import reader
+from streamkernel.connectors import SourceError
+from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.reading import reader
 
 
 class TestGaps:

@@ -8,16 +8,16 @@ import pytest
 from fake_output import FakeTopic, at
 from kafka import errors
 
-from connectors.kafka.consumer.topic import Bounds
-from connectors.kafka.writing.mark import OutputMark, Producer
-from connectors.kafka.writing.provenance import Provenance, origin
-from connectors.kafka.writing.session import Broken, Line, ProducerSession, Refused
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.kafka.writing.taken_over import TakenOver, take_over
-from connectors.kafka.writing.topic_scan import FoundLine
-from connectors.kafka.writing.written_since import written_since
-from connectors.passed import MessageLine, SourceMessage
-from connectors.ports import Position, SinkError
+from streamkernel.connectors.kafka.consumer.topic import Bounds
+from streamkernel.connectors.kafka.writing.mark import OutputMark, Producer
+from streamkernel.connectors.kafka.writing.provenance import Provenance, origin
+from streamkernel.connectors.kafka.writing.session import Broken, Line, ProducerSession, Refused
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.kafka.writing.taken_over import TakenOver, take_over
+from streamkernel.connectors.kafka.writing.topic_scan import FoundLine
+from streamkernel.connectors.kafka.writing.written_since import written_since
+from streamkernel.connectors.passed import MessageLine, SourceMessage
+from streamkernel.connectors.ports import Position, SinkError
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 

@@ -11,9 +11,9 @@ import pytest
 from kafka import TopicPartition, errors
 from kafka.future import Future
 
-from connectors import SourceError
-from connectors.kafka.consumer import topic
-from connectors.kafka.consumer.topic import KafkaTopic
+from streamkernel.connectors import SourceError
+from streamkernel.connectors.kafka.consumer import topic
+from streamkernel.connectors.kafka.consumer.topic import KafkaTopic
 
 OLD, NEW = uuid.UUID(int=1), uuid.UUID(int=2)
 

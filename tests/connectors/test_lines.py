@@ -2,8 +2,8 @@ import tracemalloc
 
 import pytest
 
-from connectors.files.bytes import ByteStream
-from connectors.files.lines import Lines
+from streamkernel.connectors.files.bytes import ByteStream
+from streamkernel.connectors.files.lines import Lines
 
 
 class Pieces(ByteStream):

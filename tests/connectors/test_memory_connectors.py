@@ -1,7 +1,7 @@
 import pytest
 from draining import drain
 
-from connectors import Fault, MemorySink, MemorySource, NullSink, Position, Record, SinkError, SourceError
+from streamkernel.connectors import Fault, MemorySink, MemorySource, NullSink, Position, Record, SinkError, SourceError
 
 PAIRS = [({"a": 1.0}, "x"), ({"a": 2.0}, None), ({"a": 3.0}, "y")]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from connectors.columns.numbers import NumberFormat
-from connectors.columns.objects import ObjectColumns
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import ColumnSettings, InputSettings
-from connectors.decode import UndecodableError
-from connectors.files.csv import CsvSource
+from streamkernel.connectors.columns.numbers import NumberFormat
+from streamkernel.connectors.columns.objects import ObjectColumns
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.files.csv import CsvSource
 
 GERMAN = InputSettings(decimal=",", thousands=".")
 

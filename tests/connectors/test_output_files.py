@@ -15,8 +15,8 @@ from draining import pack, unpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors import CsvSink, JsonLinesSink, SinkError
-from connectors.files import pipes
+from streamkernel.connectors import CsvSink, JsonLinesSink, SinkError
+from streamkernel.connectors.files import pipes
 
 SUFFIXES = ["", ".gz", ".zst"]
 SINKS = [JsonLinesSink, CsvSink]

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.parquet.columns import LineColumns, prediction_columns
-from connectors.passed import PassedColumn
-from connectors.ports import SinkError
+from streamkernel.connectors.parquet.columns import LineColumns, prediction_columns
+from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.ports import SinkError
 
 
 def line(**values: Any) -> dict[str, Any]:

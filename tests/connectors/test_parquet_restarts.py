@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from parts_folder import COLUMNS, abandoned, contents, put, rows, sink
 
-from connectors.parquet.columns import ParquetColumn
-from connectors.parquet.sink import ParquetSink
-from connectors.ports import SinkError
+from streamkernel.connectors.parquet.columns import ParquetColumn
+from streamkernel.connectors.parquet.sink import ParquetSink
+from streamkernel.connectors.ports import SinkError
 
 
 @pytest.fixture

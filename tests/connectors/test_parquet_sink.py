@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from parts_folder import Clock, abandoned, contents, flat, put, rows, sink
 
-from connectors.parquet import parts
-from connectors.ports import SinkError
+from streamkernel.connectors.parquet import parts
+from streamkernel.connectors.ports import SinkError
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ class TestParts:
 
     def test_long_parts_are_rows_groups_of_one_size(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(parts, "ROW_GROUP", 3000)
-        monkeypatch.setattr("connectors.parquet.sink.MOST_BYTES", 1000)  # what waits goes to a file
+        monkeypatch.setattr("streamkernel.connectors.parquet.sink.MOST_BYTES", 1000)  # what waits goes to a file
         with sink(path) as one:
             one.open()
             put(one, *range(5000))

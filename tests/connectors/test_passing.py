@@ -13,16 +13,16 @@ from fake_kafka import message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors import CsvSource, JsonLinesSource, MemorySource, Position, RiverSource, SourceError
-from connectors.bulk import BulkDecoder
-from connectors.columns.settings import InputSettings
-from connectors.files.rows import CsvRows
-from connectors.kafka.reading.buffers import PartitionBatch
-from connectors.kafka.reading.message_decoder import MessageDecoder
-from connectors.objects import JsonObjects
-from connectors.passed import Passed, PassedColumn, SourceMessage
-from connectors.passing import PassThrough, to_timestamp
-from connectors.ports import Record, Source
+from streamkernel.connectors import CsvSource, JsonLinesSource, MemorySource, Position, RiverSource, SourceError
+from streamkernel.connectors.bulk import BulkDecoder
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files.rows import CsvRows
+from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
+from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.passed import Passed, PassedColumn, SourceMessage
+from streamkernel.connectors.passing import PassThrough, to_timestamp
+from streamkernel.connectors.ports import Record, Source
 
 
 def columns(*names: str) -> list[PassedColumn]:

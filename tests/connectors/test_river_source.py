@@ -13,7 +13,7 @@ from draining import drain
 from river import datasets
 from river.datasets import base, synth
 
-from connectors import CsvSource, Position, Record, RiverSource, SourceError
+from streamkernel.connectors import CsvSource, Position, Record, RiverSource, SourceError
 
 BUNDLED = [
     "AirlinePassengers",

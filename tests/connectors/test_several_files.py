@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
-from connectors.files.names import MOST_FILES, expanded, natural_key
-from connectors.files.order import FileOrder, FilesPlace, FinishedFile
-from connectors.files.several import SeveralFiles
-from connectors.passed import PassedColumn
+from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
+from streamkernel.connectors.files.names import MOST_FILES, expanded, natural_key
+from streamkernel.connectors.files.order import FileOrder, FilesPlace, FinishedFile
+from streamkernel.connectors.files.several import SeveralFiles
+from streamkernel.connectors.passed import PassedColumn
 from tests.connectors.draining import drain, written
 
 CSV = partial(CsvSource, target="y")
@@ -165,7 +165,7 @@ def test_what_is_missing_or_too_much_is_one_sentence(tmp_path: Path, monkeypatch
     with pytest.raises(SourceError, match=r"none\.csv: there is no such file"):
         SeveralFiles(CSV, [f"{tmp_path}/none.csv"]).open()
     three(tmp_path)
-    monkeypatch.setattr("connectors.files.names.MOST_FILES", 2)
+    monkeypatch.setattr("streamkernel.connectors.files.names.MOST_FILES", 2)
     with pytest.raises(SourceError, match=r"3 files.* 2: .*watch: true"):
         SeveralFiles(CSV, [f"{tmp_path}/part-*"]).open()
     with pytest.raises(SourceError, match=r"is not one in several files"):

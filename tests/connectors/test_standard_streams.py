@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("processes")
 
 READER = """
 import sys
-from connectors import CsvSource, JsonLinesSink, JsonLinesSource, SourceError
+from streamkernel.connectors import CsvSource, JsonLinesSink, JsonLinesSource, SourceError
 source = {source}
 with source, JsonLinesSink("-") as sink:
     source.open()

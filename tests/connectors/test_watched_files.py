@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors import Position, Record, SourceError
-from connectors.files import late, watched
-from connectors.files.order import FilesPlace
-from connectors.files.watched import WatchedFiles
+from streamkernel.connectors import Position, Record, SourceError
+from streamkernel.connectors.files import late, watched
+from streamkernel.connectors.files.order import FilesPlace
+from streamkernel.connectors.files.watched import WatchedFiles
 from tests.connectors.watching import CSV, arrive, kept, poll_all, rows, values
 
 

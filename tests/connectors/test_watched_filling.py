@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors import JsonLinesSource
-from connectors.files.watched import WatchedFiles
+from streamkernel.connectors import JsonLinesSource
+from streamkernel.connectors.files.watched import WatchedFiles
 from tests.connectors.watching import CSV, kept, poll_all
 
 

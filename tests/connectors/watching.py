@@ -6,8 +6,8 @@ import os
 from functools import partial
 from pathlib import Path
 
-from connectors import CsvSource, Position, Record
-from connectors.files.watched import WatchedFiles
+from streamkernel.connectors import CsvSource, Position, Record
+from streamkernel.connectors.files.watched import WatchedFiles
 
 CSV = partial(CsvSource, target="y")
 

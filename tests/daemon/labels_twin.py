@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from river import base
 
-from connectors.ports import Fault, Position, Record
+from streamkernel.connectors.ports import Fault, Position, Record
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.labels.join import LabelJoin

@@ -9,7 +9,7 @@ from contextlib import ExitStack, chdir, contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from connectors.journal.source import JournalSource
+from streamkernel.connectors.journal.source import JournalSource
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.service.roles import service_plan
 from streamkernel.daemon.service.run import StartedService, start_service

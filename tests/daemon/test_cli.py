@@ -196,7 +196,12 @@ def test_nothing_is_imported_that_is_not_needed(here: Home) -> None:
     of_help, of_schema, of_check, of_run = loaded
     assert of_help <= of_schema <= of_check
     assert not of_check & {"matplotlib", "sklearn", "river.datasets", "pandas", "scipy.stats"}
-    assert not of_schema & {"streamkernel.daemon.runtime", "connectors.river", "rich.progress", "prometheus_client"}
+    assert not of_schema & {
+        "streamkernel.daemon.runtime",
+        "streamkernel.connectors.river",
+        "rich.progress",
+        "prometheus_client",
+    }
     assert not of_run & {"anyio", "httptools", "starlette", "uvicorn"}  # without metrics
 
 

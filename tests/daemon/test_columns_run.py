@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from connectors.passed import PassedColumn
-from connectors.ports import SinkError, SourceError
+from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.ports import SinkError, SourceError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.config.schema import CsvPredictionsConfig, KafkaPredictionsConfig
 from streamkernel.daemon.runtime import run
@@ -252,7 +252,7 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -
 
 
 def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("connectors.parquet.columns", "connectors.parquet.sink"):
+    for name in ("streamkernel.connectors.parquet.columns", "streamkernel.connectors.parquet.sink"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert lines_of(tmp_path, PARTS + "}") == [

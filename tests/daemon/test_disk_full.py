@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import connectors.parquet.sink as parquet_sink
-from connectors.memory import MemorySink, MemorySource
-from connectors.ports import Position, SinkError
+import streamkernel.connectors.parquet.sink as parquet_sink
+from streamkernel.connectors.memory import MemorySink, MemorySource
+from streamkernel.connectors.ports import Position, SinkError
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass

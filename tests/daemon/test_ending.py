@@ -94,7 +94,7 @@ class TestLog:
         log = DeadLetterLog({"source": "csv"}, lambda: now[0])
 
         def bad(reason: str, offset: int) -> None:
-            from connectors.ports import Position
+            from streamkernel.connectors.ports import Position
 
             done = ChunkResult(RecordCounts())
             done.letters.append(dead_letter(Position("", 0, offset), reason, "because", b""))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from connectors.ports import SinkError
+from streamkernel.connectors.ports import SinkError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare

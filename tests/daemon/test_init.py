@@ -15,8 +15,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors import CsvSource
-from connectors.columns.settings import InputSettings
+from streamkernel.connectors import CsvSource
+from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.daemon import cli
 from streamkernel.daemon.init.configuration import configuration_for
 from streamkernel.daemon.init.sample import SampleError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from connectors.columns.dates import PARTS
-from connectors.columns.settings import ColumnSettings
+from streamkernel.connectors.columns.dates import PARTS
+from streamkernel.connectors.columns.settings import ColumnSettings
 from streamkernel.daemon.check import check
 from streamkernel.daemon.config.inputs import ColumnConfig, InputsConfig
 from streamkernel.daemon.runtime import run

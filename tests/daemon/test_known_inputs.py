@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from connectors.memory import MemorySource
-from connectors.ports import Record
+from streamkernel.connectors.memory import MemorySource
+from streamkernel.connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.cli import main

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from connectors.ports import Record
+from streamkernel.connectors.ports import Record
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.snapshot import dump, restore
 from tests.daemon.labels_twin import Advancing, Counting, Daemon, Twin, balances, event

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.ports import Record
+from streamkernel.connectors.ports import Record
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.moments import Moments

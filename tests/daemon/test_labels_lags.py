@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from connectors.ports import Position, Record
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.connectors.ports import Position, Record
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import OtherFormatError
 from streamkernel.daemon.base.events import LabelRecord

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.memory import MemorySource
-from connectors.ports import Position, Record, Source, SourceError
+from streamkernel.connectors.memory import MemorySource
+from streamkernel.connectors.ports import Position, Record, Source, SourceError
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.labels import keyed_queue
 from streamkernel.daemon.labels.alternation import Alternation

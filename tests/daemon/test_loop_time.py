@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from prometheus_client import Counter, Gauge, Histogram
 from river import linear_model
 
-from connectors.ports import Position, Record
+from streamkernel.connectors.ports import Position, Record
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter

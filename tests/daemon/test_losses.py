@@ -14,8 +14,8 @@ from rich.console import Console
 from river import compose, datasets, dummy, linear_model, preprocessing, stats
 from river.optim.losses import Huber, RegressionLoss
 
-from connectors.ports import Position, Record
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.connectors.ports import Position, Record
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.moments import Moments

@@ -16,7 +16,6 @@ import pytest
 from prometheus_client import generate_latest
 from river import linear_model, tree
 
-from connectors import Position
 from streamkernel import (
     AdaptiveKernelClassifier,
     AdaptiveKernelRegressor,
@@ -27,6 +26,7 @@ from streamkernel import (
     KernelRegressor,
     WindowRefit,
 )
+from streamkernel.connectors import Position
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter

@@ -13,8 +13,8 @@ import pytest
 from prometheus_client import generate_latest
 from river import linear_model
 
-from connectors.memory import MemorySink
-from connectors.ports import Position, SinkError
+from streamkernel.connectors.memory import MemorySink
+from streamkernel.connectors.ports import Position, SinkError
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.stream.patient import PatientSink

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 from river import dummy
 
-from connectors.memory import MemorySource, NullSink
-from connectors.ports import Position, Record
+from streamkernel.connectors.memory import MemorySource, NullSink
+from streamkernel.connectors.ports import Position, Record
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate

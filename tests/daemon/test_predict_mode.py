@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from connectors.memory import MemorySource
+from streamkernel.connectors.memory import MemorySource
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.model import last_step
 from streamkernel.daemon.check import check

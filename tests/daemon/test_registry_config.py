@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.reading.source import KafkaSource
+from streamkernel.connectors.kafka.reading.source import KafkaSource
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import dead_letter
 from streamkernel.daemon.wiring.columns import target_type_of
@@ -120,7 +120,7 @@ def test_lines_have_the_schema_of_their_labels(tmp_path: Path, target_type: str)
 
 
 def test_the_schemas_name_every_field_of_the_lines() -> None:
-    from connectors.ports import Position
+    from streamkernel.connectors.ports import Position
 
     letter = dead_letter(Position("", 0, 12), "encoding", "not UTF-8", b"\xff")
     assert [field.name for field in dead_letter_schema().fields] == list(letter)
@@ -133,8 +133,8 @@ def test_schemas_of_lines_are_schemas() -> None:
     fastavro, _ = needed("fastavro"), needed("google.protobuf")
     import json
 
-    from connectors.registry.descriptors import FileSet
-    from connectors.registry.line_schema import file_descriptor, schema_text
+    from streamkernel.connectors.registry.descriptors import FileSet
+    from streamkernel.connectors.registry.line_schema import file_descriptor, schema_text
 
     for schema in (prediction_schema("str"), prediction_schema("float"), dead_letter_schema()):
         names = [field.name for field in schema.fields]

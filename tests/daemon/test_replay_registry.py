@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.reading.source import KafkaSource
-from connectors.ports import Position, Record, SourceError
-from connectors.registry import lookup
-from connectors.registry.settings import RegistrySettings
+from streamkernel.connectors.kafka.reading.source import KafkaSource
+from streamkernel.connectors.ports import Position, Record, SourceError
+from streamkernel.connectors.registry import lookup
+from streamkernel.connectors.registry.settings import RegistrySettings
 from streamkernel.daemon.replay.feed import ReplayedRecord, ReplayFeed
 from streamkernel.daemon.replay.letters import read_letters
 from streamkernel.daemon.replay.report import ReplayReport

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.files.csv import CsvSource
-from connectors.files.identity import FilePlace, identity
-from connectors.ports import Position
+from streamkernel.connectors.files.csv import CsvSource
+from streamkernel.connectors.files.identity import FilePlace, identity
+from streamkernel.connectors.ports import Position
 from streamkernel.daemon import cli
 from streamkernel.daemon.recovery.replayed import LetterPlace, ReplayedLetters
 from streamkernel.daemon.replay.letters import read_letters
@@ -167,8 +167,8 @@ def test_places_survive_a_checkpoint(some: set[LetterPlace]) -> None:
 def test_a_letter_is_read_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, some: list[tuple[bytes, int, str]]
 ) -> None:
-    from connectors.encode import to_json_lines
-    from connectors.files.sinks import CsvSink
+    from streamkernel.connectors.encode import to_json_lines
+    from streamkernel.connectors.files.sinks import CsvSink
 
     folder = tmp_path_factory.mktemp("letters")
     letters = [dead_letter(Position("s", 1, offset), "target", detail, raw) for raw, offset, detail in some]

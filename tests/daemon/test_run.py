@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from connectors.memory import NullSink
-from connectors.ports import Position, Record
+from streamkernel.connectors.memory import NullSink
+from streamkernel.connectors.ports import Position, Record
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.checkpoints.file import read
@@ -185,7 +185,7 @@ def test_a_model_no_checkpoint_can_hold_is_refused_at_the_start(here: Home, monk
 
 
 def test_other_kinds_of_source(here: Home) -> None:
-    from connectors.ports import SourceError
+    from streamkernel.connectors.ports import SourceError
 
     run(prepare(here.configure(source={"kind": "river", "dataset": "Phishing"})))
     assert here.header()["account"]["learnt"] == 1250

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from connectors.journal import writer as writing
+from streamkernel.connectors.journal import writer as writing
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run

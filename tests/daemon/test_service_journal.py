@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from connectors.journal import writer as writing
+from streamkernel.connectors.journal import writer as writing
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from connectors.files.order import FilesPlace
-from connectors.memory import MemorySink
+from streamkernel.connectors.files.order import FilesPlace
+from streamkernel.connectors.memory import MemorySink
 from streamkernel.daemon import cli
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check

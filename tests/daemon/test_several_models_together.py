@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from connectors.ports import SinkError
-from connectors.registry.line_schema import schema_text
+from streamkernel.connectors.ports import SinkError
+from streamkernel.connectors.registry.line_schema import schema_text
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.cli import main

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from connectors.memory import MemorySource
-from connectors.ports import Position
+from streamkernel.connectors.memory import MemorySource
+from streamkernel.connectors.ports import Position
 from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.ports import Position
+from streamkernel.connectors.ports import Position
 from streamkernel.daemon.base.status_snapshot import StatusHistory
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.status.history import INTERVAL_SECONDS, POINTS, FigureHistory

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from connectors.columns.settings import InputSettings
-from connectors.files.jsonlines import JsonLinesSource
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files.jsonlines import JsonLinesSource
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check

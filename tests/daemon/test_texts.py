@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from connectors import CsvSource
+from streamkernel.connectors import CsvSource
 from streamkernel.daemon import cli
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.health import Health

@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
-from connectors.kafka.writing.mark import OutputMark, Producer
-from connectors.ports import Position
+from streamkernel.connectors.kafka.writing.mark import OutputMark, Producer
+from streamkernel.connectors.ports import Position
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.checkpoints.store import CheckpointStore

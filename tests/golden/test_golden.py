@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.writing.mark import OutputMark, Producer
+from streamkernel.connectors.kafka.writing.mark import OutputMark, Producer
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.recovery import resume

@@ -1,4 +1,4 @@
-"""Closes the sockets that kafka-python's clients leave open, as ours do themselves (`connectors.kafka.base.client`).
+"""Closes the sockets that kafka-python's clients leave open, as ours do themselves (`client`).
 
 The tests' own producers, consumers and admins live through the outages they are there for. What they would leave to the
 garbage collector is none of what is tested, and its warnings would hide those of what is.
@@ -11,7 +11,7 @@ from typing import Any
 from kafka.net import compat
 from kafka.net.manager import KafkaConnectionManager
 
-from connectors.kafka.base.sockets import ClosingSelector, close_sockets
+from streamkernel.connectors.kafka.base.sockets import ClosingSelector, close_sockets
 
 __all__ = ["tidy"]
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from connectors import KafkaSource, Position, Record
+from streamkernel.connectors import KafkaSource, Position, Record
 
 _SECONDS = 60
 """How long reading may take: only what hangs gets there."""

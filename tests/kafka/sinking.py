@@ -9,11 +9,11 @@ from typing import Any
 
 from kafka.consumer.fetcher import ConsumerRecord
 
-from connectors import Position
-from connectors.kafka.writing.session import ProducerSession
-from connectors.kafka.writing.session_factory import SessionFactory
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.ports import OutageError
+from streamkernel.connectors import Position
+from streamkernel.connectors.kafka.writing.session import ProducerSession
+from streamkernel.connectors.kafka.writing.session_factory import SessionFactory
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.ports import OutageError
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from connectors.files import output as files
-from connectors.ports import SinkError
+from streamkernel.connectors.files import output as files
+from streamkernel.connectors.ports import SinkError
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer
 
-from connectors.kafka.group import membership as module
-from connectors.kafka.group.assignment import HeldPartitions
-from connectors.kafka.group.membership import Membership
-from connectors.ports import SourceError
+from streamkernel.connectors.kafka.group import membership as module
+from streamkernel.connectors.kafka.group.assignment import HeldPartitions
+from streamkernel.connectors.kafka.group.membership import Membership
+from streamkernel.connectors.ports import SourceError
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.listeners import GUEST
@@ -178,7 +178,7 @@ def test_what_cannot_be_is_said_in_one_sentence(local_broker: Broker, topic: Cal
 def test_a_member_that_is_not_heard_has_lost_its_partitions(
     own_broker: Broker, topic: Callable[..., str], join: Join, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "connectors")
+    caplog.set_level(logging.INFO, "streamkernel.connectors")
     name = topic(partitions=2, on=own_broker)
     own_broker.stop()
     member = join(own_broker.bootstrap, name)

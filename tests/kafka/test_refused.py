@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka.base import client
-from connectors.kafka.reading import source as sources
-from connectors.kafka.reading.source import KafkaSource
-from connectors.kafka.writing import sink as sinks
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.ports import OutageError
+from streamkernel.connectors.kafka.base import client
+from streamkernel.connectors.kafka.reading import source as sources
+from streamkernel.connectors.kafka.reading.source import KafkaSource
+from streamkernel.connectors.kafka.writing import sink as sinks
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.ports import OutageError
 from tests.chaos.proxy import Proxy
 from tests.kafka.broker import Broker
 from tests.kafka.distribution import Distribution

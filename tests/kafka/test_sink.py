@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from kafka import KafkaProducer
 
-from connectors import JsonLinesSink, SinkError
-from connectors.kafka.base import client
-from connectors.kafka.consumer import topic as kafka_topic
-from connectors.kafka.writing.provenance import Provenance
-from connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors import JsonLinesSink, SinkError
+from streamkernel.connectors.kafka.base import client
+from streamkernel.connectors.kafka.consumer import topic as kafka_topic
+from streamkernel.connectors.kafka.writing.provenance import Provenance
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume, produce
@@ -110,7 +110,7 @@ class TestGoingOn:
     def test_no_mark_appends_and_says_so(
         self, broker: Cluster, ways: tuple[str, dict[str, Any]], caplog: pytest.LogCaptureFixture
     ) -> None:
-        caplog.set_level(logging.INFO, "connectors")
+        caplog.set_level(logging.INFO, "streamkernel.connectors")
         name, more = ways
         for _ in range(2):
             with opened(broker, name, existing="append", **more) as sink:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from connectors.kafka.writing.session import Line
-from connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.kafka.writing.session import Line
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from tests.kafka.cluster import Cluster
 from tests.kafka.sinking import at, opened, put, standing, with_session
 

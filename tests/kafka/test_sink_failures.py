@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from connectors.kafka.writing import delivery
-from connectors.kafka.writing import sink as module
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.ports import OutageError
+from streamkernel.connectors.kafka.writing import delivery
+from streamkernel.connectors.kafka.writing import sink as module
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.ports import OutageError
 from tests.chaos.proxy import Proxy
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
@@ -45,7 +45,7 @@ class TestOutages:
         transactional_id: str | None,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
-        caplog.set_level(logging.INFO, "connectors")
+        caplog.set_level(logging.INFO, "streamkernel.connectors")
         name = topic(2, on=own_broker)
         with opened(own_broker, name, transactional_id=transactional_id) as sink:
             writing = Writing(sink)
@@ -61,7 +61,7 @@ class TestOutages:
             writing.end()
         assert writing.outages >= 1
         assert standing(own_broker, name) == {0: [*range(writing.written)]}
-        ours = [record for record in caplog.records if record.name.startswith("connectors")]
+        ours = [record for record in caplog.records if record.name.startswith("streamkernel.connectors")]
         told = [record.levelname for record in ours]
         # Each outage that is noticed is told once and ended once; how many are, of two that may be too short and a
         # broker that may stumble as it starts, is the machine's pace.

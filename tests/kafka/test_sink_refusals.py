@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from connectors import SinkError
-from connectors.kafka.writing.sink import KafkaSink
-from connectors.passed import MessageLine, SourceMessage
+from streamkernel.connectors import SinkError
+from streamkernel.connectors.kafka.writing.sink import KafkaSink
+from streamkernel.connectors.passed import MessageLine, SourceMessage
 from streamkernel.daemon.stream.lines import dead_letter, shortened
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster

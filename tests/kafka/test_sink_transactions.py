@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kafka.errors import TransactionalIdNotFoundError
 
-from connectors import SinkError
+from streamkernel.connectors import SinkError
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.sinking import at, finish, opened, put, standing, write_on

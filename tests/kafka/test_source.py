@@ -10,8 +10,8 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.record import default_records
 
-from connectors import KafkaSource, Record, SourceError
-from connectors.kafka.reading.reader import TopicReader
+from streamkernel.connectors import KafkaSource, Record, SourceError
+from streamkernel.connectors.kafka.reading.reader import TopicReader
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import produce
@@ -214,7 +214,7 @@ class TestGoingOn:
             produce(local_broker.bootstrap, name, rows(5))
             drain(source, 5)
         # Of ours: the client warns of its own slowness, as on a machine with other work.
-        ours = [record for record in caplog.records if record.name.startswith("connectors.")]
+        ours = [record for record in caplog.records if record.name.startswith("streamkernel.connectors.")]
         assert len([record for record in ours if record.levelno >= logging.WARNING]) == 1
 
 

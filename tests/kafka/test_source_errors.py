@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer
 
-from connectors.kafka.base.client import Unreachable, connect
-from connectors.kafka.base.options import client_settings
+from streamkernel.connectors.kafka.base.client import Unreachable, connect
+from streamkernel.connectors.kafka.base.options import client_settings
 from tests.daemon.conftest import Home, Launcher, home, launcher  # noqa: F401
 from tests.kafka.broker import Broker
 from tests.kafka.listeners import ADMIN, GUEST

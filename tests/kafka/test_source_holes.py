@@ -60,7 +60,7 @@ class TestHoles:
         caplog: pytest.LogCaptureFixture,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("connectors.kafka.reading.open_transactions.TOLD_AFTER_SECONDS", 1.0)
+        monkeypatch.setattr("streamkernel.connectors.kafka.reading.open_transactions.TOLD_AFTER_SECONDS", 1.0)
         caplog.set_level(logging.INFO)
         name = topic()
         produce(broker.bootstrap, name, rows(4))

@@ -32,8 +32,9 @@ def instrument(mutants: Iterable[Mutant], into: Path) -> None:
     for package in ("streamkernel", "connectors"):
         shutil.copy(Path(__file__).with_name("switch.py"), into / package / "_mutants_switch.py")
         begin = into / package / "__init__.py"
+        name = "streamkernel.connectors" if package == "connectors" else package
         docstring, _, rest = begin.read_text().partition("\n")
-        begin.write_text(f"{docstring}\nimport {package}._mutants_switch  # noqa\n{rest}")
+        begin.write_text(f"{docstring}\nimport {name}._mutants_switch  # noqa\n{rest}")
 
 
 def rewritten(source: bytes, mutants: list[Mutant]) -> bytes:

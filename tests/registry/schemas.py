@@ -6,10 +6,10 @@ import io
 import json
 from typing import Any
 
-from connectors.registry.client import RegisteredSchema
-from connectors.registry.framing import frame
-from connectors.registry.line_schema import LineField, LineSchema
-from connectors.registry.schemas import SchemaSet
+from streamkernel.connectors.registry.client import RegisteredSchema
+from streamkernel.connectors.registry.framing import frame
+from streamkernel.connectors.registry.line_schema import LineField, LineSchema
+from streamkernel.connectors.registry.schemas import SchemaSet
 
 #: The schema of a sink's lines.
 LINE = LineSchema(

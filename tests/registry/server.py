@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from connectors.registry.settings import RegistrySettings
+from streamkernel.connectors.registry.settings import RegistrySettings
 
 Answer = tuple[int, Any]
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.decode import UndecodableError
-from connectors.ports import Fault
-from connectors.registry.avro import AvroDecoder
-from connectors.registry.framing import frame
-from connectors.registry.schemas import UnusableSchemaError
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.ports import Fault
+from streamkernel.connectors.registry.avro import AvroDecoder
+from streamkernel.connectors.registry.framing import frame
+from streamkernel.connectors.registry.schemas import UnusableSchemaError
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record, schema_set
 

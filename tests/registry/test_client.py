@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from connectors.ports import ConnectorError
-from connectors.registry import client as client_module
-from connectors.registry.client import (
+from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.registry import client as client_module
+from streamkernel.connectors.registry.client import (
     Reference,
     RegisteredSchema,
     RegistryClient,
     RegistryOutage,
     UnknownSchemaError,
 )
-from connectors.registry.settings import RegistrySettings
+from streamkernel.connectors.registry.settings import RegistrySettings
 from tests.ports import closed_port
 from tests.registry.server import RegistryServer
 

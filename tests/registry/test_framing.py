@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.decode import UndecodableError
-from connectors.registry.framing import frame, message_indexes, schema_number, varint_indexes
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.registry.framing import frame, message_indexes, schema_number, varint_indexes
 
 
 @given(number=st.integers(0, 2**32 - 1), payload=st.binary(max_size=20))

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from connectors.ports import ConnectorError
-from connectors.registry import lookup as lookup_module
-from connectors.registry.client import Reference, RegisteredSchema, RegistryOutage, UnknownSchemaError
-from connectors.registry.lookup import FailedLookupError, RegistryLookup
-from connectors.registry.schemas import UnusableSchemaError, fetch, parse_json
+from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.registry import lookup as lookup_module
+from streamkernel.connectors.registry.client import Reference, RegisteredSchema, RegistryOutage, UnknownSchemaError
+from streamkernel.connectors.registry.lookup import FailedLookupError, RegistryLookup
+from streamkernel.connectors.registry.schemas import UnusableSchemaError, fetch, parse_json
 
 
 class Thing(NamedTuple):

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import ColumnSettings, InputSettings
-from connectors.decode import UndecodableError
-from connectors.objects import JsonObjects
-from connectors.ports import ConnectorError, Fault, Position, Record
-from connectors.registry.framing import frame
-from connectors.registry.lookup import FailedLookupError
-from connectors.registry.objects import FramedObjects, JsonPayload
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.ports import ConnectorError, Fault, Position, Record
+from streamkernel.connectors.registry.framing import frame
+from streamkernel.connectors.registry.lookup import FailedLookupError
+from streamkernel.connectors.registry.objects import FramedObjects, JsonPayload
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record, schema_set
 
 needed("fastavro")
 
-from connectors.registry.avro import AvroDecoder  # noqa: E402 - what may be missing
+from streamkernel.connectors.registry.avro import AvroDecoder  # noqa: E402 - what may be missing
 
 OPTIONAL = ["null", "boolean", "long", "double", "string"]
 SCHEMA = record("R", a=OPTIONAL, b=OPTIONAL, y=OPTIONAL)

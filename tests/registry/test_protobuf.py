@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.decode import UndecodableError
-from connectors.registry.client import RegisteredSchema
-from connectors.registry.descriptors import FileSet, descriptor_file, registry_files
-from connectors.registry.framing import frame, varint_indexes
-from connectors.registry.protobuf import ProtobufDecoder
-from connectors.registry.schemas import SchemaSet, UnusableSchemaError
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.registry.client import RegisteredSchema
+from streamkernel.connectors.registry.descriptors import FileSet, descriptor_file, registry_files
+from streamkernel.connectors.registry.framing import frame, varint_indexes
+from streamkernel.connectors.registry.protobuf import ProtobufDecoder
+from streamkernel.connectors.registry.schemas import SchemaSet, UnusableSchemaError
 from tests.registry.needs import needed
 from tests.registry.server import base64_descriptor
 

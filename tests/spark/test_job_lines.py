@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from connectors import ConnectorError
+from streamkernel.connectors import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.failure import sentence
 from streamkernel.spark.plan_books import PlanBooks

@@ -18,10 +18,10 @@ from kafka import errors
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 
-from connectors.kafka.base.options import check_tls
-from connectors.kafka.base.probe import speaks_plainly, speaks_tls
-from connectors.kafka.base.sockets import ClosingSelector, close_sockets
-from connectors.ports import ConnectorError
+from streamkernel.connectors.kafka.base.options import check_tls
+from streamkernel.connectors.kafka.base.probe import speaks_plainly, speaks_tls
+from streamkernel.connectors.kafka.base.sockets import ClosingSelector, close_sockets
+from streamkernel.connectors.ports import ConnectorError
 
 __all__ = ["NetworkClient", "Unreachable", "connect", "quiet"]
 

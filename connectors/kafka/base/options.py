@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from connectors.os_reason import os_reason
-from connectors.ports import ConnectorError
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import ConnectorError
 
 __all__ = [
     "OUTPUT_RESERVED",

@@ -17,8 +17,8 @@ from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.util import decode_varint
 
-from connectors.kafka.consumer.decompression import decompress
-from connectors.kafka.consumer.transaction_index import TransactionIndex
+from streamkernel.connectors.kafka.consumer.decompression import decompress
+from streamkernel.connectors.kafka.consumer.transaction_index import TransactionIndex
 
 __all__ = ["MOST_BYTES", "OddHeaders", "bound"]
 

@@ -8,8 +8,8 @@ from types import TracebackType
 from kafka import errors
 from kafka.consumer.fetcher import Fetcher
 
-from connectors.kafka.consumer.decompression import TooLargeError
-from connectors.ports import SourceError
+from streamkernel.connectors.kafka.consumer.decompression import TooLargeError
+from streamkernel.connectors.ports import SourceError
 
 __all__ = ["Unreadable", "damage"]
 

@@ -49,7 +49,7 @@ def decompress(compression: int, data: bytes, most: int) -> bytes:
     >>> decompress(1, bomb, 999_999)
     Traceback (most recent call last):
         ...
-    connectors.kafka.consumer.decompression.TooLargeError: more than 999,999 bytes once it is decompressed
+    streamkernel.connectors.kafka.consumer.decompression.TooLargeError: more than 999,999 bytes once it is decompressed
 
     """
     if compression not in _CODECS:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import Fetcher
 
-from connectors.kafka.base.client import Unreachable, connect
-from connectors.kafka.consumer.batches import MOST_BYTES, bound
-from connectors.kafka.consumer.damage import damage
-from connectors.kafka.consumer.transaction_index import TransactionIndex
-from connectors.ports import ConnectorError, SourceError
+from streamkernel.connectors.kafka.base.client import Unreachable, connect
+from streamkernel.connectors.kafka.consumer.batches import MOST_BYTES, bound
+from streamkernel.connectors.kafka.consumer.damage import damage
+from streamkernel.connectors.kafka.consumer.transaction_index import TransactionIndex
+from streamkernel.connectors.ports import ConnectorError, SourceError
 
 __all__ = ["Bounds", "ConnectTopic", "KafkaTopic", "Message", "OutOfRange"]
 
@@ -60,7 +60,7 @@ class KafkaTopic:
         What `kafka.KafkaConsumer` is made with, and ``max_batch_bytes``: the most bytes of a batch once it is
         decompressed, 64 MiB by default.
     attempt, cancelled
-        See `connectors.kafka.base.client.connect`.
+        See `streamkernel.connectors.kafka.base.client.connect`.
     indexes
         By partition, where the batches that are read are noted; None: nowhere.
 

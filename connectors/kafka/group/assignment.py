@@ -6,7 +6,7 @@ import threading
 from collections.abc import Collection
 from typing import NamedTuple
 
-from connectors.ports import SourceError
+from streamkernel.connectors.ports import SourceError
 
 __all__ = ["Assignment", "HeldPartitions"]
 

@@ -14,14 +14,14 @@ from typing import Any
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition, errors
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from connectors.kafka.base.client import NetworkClient, Unreachable, connect
-from connectors.kafka.base.options import client_settings
-from connectors.kafka.base.outage import Outage
-from connectors.kafka.consumer.topic import KafkaTopic
-from connectors.kafka.group.assignment import Assignment, HeldPartitions
-from connectors.kafka.group.pending_offsets import PendingOffsets
-from connectors.kafka.group.refusal import refusal
-from connectors.ports import ConnectorError, SourceError
+from streamkernel.connectors.kafka.base.client import NetworkClient, Unreachable, connect
+from streamkernel.connectors.kafka.base.options import client_settings
+from streamkernel.connectors.kafka.base.outage import Outage
+from streamkernel.connectors.kafka.consumer.topic import KafkaTopic
+from streamkernel.connectors.kafka.group.assignment import Assignment, HeldPartitions
+from streamkernel.connectors.kafka.group.pending_offsets import PendingOffsets
+from streamkernel.connectors.kafka.group.refusal import refusal
+from streamkernel.connectors.ports import ConnectorError, SourceError
 
 __all__ = ["Membership"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka import errors
 
-from connectors.ports import SourceError
+from streamkernel.connectors.ports import SourceError
 
 __all__ = ["refusal"]
 

@@ -9,14 +9,14 @@ from itertools import compress, pairwise, repeat
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias, cast
 
-from connectors.columns.uses import type_of
-from connectors.decode import UndecodableError, shown
-from connectors.kafka.consumer.batches import OddHeaders
-from connectors.kafka.reading.buffers import PartitionBatch
-from connectors.objects import JsonObjects
-from connectors.passed import SourceMessage
-from connectors.passing import PassThrough
-from connectors.ports import ColumnUse, Fault, Position, Record
+from streamkernel.connectors.columns.uses import type_of
+from streamkernel.connectors.decode import UndecodableError, shown
+from streamkernel.connectors.kafka.consumer.batches import OddHeaders
+from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.passed import SourceMessage
+from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record
 
 __all__ = ["Include", "MessageDecoder"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition, errors
 
-from connectors.kafka.base.client import Unreachable, connect
-from connectors.ports import ConnectorError
+from streamkernel.connectors.kafka.base.client import Unreachable, connect
+from streamkernel.connectors.ports import ConnectorError
 
 __all__ = ["OffsetCommitter"]
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from connectors.kafka.consumer.topic import KafkaTopic
+from streamkernel.connectors.kafka.consumer.topic import KafkaTopic
 
 __all__ = ["TOLD_AFTER_SECONDS", "OpenTransactions"]
 

@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from connectors.kafka.reading.buffers import Buffers, PartitionBatch
-from connectors.kafka.reading.order_log import OrderEntry, OrderLog
-from connectors.os_reason import os_reason
-from connectors.ports import SourceError
+from streamkernel.connectors.kafka.reading.buffers import Buffers, PartitionBatch
+from streamkernel.connectors.kafka.reading.order_log import OrderEntry, OrderLog
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import SourceError
 
 __all__ = ["ArrivalOrder", "LoggedOrder", "SingleOrder", "logged_order", "open_order"]
 

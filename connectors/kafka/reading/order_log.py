@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from connectors.durable import sync_folder
-from connectors.regular import open_regular
+from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.regular import open_regular
 
 __all__ = ["OrderEntry", "OrderLog"]
 

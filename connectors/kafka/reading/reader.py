@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from connectors.kafka.base.client import Unreachable
-from connectors.kafka.base.outage import Outage
-from connectors.kafka.consumer.damage import Unreadable
-from connectors.kafka.consumer.topic import Bounds, KafkaTopic, OutOfRange
-from connectors.kafka.reading.buffers import Buffers, PartitionBatch
-from connectors.kafka.reading.open_transactions import OpenTransactions
-from connectors.ports import ConnectorError, SourceError
+from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.base.outage import Outage
+from streamkernel.connectors.kafka.consumer.damage import Unreadable
+from streamkernel.connectors.kafka.consumer.topic import Bounds, KafkaTopic, OutOfRange
+from streamkernel.connectors.kafka.reading.buffers import Buffers, PartitionBatch
+from streamkernel.connectors.kafka.reading.open_transactions import OpenTransactions
+from streamkernel.connectors.ports import ConnectorError, SourceError
 
 __all__ = ["TopicReader"]
 

@@ -7,21 +7,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from connectors.columns.settings import InputSettings
-from connectors.kafka.base.options import client_settings
-from connectors.kafka.consumer.batches import MOST_BYTES
-from connectors.kafka.consumer.topic import ConnectTopic, KafkaTopic
-from connectors.kafka.reading.buffers import Buffers, PartitionBatch
-from connectors.kafka.reading.message_decoder import Include, MessageDecoder
-from connectors.kafka.reading.offset_committer import OffsetCommitter
-from connectors.kafka.reading.order import ArrivalOrder, SingleOrder, logged_order, open_order
-from connectors.kafka.reading.reader import TopicReader
-from connectors.kafka.reading.starting_offsets import StartingOffsets
-from connectors.kafka.reading.value_decoder import value_decoder
-from connectors.passed import PassedColumn
-from connectors.passing import PassThrough
-from connectors.ports import ColumnUse, ConnectorError, Position, Record, Source, SourceError
-from connectors.registry.settings import RegistrySettings, ValueFormat
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.kafka.base.options import client_settings
+from streamkernel.connectors.kafka.consumer.batches import MOST_BYTES
+from streamkernel.connectors.kafka.consumer.topic import ConnectTopic, KafkaTopic
+from streamkernel.connectors.kafka.reading.buffers import Buffers, PartitionBatch
+from streamkernel.connectors.kafka.reading.message_decoder import Include, MessageDecoder
+from streamkernel.connectors.kafka.reading.offset_committer import OffsetCommitter
+from streamkernel.connectors.kafka.reading.order import ArrivalOrder, SingleOrder, logged_order, open_order
+from streamkernel.connectors.kafka.reading.reader import TopicReader
+from streamkernel.connectors.kafka.reading.starting_offsets import StartingOffsets
+from streamkernel.connectors.kafka.reading.value_decoder import value_decoder
+from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.ports import ColumnUse, ConnectorError, Position, Record, Source, SourceError
+from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
 
 __all__ = ["ConnectTopic", "KafkaSource"]
 
@@ -37,7 +37,7 @@ _CLOSE_SECONDS = 2.0
 class KafkaSource(Source):
     """Read a topic, each message a JSON object in UTF-8, or what a schema registry has the schema of.
 
-    See `connectors.objects.JsonObjects` and `connectors.registry.objects.FramedObjects`. A registry that does not
+    See `JsonObjects` and `FramedObjects`. A registry that does not
     answer is waited for as a broker is; so is a schema that it does not know, for some time.
 
     Where to go on is asked of the checkpoint alone: the partitions are assigned, not subscribed to, and what a
@@ -72,7 +72,7 @@ class KafkaSource(Source):
     target
         The key of the target; None: no target, every record is unlabelled.
     target_type
-        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.TargetDecoder`.
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     value_format
         ``"json"``, or with a registry ``"avro"``, ``"json_schema"`` or ``"protobuf"``.
     registry

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from connectors.kafka.consumer.topic import KafkaTopic
-from connectors.ports import Position, SourceError
+from streamkernel.connectors.kafka.consumer.topic import KafkaTopic
+from streamkernel.connectors.ports import Position, SourceError
 
 __all__ = ["StartingOffsets"]
 

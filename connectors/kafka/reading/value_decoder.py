@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from connectors.columns.rules import ColumnRules
-from connectors.columns.settings import InputSettings
-from connectors.objects import JsonObjects
-from connectors.registry.lookup import RegistryLookup
-from connectors.registry.objects import FramedObjects
-from connectors.registry.plain import PayloadDecoder
-from connectors.registry.reading import check_format, decoder_lookup
-from connectors.registry.settings import RegistrySettings, ValueFormat
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.registry.lookup import RegistryLookup
+from streamkernel.connectors.registry.objects import FramedObjects
+from streamkernel.connectors.registry.plain import PayloadDecoder
+from streamkernel.connectors.registry.reading import check_format, decoder_lookup
+from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
 
 __all__ = ["value_decoder"]
 

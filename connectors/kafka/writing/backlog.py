@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import islice
 
-from connectors.kafka.writing.session import Line, Receipt
-from connectors.ports import Position
+from streamkernel.connectors.kafka.writing.session import Line, Receipt
+from streamkernel.connectors.ports import Position
 
 __all__ = ["OVERHEAD_BYTES", "Backlog"]
 

@@ -9,15 +9,15 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from connectors.kafka.base.outage import Outage
-from connectors.kafka.writing.backlog import Backlog
-from connectors.kafka.writing.existing_lines import ExistingLines
-from connectors.kafka.writing.mark import OutputMark
-from connectors.kafka.writing.refusals import Refusals
-from connectors.kafka.writing.session import Broken, ConnectSession, Line, ProducerSession, Refused
-from connectors.kafka.writing.session_connector import SessionConnector
-from connectors.kafka.writing.transaction import Transaction
-from connectors.ports import ConnectorError, Mark, OutageError, SinkError
+from streamkernel.connectors.kafka.base.outage import Outage
+from streamkernel.connectors.kafka.writing.backlog import Backlog
+from streamkernel.connectors.kafka.writing.existing_lines import ExistingLines
+from streamkernel.connectors.kafka.writing.mark import OutputMark
+from streamkernel.connectors.kafka.writing.refusals import Refusals
+from streamkernel.connectors.kafka.writing.session import Broken, ConnectSession, Line, ProducerSession, Refused
+from streamkernel.connectors.kafka.writing.session_connector import SessionConnector
+from streamkernel.connectors.kafka.writing.transaction import Transaction
+from streamkernel.connectors.ports import ConnectorError, Mark, OutageError, SinkError
 
 __all__ = ["Delivery"]
 

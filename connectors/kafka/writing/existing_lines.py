@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from connectors.kafka.writing.backlog import Backlog
-from connectors.ports import Position, SinkError
+from streamkernel.connectors.kafka.writing.backlog import Backlog
+from streamkernel.connectors.ports import Position, SinkError
 
 __all__ = ["Existing", "ExistingLines"]
 

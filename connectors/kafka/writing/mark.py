@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from connectors.kafka.writing.written_lines import Runs
-from connectors.ports import SinkError
+from streamkernel.connectors.kafka.writing.written_lines import Runs
+from streamkernel.connectors.ports import SinkError
 
 __all__ = ["OutputMark", "Producer"]
 

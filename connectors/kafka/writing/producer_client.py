@@ -16,7 +16,7 @@ from kafka import errors
 from kafka.future import Future
 from kafka.protocol.producer import ProduceRequest
 
-from connectors.kafka.base.client import NetworkClient
+from streamkernel.connectors.kafka.base.client import NetworkClient
 
 __all__ = ["ProducerClient"]
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
 
-from connectors.ports import Position
+from streamkernel.connectors.ports import Position
 
 __all__ = ["OFFSET", "PARTITION", "STREAM", "WRITER", "Provenance", "origin"]
 

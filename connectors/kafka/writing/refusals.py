@@ -8,9 +8,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from connectors.kafka.writing.backlog import Backlog
-from connectors.kafka.writing.session import Line, Refused
-from connectors.kafka.writing.taken_over import TakenOver
+from streamkernel.connectors.kafka.writing.backlog import Backlog
+from streamkernel.connectors.kafka.writing.session import Line, Refused
+from streamkernel.connectors.kafka.writing.taken_over import TakenOver
 
 __all__ = ["Refusals", "room"]
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 from kafka import KafkaProducer, TopicPartition, errors
 from kafka.producer.transaction_manager import ProducerIdAndEpoch
 
-from connectors.kafka.base.client import NetworkClient, Unreachable
-from connectors.kafka.writing.mark import Producer
-from connectors.kafka.writing.provenance import Provenance
-from connectors.kafka.writing.taken_over import TOO_LARGE, TakenOver
-from connectors.kafka.writing.topic_scan import TopicScan
-from connectors.kafka.writing.written_lines import WrittenLines
-from connectors.ports import ConnectorError, Mark, Position, SinkError
+from streamkernel.connectors.kafka.base.client import NetworkClient, Unreachable
+from streamkernel.connectors.kafka.writing.mark import Producer
+from streamkernel.connectors.kafka.writing.provenance import Provenance
+from streamkernel.connectors.kafka.writing.taken_over import TOO_LARGE, TakenOver
+from streamkernel.connectors.kafka.writing.topic_scan import TopicScan
+from streamkernel.connectors.kafka.writing.written_lines import WrittenLines
+from streamkernel.connectors.ports import ConnectorError, Mark, Position, SinkError
 
 __all__ = ["Broken", "ConnectSession", "Line", "ProducerSession", "Receipt", "Refused", "fenced"]
 
@@ -343,6 +343,6 @@ ConnectSession: TypeAlias = Callable[[Mark | None, int, Callable[[], bool], Prod
 The producer is that of the session before in this process, if there was one: where another process has taken its
 transactional id since, it is not taken back.
 
-It raises `connectors.kafka.base.client.Unreachable` where trying again may help, and a `ConnectorError` where it would
+It raises `Unreachable` where trying again may help, and a `ConnectorError` where it would
 not.
 """

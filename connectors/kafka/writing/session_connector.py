@@ -7,10 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
 
-from connectors.kafka.base.client import Unreachable
-from connectors.kafka.writing.mark import Producer
-from connectors.kafka.writing.session import ConnectSession, ProducerSession
-from connectors.ports import Mark
+from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.writing.mark import Producer
+from streamkernel.connectors.kafka.writing.session import ConnectSession, ProducerSession
+from streamkernel.connectors.ports import Mark
 
 __all__ = ["SessionConnector"]
 

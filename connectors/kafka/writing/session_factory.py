@@ -11,14 +11,14 @@ from typing import Any
 
 from kafka import KafkaProducer, codec
 
-from connectors.kafka.base.client import connect
-from connectors.kafka.base.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
-from connectors.kafka.writing.mark import OutputMark, Producer
-from connectors.kafka.writing.producer_client import ProducerClient
-from connectors.kafka.writing.session import ProducerSession, fenced
-from connectors.kafka.writing.topic_scan import TopicScan, fitting
-from connectors.kafka.writing.written_since import written_since
-from connectors.ports import ConnectorError, Mark
+from streamkernel.connectors.kafka.base.client import connect
+from streamkernel.connectors.kafka.base.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
+from streamkernel.connectors.kafka.writing.mark import OutputMark, Producer
+from streamkernel.connectors.kafka.writing.producer_client import ProducerClient
+from streamkernel.connectors.kafka.writing.session import ProducerSession, fenced
+from streamkernel.connectors.kafka.writing.topic_scan import TopicScan, fitting
+from streamkernel.connectors.kafka.writing.written_since import written_since
+from streamkernel.connectors.ports import ConnectorError, Mark
 
 __all__ = ["SessionFactory"]
 
@@ -70,7 +70,7 @@ class SessionFactory:
     def connect(
         self, given: Mark | None, attempt: int, cancelled: Callable[[], bool], before: Producer | None = None
     ) -> ProducerSession:
-        """Return a session; see `connectors.kafka.writing.session.ConnectSession`."""
+        """Return a session; see `streamkernel.connectors.kafka.writing.session.ConnectSession`."""
         mark = None if given is None else OutputMark.from_json(given)
         with contextlib.ExitStack() as undo:
             if mark is not None and mark.transactional_id not in (None, self._transactional_id):

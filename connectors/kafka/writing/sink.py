@@ -6,20 +6,20 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from connectors.kafka.base.client import Unreachable
-from connectors.kafka.writing.delivery import Delivery
-from connectors.kafka.writing.existing_lines import Existing, ExistingLines
-from connectors.kafka.writing.refusals import Refusals, room
-from connectors.kafka.writing.session import ConnectSession
-from connectors.kafka.writing.session_factory import SessionFactory
-from connectors.kafka.writing.taken_over import KeyOf, Passing, TakeOver
-from connectors.kafka.writing.unencoded import EncodingQueue, Shorten
-from connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
-from connectors.registry.client import RegistryOutage, UnknownSchemaError
-from connectors.registry.line_schema import LineSchema
-from connectors.registry.reading import check_format
-from connectors.registry.settings import RegistrySettings, ValueFormat
-from connectors.registry.writing import LineEncoder
+from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.writing.delivery import Delivery
+from streamkernel.connectors.kafka.writing.existing_lines import Existing, ExistingLines
+from streamkernel.connectors.kafka.writing.refusals import Refusals, room
+from streamkernel.connectors.kafka.writing.session import ConnectSession
+from streamkernel.connectors.kafka.writing.session_factory import SessionFactory
+from streamkernel.connectors.kafka.writing.taken_over import KeyOf, Passing, TakeOver
+from streamkernel.connectors.kafka.writing.unencoded import EncodingQueue, Shorten
+from streamkernel.connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
+from streamkernel.connectors.registry.client import RegistryOutage, UnknownSchemaError
+from streamkernel.connectors.registry.line_schema import LineSchema
+from streamkernel.connectors.registry.reading import check_format
+from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
+from streamkernel.connectors.registry.writing import LineEncoder
 
 __all__ = ["KafkaSink", "Shorten"]
 
@@ -32,7 +32,7 @@ _CLOSE_SECONDS = 2.0
 class KafkaSink(Sink):
     """Write lines to a topic, as JSON or by a schema of a registry.
 
-    The value of a message is the line; `connectors.kafka.writing.provenance.Provenance` makes its key and its headers.
+    The value of a message is the line; `Provenance` makes its key and its headers.
     The lines of a partition of the source go to one partition of the topic (its number modulo theirs), in order.
 
     After a restart, what stands in the topic behind the mark is read, and a line that is there is not written again.
@@ -68,7 +68,7 @@ class KafkaSink(Sink):
     pass_through
         What else a message takes over from that one: ``"headers"`` and ``"timestamp"``. Where the topic refuses a key,
         headers or a timestamp of the source, the line goes out without it; see
-        `connectors.kafka.writing.refusals.Refusals`.
+        `streamkernel.connectors.kafka.writing.refusals.Refusals`.
     value_format
         ``"json"``, or with a registry ``"avro"``, ``"json_schema"`` or ``"protobuf"``.
     registry

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from kafka import errors
 
-from connectors.kafka.writing.provenance import OFFSET, PARTITION, STREAM, WRITER
-from connectors.passed import MessageLine, SourceMessage
+from streamkernel.connectors.kafka.writing.provenance import OFFSET, PARTITION, STREAM, WRITER
+from streamkernel.connectors.passed import MessageLine, SourceMessage
 
 __all__ = ["TOO_LARGE", "KeyOf", "Passing", "TakeOver", "TakenOver", "take_over"]
 
@@ -16,7 +16,7 @@ TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 """How a message is refused as too large."""
 
 KeyOf: TypeAlias = Literal["position", "source"]
-"""What the key of a message is: that of `connectors.kafka.writing.provenance`, or the one in the source."""
+"""What the key of a message is: that of `provenance`, or the one in the source."""
 
 Passing: TypeAlias = Literal["headers", "timestamp"]
 """What else a message takes over."""

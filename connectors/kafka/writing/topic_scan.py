@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from connectors.kafka.base.client import Unreachable, connect
-from connectors.kafka.consumer.damage import Unreadable
-from connectors.kafka.consumer.topic import Bounds, KafkaTopic, Message, OutOfRange
-from connectors.kafka.consumer.transaction_index import TransactionIndex
-from connectors.kafka.writing.mark import Producer
-from connectors.kafka.writing.provenance import origin
-from connectors.ports import ConnectorError, Position
+from streamkernel.connectors.kafka.base.client import Unreachable, connect
+from streamkernel.connectors.kafka.consumer.damage import Unreadable
+from streamkernel.connectors.kafka.consumer.topic import Bounds, KafkaTopic, Message, OutOfRange
+from streamkernel.connectors.kafka.consumer.transaction_index import TransactionIndex
+from streamkernel.connectors.kafka.writing.mark import Producer
+from streamkernel.connectors.kafka.writing.provenance import origin
+from streamkernel.connectors.ports import ConnectorError, Position
 
 __all__ = ["FoundLine", "TopicScan", "fitting"]
 

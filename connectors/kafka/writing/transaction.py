@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from connectors.kafka.writing.backlog import OVERHEAD_BYTES
-from connectors.kafka.writing.session import Line
-from connectors.kafka.writing.written_lines import WrittenLines
+from streamkernel.connectors.kafka.writing.backlog import OVERHEAD_BYTES
+from streamkernel.connectors.kafka.writing.session import Line
+from streamkernel.connectors.kafka.writing.written_lines import WrittenLines
 
 __all__ = ["Transaction"]
 
@@ -25,7 +25,7 @@ class Transaction:
 
     Examples
     --------
-    >>> from connectors.ports import Position
+    >>> from streamkernel.connectors.ports import Position
     >>> transaction = Transaction({0: 70})
     >>> for offset in (3, 4, 9):
     ...     transaction.add(Line(b"{}", Position("s", 0, offset)))

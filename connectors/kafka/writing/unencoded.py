@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from connectors.encode import to_json
-from connectors.kafka.writing.backlog import OVERHEAD_BYTES
-from connectors.kafka.writing.session import Line
-from connectors.kafka.writing.taken_over import TakeOver
-from connectors.ports import Position, SinkError
-from connectors.registry.writing import LineEncoder
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.kafka.writing.backlog import OVERHEAD_BYTES
+from streamkernel.connectors.kafka.writing.session import Line
+from streamkernel.connectors.kafka.writing.taken_over import TakeOver
+from streamkernel.connectors.ports import Position, SinkError
+from streamkernel.connectors.registry.writing import LineEncoder
 
 __all__ = ["EncodingQueue", "Shorten"]
 

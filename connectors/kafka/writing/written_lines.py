@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from connectors.ports import Position
+from streamkernel.connectors.ports import Position
 
 __all__ = ["Runs", "WrittenLines", "extend"]
 

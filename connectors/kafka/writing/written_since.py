@@ -6,11 +6,11 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from connectors.kafka.consumer.topic import Bounds
-from connectors.kafka.writing.mark import OutputMark
-from connectors.kafka.writing.topic_scan import FoundLine, TopicScan
-from connectors.kafka.writing.written_lines import WrittenLines
-from connectors.ports import ConnectorError
+from streamkernel.connectors.kafka.consumer.topic import Bounds
+from streamkernel.connectors.kafka.writing.mark import OutputMark
+from streamkernel.connectors.kafka.writing.topic_scan import FoundLine, TopicScan
+from streamkernel.connectors.kafka.writing.written_lines import WrittenLines
+from streamkernel.connectors.ports import ConnectorError
 
 __all__ = ["written_since"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["LABEL_REASONS", "REASONS"]
 
-# Those of `connectors.ports.Fault`.
+# Those of `streamkernel.connectors.ports.Fault`.
 _FAULTS = (
     *("not_json", "not_an_object", "csv_width", "open_quote", "encoding", "too_long"),
     *("target", "infinite", "nested", "string_too_long", "input_type", "corrupt", "schema"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from connectors.ports import Label, Record
+from streamkernel.connectors.ports import Label, Record
 from streamkernel.daemon.base.model import Model, lagging
 
 __all__ = ["Events", "LabelRecord", "Prediction"]

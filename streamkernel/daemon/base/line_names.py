@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from connectors.class_columns import class_columns
+from streamkernel.connectors.class_columns import class_columns
 
 __all__ = ["line_names"]
 

@@ -6,7 +6,7 @@ import errno
 import time
 from collections.abc import Callable
 
-from connectors.ports import OutageError
+from streamkernel.connectors.ports import OutageError
 
 __all__ = ["Backoff", "may_pass"]
 

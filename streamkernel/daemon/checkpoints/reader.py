@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
-from connectors.os_reason import os_reason
+from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files

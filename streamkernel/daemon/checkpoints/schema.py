@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from connectors.kafka.writing.mark import OutputMark
-from connectors.ports import SinkError
+from streamkernel.connectors.kafka.writing.mark import OutputMark
+from streamkernel.connectors.ports import SinkError
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 

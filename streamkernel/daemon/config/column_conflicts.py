@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from connectors.class_columns import class_columns
+from streamkernel.connectors.class_columns import class_columns
 from streamkernel.daemon.base.line_names import line_names
 from streamkernel.daemon.config.columns import (
     ClassColumnsConfig,

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator
 
-from connectors.names import nfc
+from streamkernel.connectors.names import nfc
 
 __all__ = ["ColumnName"]
 

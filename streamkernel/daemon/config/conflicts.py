@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
+from streamkernel.connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
 from streamkernel.daemon.config.column_conflicts import column_conflicts
 from streamkernel.daemon.config.grouped import OWN_NAMES, PLACEHOLDER
 from streamkernel.daemon.config.inputs import problems as input_problems

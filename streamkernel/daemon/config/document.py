@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from connectors.os_reason import os_reason
+from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.config.overrides import Override, override
 from streamkernel.daemon.config.problems import ConfigError, dotted
 from streamkernel.daemon.config.secrets import Redactor, secrets

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from connectors.files.names import is_pattern, matching
-from connectors.files.rotation import is_part_name
+from streamkernel.connectors.files.names import is_pattern, matching
+from streamkernel.connectors.files.rotation import is_part_name
 from streamkernel.daemon.config.schema import Config, JournalSourceConfig
 from streamkernel.daemon.config.several import paths_of
 

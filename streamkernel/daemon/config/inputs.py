@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from connectors.columns.dates import check_format, zone_of
-from connectors.columns.settings import ColumnSettings, ColumnType, DatePart, InputSettings, Nested
-from connectors.names import hint
+from streamkernel.connectors.columns.dates import check_format, zone_of
+from streamkernel.connectors.columns.settings import ColumnSettings, ColumnType, DatePart, InputSettings, Nested
+from streamkernel.connectors.names import hint
 from streamkernel.daemon.config.column_name import ColumnName
 from streamkernel.daemon.config.fields import Positive, Section
 from streamkernel.daemon.config.problems import shown

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
-from connectors.kafka.base.options import check
+from streamkernel.connectors.kafka.base.options import check
 from streamkernel.daemon.config.column_name import ColumnName
 from streamkernel.daemon.config.fields import Name, Number, Path, Positive, Section, TargetType, Whole, resolvable
 from streamkernel.daemon.config.inputs import InputsConfig

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from connectors.ports import Source
+from streamkernel.connectors.ports import Source
 from streamkernel.daemon.base.model import Model, Task
 from streamkernel.daemon.config.schema import Config, ReportName
 from streamkernel.daemon.config.secrets import Redactor

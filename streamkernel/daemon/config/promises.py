@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from connectors.ports import Sink
+from streamkernel.connectors.ports import Sink
 from streamkernel.daemon.base.model import Model, is_binary, last_step, n_lags, never_learning, task_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from connectors.registry.settings import RegistrySettings, ValueFormat
+from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
 from streamkernel.daemon.config.fields import Number, Path, Section, resolvable
 
 __all__ = ["SinkRegistryConfig", "SourceRegistryConfig", "ValueFormat", "registry_problems"]

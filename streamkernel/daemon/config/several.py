@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from connectors.files.names import is_pattern
+from streamkernel.connectors.files.names import is_pattern
 
 __all__ = ["conflicts_of_files", "is_several", "paths_of"]
 

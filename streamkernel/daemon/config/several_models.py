@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from connectors.names import hint
+from streamkernel.connectors.names import hint
 from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import Config

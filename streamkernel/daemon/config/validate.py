@@ -9,8 +9,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from connectors.kafka.base.options import OUTPUT_RESERVED, RESERVED
-from connectors.names import hint
+from streamkernel.connectors.kafka.base.options import OUTPUT_RESERVED, RESERVED
+from streamkernel.connectors.names import hint
 from streamkernel.daemon.config.conflicts import conflicts
 from streamkernel.daemon.config.document import Document
 from streamkernel.daemon.config.predicting import with_mode_defaults

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from connectors.files.names import is_pattern, matching
-from connectors.ports import Source
+from streamkernel.connectors.files.names import is_pattern, matching
+from streamkernel.connectors.ports import Source
 from streamkernel.daemon.config.schema import Config, JournalSourceConfig, KafkaSourceConfig, RiverSourceConfig
 from streamkernel.daemon.config.several import paths_of
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from connectors.kafka.group.membership import Membership
+from streamkernel.connectors.kafka.group.membership import Membership
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.config.document import dump

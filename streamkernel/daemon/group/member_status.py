@@ -12,7 +12,7 @@ from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
 
-from connectors.encode import to_json
+from streamkernel.connectors.encode import to_json
 from streamkernel.daemon.base.health import Health, NoStatusError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.group.child import Child

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from connectors.columns.nested import flattened
-from connectors.decode import UndecodableError
-from connectors.names import find, hint, nfc
+from streamkernel.connectors.columns.nested import flattened
+from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.names import find, hint, nfc
 from streamkernel.daemon.init.marks import Marks, are_numbers
 from streamkernel.daemon.init.reading import Reading, is_absent, marks_of, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError

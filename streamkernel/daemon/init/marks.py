@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from connectors.columns.numbers import NumberFormat
+from streamkernel.connectors.columns.numbers import NumberFormat
 
 __all__ = ["Form", "Marks", "are_numbers", "number_of", "unit_of"]
 

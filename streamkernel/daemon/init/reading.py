@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
-from connectors.columns.dates import DateParts
-from connectors.columns.numbers import NumberFormat
+from streamkernel.connectors.columns.dates import DateParts
+from streamkernel.connectors.columns.numbers import NumberFormat
 from streamkernel.daemon.init.marks import Marks, are_numbers, number_of, unit_of
 
 __all__ = ["Reading", "is_absent", "marks_of", "reading_of"]

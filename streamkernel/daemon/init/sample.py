@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from connectors.files.compressed import open_file
-from connectors.files.fields import csv_rows, n_named
-from connectors.files.header import HEADER_MOVED, HeaderAgain
-from connectors.names import nfc, with_normal_names
-from connectors.ports import SourceError
+from streamkernel.connectors.files.compressed import open_file
+from streamkernel.connectors.files.fields import csv_rows, n_named
+from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
+from streamkernel.connectors.names import nfc, with_normal_names
+from streamkernel.connectors.ports import SourceError
 from streamkernel.daemon.base.errors import DaemonError
 
 __all__ = ["Sample", "SampleError", "read_sample"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from connectors.ports import Record, Source
+from streamkernel.connectors.ports import Record, Source
 from streamkernel.daemon.base.events import LabelRecord
 
 __all__ = ["Alternation"]
@@ -30,7 +30,7 @@ class Alternation:
 
     Examples
     --------
-    >>> from connectors.memory import MemorySource
+    >>> from streamkernel.connectors.memory import MemorySource
     >>> records, labels = MemorySource([({"n": n}, None) for n in range(3)]), MemorySource([({}, "yes")])
     >>> both = Alternation(records, labels)
     >>> [type(record).__name__ for _ in range(2) for record in both.poll(10, timeout=0)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from connectors.ports import Fault, Label, Position, Record
+from streamkernel.connectors.ports import Fault, Label, Position, Record
 from streamkernel.daemon.base.events import Prediction
 
 __all__ = ["Decision", "EarlyLabel", "LabelStatus", "PendingEntry"]

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
-from connectors.ports import Fault, Label, Position, Record
+from streamkernel.connectors.ports import Fault, Label, Position, Record
 from streamkernel.daemon.base.counts import LabelCounts
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.moments import Moments

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from connectors.ports import Label
+from streamkernel.connectors.ports import Label
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.state import tag, untag

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from connectors.ports import Label
+from streamkernel.connectors.ports import Label
 
 __all__ = ["size_of_key", "size_of_label", "size_of_record"]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from connectors.ports import Label, Position
+from streamkernel.connectors.ports import Label, Position
 from streamkernel.daemon.base.counts import LabelCounts
 from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError
 from streamkernel.daemon.base.moments import Moments

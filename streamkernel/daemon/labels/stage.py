@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from connectors.ports import Fault, Label, Record
+from streamkernel.connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base.events import Events, LabelRecord, Prediction
 from streamkernel.daemon.base.model import lagging, n_lags
 from streamkernel.daemon.labels.decision import Decision, LabelStatus

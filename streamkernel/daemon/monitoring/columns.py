@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from connectors.ports import ColumnUse
+from streamkernel.connectors.ports import ColumnUse
 from streamkernel.daemon.monitoring.visible import visible
 
 __all__ = ["column_lines"]

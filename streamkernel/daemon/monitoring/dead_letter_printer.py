@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from connectors.ports import Position, Sink
+from streamkernel.connectors.ports import Position, Sink
 from streamkernel.daemon.monitoring.visible import visible
 
 __all__ = ["DeadLetterPrinter"]

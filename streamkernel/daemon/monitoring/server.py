@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from connectors.os_reason import os_reason
+from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.endpoints import EndpointConfig
 from streamkernel.daemon.serving.answers import answers_of

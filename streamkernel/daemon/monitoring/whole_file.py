@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from connectors.os_reason import os_reason
+from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base.errors import DaemonError
 
 __all__ = ["write_whole"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from connectors.ports import Mark, OutageError, Position, SinkError, Source, SourceError
+from streamkernel.connectors.ports import Mark, OutageError, Position, SinkError, Source, SourceError
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import may_pass

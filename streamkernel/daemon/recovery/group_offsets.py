@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from connectors.ports import Position, Source
+from streamkernel.connectors.ports import Position, Source
 
 __all__ = ["GroupOffsets"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from connectors.ports import Mark, Position
+from streamkernel.connectors.ports import Mark, Position
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.plan import Plan

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from connectors.files.mark import FileMark
-from connectors.parquet.mark import PartsMark
-from connectors.parquet.parts import parts_of
-from connectors.ports import SinkError
+from streamkernel.connectors.files.mark import FileMark
+from streamkernel.connectors.parquet.mark import PartsMark
+from streamkernel.connectors.parquet.parts import parts_of
+from streamkernel.connectors.ports import SinkError
 
 __all__ = ["is_marked", "tell_left"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from connectors.ports import Mark, Position
+from streamkernel.connectors.ports import Mark, Position
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import DaemonError, OtherModelError, UnfitError
 from streamkernel.daemon.base.model import Model

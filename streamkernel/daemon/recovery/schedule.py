@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from connectors.os_reason import reason_and_file
-from connectors.ports import OutageError, SinkError
+from streamkernel.connectors.os_reason import reason_and_file
+from streamkernel.connectors.ports import OutageError, SinkError
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from connectors.ports import Position
+from streamkernel.connectors.ports import Position
 from streamkernel.daemon.base.counts import RecordCounts
 
 __all__ = ["WarmStart"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from connectors.ports import Position
+from streamkernel.connectors.ports import Position
 from streamkernel.daemon.recovery.replayed import LetterPlace
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.feed import ReplayedRecord, is_replayed, place_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from connectors.ports import Fault, Position, Record
+from streamkernel.connectors.ports import Fault, Position, Record
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.recovery.replayed import LetterPlace
 from streamkernel.daemon.replay.letters import DeadLetter
@@ -91,7 +91,7 @@ class ReplayFeed:
         self.exhausted = False
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:  # noqa: ARG002 - a file is never waited for
-        """Hand out the next records; see `connectors.ports.Source.poll`."""
+        """Hand out the next records; see `streamkernel.connectors.ports.Source.poll`."""
         records: list[Record] = []
         size = 0
         while len(records) < max_records and size < _MOST_BYTES and not self._stopped():

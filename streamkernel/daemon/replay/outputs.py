@@ -10,7 +10,7 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-from connectors.ports import Position, Sink, SinkError
+from streamkernel.connectors.ports import Position, Sink, SinkError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.feed import is_replayed

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from connectors.files.csv import CsvSource
-from connectors.files.identity import FilePlace
-from connectors.files.several import SeveralFiles
-from connectors.ports import Position, Source, SourceError
+from streamkernel.connectors.files.csv import CsvSource
+from streamkernel.connectors.files.identity import FilePlace
+from streamkernel.connectors.files.several import SeveralFiles
+from streamkernel.connectors.ports import Position, Source, SourceError
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import CsvSourceConfig, KafkaSourceConfig

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from connectors.encode import to_json
-from connectors.journal.lines import JournalEntry
-from connectors.ports import Fault, Record
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.journal.lines import JournalEntry
+from streamkernel.connectors.ports import Fault, Record
 from streamkernel.daemon.service.bodies import Records, split
 from streamkernel.daemon.service.group_commit import GroupCommit, IdReusedError, JournalError, JournalFullError
 from streamkernel.daemon.service.predictor import NoModelError, Predictor

@@ -10,9 +10,9 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from connectors.journal.lines import JournalEntry
-from connectors.journal.writer import JournalWriter, Refusal
-from connectors.os_reason import os_reason
+from streamkernel.connectors.journal.lines import JournalEntry
+from streamkernel.connectors.journal.writer import JournalWriter, Refusal
+from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base import crash
 
 __all__ = ["GroupCommit", "IdReusedError", "JournalError", "JournalFullError"]

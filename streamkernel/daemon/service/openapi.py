@@ -6,7 +6,7 @@ import html
 from importlib.metadata import version
 from typing import Any
 
-from connectors.encode import to_json
+from streamkernel.connectors.encode import to_json
 from streamkernel.daemon.monitoring.status.document import content_policy
 from streamkernel.daemon.service.roles import Role, ServicePlan
 from streamkernel.daemon.serving.endpoint import Answer, Endpoint, Question

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from connectors.encode import to_json
-from connectors.ports import Fault
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.ports import Fault
 from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.serving.endpoint import Answer
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
-from connectors.ports import Fault, Position, Record, Source
+from streamkernel.connectors.ports import Fault, Position, Record, Source
 from streamkernel.daemon.config.document import dump, parse
 from streamkernel.daemon.config.grouped import group_of, partition_document
 from streamkernel.daemon.config.plan import Plan

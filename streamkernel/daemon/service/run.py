@@ -9,7 +9,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from connectors.journal.writer import JournalWriter
+from streamkernel.connectors.journal.writer import JournalWriter
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.config.plan import Plan

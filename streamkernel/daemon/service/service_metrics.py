@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from connectors.ports import Fault
+from streamkernel.connectors.ports import Fault
 from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
 from streamkernel.daemon.service.group_commit import GroupCommit
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from connectors.os_reason import os_reason
+from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.serving.answers import Answers
 from streamkernel.daemon.serving.wire import Ask, LogLine, ServerSettings, Told, frame, read_asks

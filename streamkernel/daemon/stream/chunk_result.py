@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from connectors.ports import Label, Position, Record
+from streamkernel.connectors.ports import Label, Position, Record
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.stream.learned import Measured
 from streamkernel.daemon.stream.lines import dead_letter, predictions

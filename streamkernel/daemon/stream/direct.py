@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
-from connectors.ports import Fault, Label, Record
+from streamkernel.connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base.events import Events
 from streamkernel.daemon.stream.chunk_result import ChunkResult, Scored
 from streamkernel.daemon.stream.learned import Learned, part_of

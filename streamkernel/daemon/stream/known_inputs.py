@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from itertools import chain
 from typing import Any, cast
 
-from connectors.decode import listed, shown
-from connectors.names import nearest
-from connectors.ports import Record
+from streamkernel.connectors.decode import listed, shown
+from streamkernel.connectors.names import nearest
+from streamkernel.connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.model import Model, is_ours

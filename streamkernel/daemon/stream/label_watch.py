@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from connectors.decode import listed
-from connectors.ports import ColumnUse, Record
+from streamkernel.connectors.decode import listed
+from streamkernel.connectors.ports import ColumnUse, Record
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.stream.loop import Feed

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from connectors.ports import Label
+from streamkernel.connectors.ports import Label
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.model import Model, has_own_parts, last_step, task_of
 from streamkernel.daemon.base.moments import Moments

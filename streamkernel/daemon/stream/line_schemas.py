@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from connectors.decode import TargetType
-from connectors.passed import ColumnType, PassedColumn
-from connectors.registry.line_schema import REST, LineField, LineSchema, Scalar
+from streamkernel.connectors.decode import TargetType
+from streamkernel.connectors.passed import ColumnType, PassedColumn
+from streamkernel.connectors.registry.line_schema import REST, LineField, LineSchema, Scalar
 
 __all__ = ["dead_letter_schema", "prediction_schema"]
 

@@ -6,9 +6,9 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from connectors.encode import to_json
-from connectors.passed import MessageLine
-from connectors.ports import Position, Record
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.passed import MessageLine
+from streamkernel.connectors.ports import Position, Record
 from streamkernel.estimators.base import AdvanceResult
 
 __all__ = ["dead_letter", "predictions", "shortened"]

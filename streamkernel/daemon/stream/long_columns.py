@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from connectors.encode import to_json
+from streamkernel.connectors.encode import to_json
 
 __all__ = ["LongColumns"]
 

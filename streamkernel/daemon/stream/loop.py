@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from connectors.ports import Position, Record
+from streamkernel.connectors.ports import Position, Record
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
@@ -35,7 +35,7 @@ class Feed(Protocol):
     """A feed of records: an open source, or two in turn."""
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
-        """Hand out the next records; see `connectors.ports.Source.poll`."""
+        """Hand out the next records; see `streamkernel.connectors.ports.Source.poll`."""
 
     @property
     def exhausted(self) -> bool:

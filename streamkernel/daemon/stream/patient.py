@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from connectors.ports import Mark, Position, Sink, SinkError
+from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
 __all__ = ["PatientSink"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from connectors.ports import Fault, Label, Record
+from streamkernel.connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import Events

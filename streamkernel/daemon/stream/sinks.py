@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from connectors.ports import Mark, Position, Sink, SinkError
+from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.stream.unpublished import UnpublishedLines

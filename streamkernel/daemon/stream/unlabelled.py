@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from connectors.ports import Label, Record
+from streamkernel.connectors.ports import Label, Record
 from streamkernel.daemon.base.events import Events
 from streamkernel.daemon.stream.chunk_result import Scored
 from streamkernel.daemon.stream.direct import DirectStage

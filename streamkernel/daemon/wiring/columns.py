@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from connectors.passed import PassedColumn
-from connectors.ports import Source
+from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.ports import Source
 from streamkernel.daemon.config.columns import KafkaPredictionsConfig, PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import Config, TargetType

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from connectors.ports import Sink, Source, SourceError
+from streamkernel.connectors.ports import Sink, Source, SourceError
 from streamkernel.daemon.config import schema as settings
 from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.problems import ConfigError
@@ -18,7 +18,7 @@ from streamkernel.daemon.stream.long_columns import LongColumns
 from streamkernel.daemon.wiring.columns import included_names, model_columns, passed_columns
 
 if TYPE_CHECKING:
-    from connectors.files.source import LineSource
+    from streamkernel.connectors.files.source import LineSource
 
 __all__ = ["make_sink", "make_source", "order_log"]
 
@@ -64,25 +64,25 @@ def make_source(
     given["max_string"] = limits.max_string
     try:
         if isinstance(source, settings.RiverSourceConfig):
-            from connectors.river import RiverSource
+            from streamkernel.connectors.river import RiverSource
 
             return RiverSource(**given)
         given["max_record_bytes"] = limits.max_record_bytes
         given["inputs"] = None if source.inputs is None else source.inputs.settings()
         if isinstance(source, settings.CsvSourceConfig):
-            from connectors.files.csv import CsvSource
+            from streamkernel.connectors.files.csv import CsvSource
 
             given["target_required"] = mode == "learn" or key != "source"
             return _of_files(source, CsvSource, given)
         if isinstance(source, settings.JsonlSourceConfig):
-            from connectors.files.jsonlines import JsonLinesSource
+            from streamkernel.connectors.files.jsonlines import JsonLinesSource
 
             return _of_files(source, JsonLinesSource, given)
         if isinstance(source, settings.JournalSourceConfig):
-            from connectors.journal.source import JournalSource
+            from streamkernel.connectors.journal.source import JournalSource
 
             return JournalSource(**given, checkpoints_kept=0 if checkpoint is None else checkpoint.keep)
-        from connectors.kafka.reading.source import KafkaSource
+        from streamkernel.connectors.kafka.reading.source import KafkaSource
 
         return KafkaSource(
             **given,
@@ -105,8 +105,8 @@ def _of_files(
     path, watch = given.pop("path"), given.pop("watch")
     if not is_several(source):
         return kind(path, **given)
-    from connectors.files.several import SeveralFiles
-    from connectors.files.watched import WatchedFiles
+    from streamkernel.connectors.files.several import SeveralFiles
+    from streamkernel.connectors.files.watched import WatchedFiles
 
     make = partial(kind, **given)
     return WatchedFiles(make, path) if watch else SeveralFiles(make, path if isinstance(path, list) else [path])
@@ -138,8 +138,8 @@ def make_sink(
     names = included_names(sink) if isinstance(sink, PassingColumnsConfig) else ()
     if isinstance(sink, settings.ParquetPredictionsConfig):
         try:
-            from connectors.parquet.columns import prediction_columns
-            from connectors.parquet.sink import ParquetSink
+            from streamkernel.connectors.parquet.columns import prediction_columns
+            from streamkernel.connectors.parquet.sink import ParquetSink
         except ImportError:
             raise ConfigError([f"{key}.kind: parquet needs pyarrow: pip install 'streamkernel[parquet]'"]) from None
         of_models = model_columns(sink) if several_models else []
@@ -147,18 +147,18 @@ def make_sink(
         columns = prediction_columns(targets, sink.classes, passed, checkpoint=mode == "predict")
         return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
     if isinstance(sink, settings.JsonlSinkConfig):
-        from connectors.files.sinks import JsonLinesSink
+        from streamkernel.connectors.files.sinks import JsonLinesSink
 
         return JsonLinesSink(sink.path, sink.existing)
     if isinstance(sink, settings.CsvSinkConfig):
-        from connectors.files.sinks import CsvSink
+        from streamkernel.connectors.files.sinks import CsvSink
 
         if isinstance(sink, settings.CsvPredictionsConfig):
             added = [one.name for one in model_columns(sink)] if several_models else []
             return CsvSink(sink.path, sink.existing, sink.classes, names, added)
         return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSinkConfig):
-        from connectors.kafka.writing.sink import KafkaSink
+        from streamkernel.connectors.kafka.writing.sink import KafkaSink
 
         given = {name: value for name, value in sink if name not in _NOT_OF_TOPICS}
         passed = passed_columns(sink) if isinstance(sink, PassingColumnsConfig) else []
@@ -174,7 +174,7 @@ def make_sink(
             )
         except ValueError as error:
             raise ConfigError([_line(key, error)]) from None
-    from connectors.memory import NullSink
+    from streamkernel.connectors.memory import NullSink
 
     return NullSink()
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from river import base, compose
 
-from connectors.names import hint
+from streamkernel.connectors.names import hint
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from river import base
 
-from connectors.names import hint
+from streamkernel.connectors.names import hint
 
 __all__ = ["HOME", "NameRefused", "resolve"]
 

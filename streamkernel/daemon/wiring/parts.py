@@ -6,7 +6,7 @@ import logging
 from contextlib import ExitStack
 from pathlib import Path
 
-from connectors.ports import Record
+from streamkernel.connectors.ports import Record
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore

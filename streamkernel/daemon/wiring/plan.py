@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from connectors.ports import Source, SourceError
+from streamkernel.connectors.ports import Source, SourceError
 from streamkernel.daemon.base.model import Model, Task, task_of
 from streamkernel.daemon.config.document import Document, read
 from streamkernel.daemon.config.files import problems as file_problems

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import UnknownMetricFamily
 from prometheus_client.registry import Collector
 
-from connectors.ports import Source
+from streamkernel.connectors.ports import Source
 from streamkernel.daemon.base.dead_letters import REASONS
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.labels.join import LabelJoin

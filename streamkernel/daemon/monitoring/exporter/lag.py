@@ -8,7 +8,7 @@ from collections import Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from connectors.ports import Position, Source
+from streamkernel.connectors.ports import Position, Source
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 
 __all__ = ["LagCollector"]

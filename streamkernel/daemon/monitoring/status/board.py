@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from connectors.encode import to_json
-from connectors.ports import Position
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.ports import Position
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.status_snapshot import StatusHistory, StatusSnapshot
 from streamkernel.daemon.config.plan import Plan
