@@ -121,7 +121,7 @@ def test_the_page_on_monitoring_has_the_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "page"), [("detectors", "how-to/detectors"), ("window", "how-to/refits"), ("serve", "operations")]
+    ("group", "page"), [("detectors", "how-to/detectors"), ("window", "how-to/refits"), ("serve", "operate/watching")]
 )
 def test_the_page_of_a_part_names_its_alerts(group: str, page: str) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()
