@@ -14,7 +14,7 @@ INTRO = """# Configuration
 `models`) are required; of the other sections each may be left out; `metrics: null` serves nothing. `${NAME}` in a value
 is a variable of the environment: what it holds is shown nowhere where the key ends in `password`, `passphrase`,
 `secret` or `token`.
-[The tutorial](../tutorial.md) writes one step by step; [operating the daemon](../operations.md) says what the bounds
+[The tutorial](../tutorial.md) writes one step by step; [operating the daemon](../operate/index.md) says what the bounds
 and promises rest on. A key that is not here is an error.
 
 """

@@ -31,7 +31,7 @@ INTRO = """# Metrics
 What `/metrics` serves where the configuration has a section [`metrics`](reference/configuration.md#metrics), for
 Prometheus or whatever reads its format. Each name begins with `streamkernel_`, but for those of the process, which have
 the names that every exporter gives them; boards that draw them, recording rules and alerts are in `configs/mixin/`.
-Which of them to watch, and what their values tell: [operating the daemon](operations.md#what-to-watch). A mean of no
+Which of them to watch, and what their values tell: [operating the daemon](operate/watching.md). A mean of no
 records is NaN, and so is a time that is not yet.
 
 - *restart* says what becomes of a metric when the process starts again: **0**: it begins at 0, as Prometheus expects of

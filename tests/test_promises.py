@@ -1,4 +1,4 @@
-"""Each promise of the README and of operations.md has tests: docs/promises.md names them."""
+"""Each promise of the README and of docs/operate/ has tests: docs/promises.md names them."""
 
 import re
 from functools import cache
@@ -9,6 +9,8 @@ from tests.rings import RINGS
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/promises.md"
 ROW = re.compile(r"\| ([^|]+) \| ((?:`[^`|]+`(?:<br>)?){1,2}) \| ([123](?:, [123])?) \|")
+OPERATE = sorted((ROOT / "docs" / "operate").glob("*.md"))
+DATA = ROOT / "docs/operate/data.md"
 # Sections that promise nothing of the program.
 NO_PROMISE = {"README.md#what-it-is-not-yet", "README.md#documentation"}
 
@@ -60,8 +62,12 @@ def test_no_section_that_promises_is_left_out():
     page = PAGE.read_text()
     linked = {link.removeprefix("../") for link in re.findall(r"\]\(([^)]*#[^)]*)\)", page)}
     headings = {f"README.md#{one}" for one in anchors((ROOT / "README.md").read_text())}
-    headings |= {f"operations.md#{one}" for one in anchors((ROOT / "docs/operations.md").read_text())}
-    assert linked == headings - NO_PROMISE - {"operations.md#operating-the-daemon"}
+    assert len(OPERATE) == 9
+    for path in OPERATE:
+        title, _, sections = path.read_text().partition("\n")
+        assert title.startswith("# ")
+        headings |= {f"operate/{path.name}#{one}" for one in anchors(sections)}
+    assert linked == headings - NO_PROMISE
     # Each of the README's short list leads to the tests behind it.
     promised = (ROOT / "README.md").read_text().partition("## What it promises\n")[2].partition("\n## ")[0]
     for bullet in promised.split("\n- ")[1:]:
@@ -71,9 +77,9 @@ def test_no_section_that_promises_is_left_out():
 
 
 def test_each_row_of_what_data_may_look_like_has_a_test():
-    def forms(page: Path) -> list[str]:
-        section = page.read_text().partition("## What your data may look like\n")[2].partition("\n## ")[0]
-        return re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)
+    def forms(text: str) -> list[str]:
+        return [form for form in re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE) if form not in ("input", "---")]
 
-    assert forms(PAGE) == forms(ROOT / "docs/operations.md")
-    assert len(forms(PAGE)) > 30
+    section = PAGE.read_text().partition("## What your data may look like\n")[2].partition("\n## ")[0]
+    assert forms(section) == forms(DATA.read_text())
+    assert len(forms(section)) > 30

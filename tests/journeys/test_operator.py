@@ -20,7 +20,13 @@ from tests.journeys.pages import command, commands
 COMMANDS = "reference/command-line.md"
 PAGES = (
     COMMANDS,
-    "operations.md",
+    "operate/index.md",
+    "operate/runs.md",
+    "operate/outputs.md",
+    "operate/data.md",
+    "operate/failures.md",
+    "operate/watching.md",
+    "operate/http-endpoint.md",
     "tutorial.md",
     "how-to/predicting.md",
     "how-to/dead-letters.md",

@@ -22,12 +22,12 @@ GROUPS = alerts_by_group(MixinSettings())
 ALERTS = {alert.name: alert for group in GROUPS.values() for alert in group}
 INDEX = """# Runbooks
 
-One page for each alert of [the mixin](../how-to/monitoring.md): what it means, what it costs, how to find the cause,
-and what to do. Each alert has the address of its page as `runbook_url`.
+Each alert of [the mixin](../how-to/monitoring.md) has a page here. It says what the alert means, what it costs, how to
+find the cause, and what to do. The alert links to its page as `runbook_url`.
 
-- `critical`: somebody has to act now.
-- `warning`: somebody has to look today.
-- `info`: worth knowing.
+- `critical`: act now.
+- `warning`: look today.
+- `info`: good to know.
 """
 TITLES = {
     "process": "The process",
@@ -67,7 +67,7 @@ def index() -> str:
         title = TITLES[group.removeprefix("streamkernel-")]
         parts.append(
             "\n".join(
-                [f"## {title}\n", "| alert | severity | it fires when | first of all |", "| - | - | - | - |", *rows, ""]
+                [f"## {title}\n", "| alert | severity | it fires when | first step |", "| - | - | - | - |", *rows, ""]
             )
         )
     return "\n".join(parts)
@@ -121,7 +121,8 @@ def test_the_page_on_monitoring_has_the_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "page"), [("detectors", "how-to/detectors"), ("window", "how-to/refits"), ("serve", "operations")]
+    ("group", "page"),
+    [("detectors", "how-to/detectors"), ("window", "how-to/refits"), ("serve", "operate/watching")],
 )
 def test_the_page_of_a_part_names_its_alerts(group: str, page: str) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()

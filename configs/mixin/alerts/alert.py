@@ -45,7 +45,7 @@ class Alert:
         """Return the rule as Prometheus reads it."""
         annotations = {
             "summary": self.summary,
-            "description": f"It fires when {self.when}. First of all: {self.first}.",
+            "description": f"It fires when {self.when}. First, {self.first}.",
             "runbook_url": f"{settings.runbooks}/{self.name}.html",
             "dashboard_url": settings.dashboards,
         }

@@ -16,7 +16,8 @@ def detector_alerts(bounds: AlertBounds) -> list[Alert]:
             f'streamkernel_rolling_metric{{metric="flagged"}} > {bounds.flagged_share:g}',
             "warning",
             "{{ $labels.instance }} flags {{ $value | humanizePercentage }} of the last records as novelties",
-            f"for 5 minutes more than {bounds.flagged_share:.0%} of the last records are flagged as novelties",
+            f"the model has flagged more than {bounds.flagged_share:.0%} of the last records as novelties, "
+            "for 5 minutes",
             "look at the lines with a score above 0",
             hold="5m",
         ),
@@ -25,7 +26,7 @@ def detector_alerts(bounds: AlertBounds) -> list[Alert]:
             f"streamkernel_divergence_nats > {bounds.divergence_nats:g}",
             "warning",
             "the sample p of {{ $labels.instance }} differs from q by {{ $value | humanize }} nats",
-            f"for 5 minutes the divergence of the two samples is over {bounds.divergence_nats:g} nats",
+            f"the divergence of the two samples has been over {bounds.divergence_nats:g} nats for 5 minutes",
             "see which records have the largest predictions",
             hold="5m",
         ),
@@ -35,8 +36,8 @@ def detector_alerts(bounds: AlertBounds) -> list[Alert]:
             "warning",
             "only {{ $value | humanizePercentage }} of the last records of {{ $labels.instance }} are of the sample "
             "{{ $labels.sample }}",
-            f"for 5 minutes less than {bounds.sample_share:.0%} of the last records are of one of the two samples",
-            "see why live records, or those of the reference, do not come: no drift is seen meanwhile",
+            f"one of the two samples has had less than {bounds.sample_share:.0%} of the last records for 5 minutes",
+            "find out why live or reference records do not come: meanwhile you see no drift",
             hold="5m",
         ),
     ]

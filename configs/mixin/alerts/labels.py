@@ -25,9 +25,9 @@ def label_alerts(bounds: AlertBounds) -> list[Alert]:
             f"    or {_AGE} > {bounds.label_delay_seconds:g})",
             "critical",
             "{{ $labels.instance }} gets records and no labels: it learns nothing",
-            f"for {bounds.labels_silent_seconds:g} s, and 5 minutes more, records came and no label did, which is none "
-            f"of the first {bounds.label_delay_seconds:g} s of a run without any label so far",
-            "see whether whoever writes the labels is alive, and the topic or the file is the right one",
+            f"records came but no labels for {bounds.labels_silent_seconds:g} s, then 5 minutes more; a run that "
+            f"never had a label first gets {bounds.label_delay_seconds:g} s",
+            "check that the producer of the labels is alive, and that the topic or file is right",
             hold="5m",
         ),
         Alert(
@@ -35,17 +35,17 @@ def label_alerts(bounds: AlertBounds) -> list[Alert]:
             f"instance:streamkernel_label_delay_seconds:p90_rate30m > {bounds.label_delay_seconds:g}",
             "warning",
             "one label in ten of {{ $labels.instance }} takes longer than {{ $value | humanizeDuration }}",
-            f"for 30 minutes one label in ten comes more than {bounds.label_delay_seconds:g} s after its record",
-            "compare with `labels.timeout_seconds`, after which records are given up",
+            f"one label in ten has come more than {bounds.label_delay_seconds:g} s after its record, for 30 minutes",
+            "compare the delay with `labels.timeout_seconds`, after which the daemon drops a record",
             hold="30m",
         ),
         Alert(
             "StreamkernelLabelsExpiring",
             f"instance:streamkernel_labels_expired:ratio_rate30m > {bounds.labels_expired_share:g}",
             "warning",
-            "{{ $value | humanizePercentage }} of the records of {{ $labels.instance }} are given up without a label",
-            f"for 15 minutes more than {bounds.labels_expired_share:.0%} of the records got no label in time",
-            "see whether keys of labels and records still match, and how late labels come",
+            "{{ $value | humanizePercentage }} of the records of {{ $labels.instance }} expire without a label",
+            f"more than {bounds.labels_expired_share:.0%} of the records got no label in time, for 15 minutes",
+            "check whether the keys of labels and records still match, and how late labels come",
             hold="15m",
         ),
         Alert(
@@ -54,11 +54,11 @@ def label_alerts(bounds: AlertBounds) -> list[Alert]:
             "  or streamkernel_labels_pending_bytes / streamkernel_labels_max_pending_bytes > "
             f"{bounds.labels_pending_share:g}",
             "warning",
-            "{{ $value | humanizePercentage }} of what may wait for labels at {{ $labels.instance }} waits",
-            f"for 15 minutes the records that wait for labels take more than {bounds.labels_pending_share:.0%} of "
-            "their limit",
-            "raise `labels.max_pending` or `labels.max_pending_bytes` if memory allows it: beyond it the oldest "
-            "are given up",
+            "records that wait for labels use {{ $value | humanizePercentage }} of the limit at {{ $labels.instance }}",
+            f"records that wait for labels have used more than {bounds.labels_pending_share:.0%} of their limit for "
+            "15 minutes",
+            "raise `labels.max_pending` or `labels.max_pending_bytes` if memory allows it: past the limit the daemon "
+            "drops the oldest",
             hold="15m",
         ),
     ]

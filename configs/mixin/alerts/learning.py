@@ -19,10 +19,9 @@ def learning_alerts(bounds: AlertBounds) -> list[Alert]:
             f"  and present_over_time({LOSS}[6d] offset 1d)",  # a day of history at least
             "warning",
             "the loss of {{ $labels.instance }} is {{ $value | humanize }} above the mean of its week",
-            f"for 15 minutes the loss is {bounds.loss_deviations:g} standard deviations and "
-            f"{bounds.loss_growth:.0%} above "
-            "the mean of the week before; it takes a day of history",
-            "compare the inputs of late with those before: a sensor, a unit, a new kind of record",
+            f"the loss has been {bounds.loss_deviations:g} standard deviations and {bounds.loss_growth:.0%} above the "
+            "mean of the week before, for 15 minutes; this needs a day of history",
+            "compare recent inputs with earlier ones: a sensor, a unit, a new kind of record",
             hold="15m",
         ),
         Alert(
@@ -31,23 +30,23 @@ def learning_alerts(bounds: AlertBounds) -> list[Alert]:
             "info",
             "the model of {{ $labels.instance }} noticed {{ $value | humanize }} drifts within an hour",
             f"an adaptive model noticed more than {bounds.drifts_an_hour:g} drifts within an hour",
-            "see what else happened at that time; the model adapts by itself",
+            "find out what else happened at that time; the model adapts",
         ),
         Alert(
             "StreamkernelMetricRelearnedOften",
             f"increase(streamkernel_metric_relearnings_total[1h]) > {bounds.relearnings_an_hour:g}",
             "info",
-            "the model of {{ $labels.instance }} relearnt its metric {{ $value | humanize }} times within an hour",
-            f"an adaptive model relearnt its metric more than {bounds.relearnings_an_hour:g} times within an hour",
+            "the model of {{ $labels.instance }} relearned its metric {{ $value | humanize }} times within an hour",
+            f"an adaptive model relearned its metric more than {bounds.relearnings_an_hour:g} times within an hour",
             "see which inputs' importances change",
         ),
         Alert(
             "StreamkernelNotFinite",
             f"sum without (value) (increase(streamkernel_not_finite_total[15m])) > {bounds.not_finite:g}",
             "warning",
-            "{{ $value | humanize }} predictions or losses of {{ $labels.instance }} were no finite numbers",
-            f"more than {bounds.not_finite:g} predictions or losses of a quarter of an hour were no finite numbers",
-            "see whether it goes on: then the model has lost its state, and an older checkpoint has to be taken",
+            "{{ $value | humanize }} predictions or losses of {{ $labels.instance }} were not finite",
+            f"more than {bounds.not_finite:g} predictions or losses of the last 15 minutes were not finite",
+            "see whether it continues: then the model has lost its state, and you need an older checkpoint",
         ),
         Alert(
             "StreamkernelCalibrationOff",
@@ -56,9 +55,9 @@ def learning_alerts(bounds: AlertBounds) -> list[Alert]:
             f"  and streamkernel_loss_observations_total >= {bounds.calibration_records:g}",
             "warning",
             "the probabilities of {{ $labels.instance }} are {{ $value | humanizePercentage }} off",
-            f"for 30 minutes the expected calibration error is over {bounds.calibration_error:g}, after "
-            f"{bounds.calibration_records:g} labelled records at least",
-            "take no decisions by thresholds of probabilities until it is known why",
+            f"the expected calibration error has been over {bounds.calibration_error:g} for 30 minutes, after at least "
+            f"{bounds.calibration_records:g} labeled records",
+            "base no decisions on probability thresholds until you know the cause",
             hold="30m",
         ),
         Alert(
@@ -67,8 +66,8 @@ def learning_alerts(bounds: AlertBounds) -> list[Alert]:
             f"  and ignoring (level) streamkernel_loss_observations_total >= {bounds.calibration_records:g}",
             "warning",
             "the 90% interval of {{ $labels.instance }} is {{ $value | humanizePercentage }} off",
-            f"for 30 minutes the share of targets within the 90% interval is more than {bounds.coverage_error:g} "
-            f"from .9, after {bounds.calibration_records:g} labelled records at least",
+            f"the share of targets within the 90% interval has been more than {bounds.coverage_error:g} from 0.9 for "
+            f"30 minutes, after at least {bounds.calibration_records:g} labeled records",
             "see whether it is too low: then the standard deviations are too small to rely on",
             hold="30m",
         ),
@@ -77,8 +76,8 @@ def learning_alerts(bounds: AlertBounds) -> list[Alert]:
             "streamkernel_random_features >= streamkernel_max_features",
             "info",
             "the model of {{ $labels.instance }} has grown to its {{ $value | humanize }} features",
-            "for an hour a growing model has had as many random features as it may",
-            "see whether the loss still falls; if not, a larger `max_features` may help",
+            "a growing model has had its maximum number of random features for an hour",
+            "see whether the loss was still falling before: then a larger `max_features` may help",
             hold="1h",
         ),
         Alert(
@@ -87,6 +86,6 @@ def learning_alerts(bounds: AlertBounds) -> list[Alert]:
             "warning",
             "the model {{ $labels.model }} of {{ $labels.instance }} failed and is disabled",
             "one of several models failed and learns no more",
-            "the log says why; mend it and give it a new name, or drop it from `models`",
+            "read the log for the reason; fix the model and give it a new name, or remove it from `models`",
         ),
     ]

@@ -25,9 +25,9 @@ def stream_alerts(bounds: AlertBounds) -> list[Alert]:
             "StreamkernelSourceStalled",
             _STALLED,
             "critical",
-            "{{ $labels.instance }} reads nothing though records are there",
-            "for 10 minutes, and 5 more, no record was taken though the topic has some",
-            "`/readyz` of the daemon says what it waits for",
+            "{{ $labels.instance }} reads nothing although records are there",
+            "the daemon has read no record for 10 minutes, then 5 more, although the topic has some",
+            "ask the daemon's `/readyz` what it waits for",
             hold="5m",
         ),
         Alert(
@@ -38,17 +38,17 @@ def stream_alerts(bounds: AlertBounds) -> list[Alert]:
             f" > {bounds.silent_seconds:g}",
             "warning",
             "{{ $labels.instance }} has had no record for {{ $value | humanizeDuration }}",
-            f"the last record was dealt with more than {bounds.silent_seconds:g} s ago",
-            "see whether whoever writes the source is alive",
+            f"the daemon processed its last record more than {bounds.silent_seconds:g} s ago",
+            "check whether the producer of the source is alive",
             hold="5m",
         ),
         Alert(
             "StreamkernelLagGrowing",
             f"{_LAG} > {bounds.lag_records:g}\n  and deriv({_LAG}[30m]) > 0",
             "warning",
-            "{{ $labels.instance }} is {{ $value | humanize }} records behind, and falls back further",
-            f"for 30 minutes more than {bounds.lag_records:g} records are still to come, and they become more",
-            "see by activity on what the loop spends its time",
+            "{{ $labels.instance }} is {{ $value | humanize }} records behind, and the lag grows",
+            f"the lag has been over {bounds.lag_records:g} records and growing for 30 minutes",
+            "see which activity takes the time of the loop",
             hold="30m",
         ),
         Alert(
@@ -56,9 +56,9 @@ def stream_alerts(bounds: AlertBounds) -> list[Alert]:
             f"instance:streamkernel_records_dead_lettered:ratio_rate15m > {bounds.dead_letter_share:g}",
             "warning",
             "{{ $value | humanizePercentage }} of the records of {{ $labels.instance }} are dead letters",
-            f"for 5 minutes more than {bounds.dead_letter_share:.0%} of the records of a quarter of an hour are "
-            "dead letters",
-            "see the reasons on the board, and the last ones on the status page",
+            f"more than {bounds.dead_letter_share:.0%} of the records of the last 15 minutes have been dead letters, "
+            "for 5 minutes",
+            "see the reasons on the board, and the last dead letters on the status page",
             hold="5m",
         ),
         Alert(
@@ -66,20 +66,20 @@ def stream_alerts(bounds: AlertBounds) -> list[Alert]:
             "rate(streamkernel_ignored_inputs_total[30m])\n"
             f"  / rate(streamkernel_records_consumed_total[30m]) > {bounds.ignored_inputs_a_record:g}",
             "warning",
-            "{{ $labels.instance }} ignores {{ $value | humanize }} inputs a record, for they are past its limits",
-            f"for 30 minutes more than {bounds.ignored_inputs_a_record:g} inputs a record are past a limit and ignored",
-            "the log says once that inputs are ignored: leave out the column that identifies records",
+            "{{ $labels.instance }} ignores {{ $value | humanize }} inputs a record, because they are past its limits",
+            f"the daemon has ignored more than {bounds.ignored_inputs_a_record:g} inputs a record for 30 minutes",
+            "find the warning in the log, and exclude the column that identifies records",
             hold="30m",
         ),
         Alert(
             "StreamkernelOutputLate",
             f"instance_output:streamkernel_output_latency_seconds:p99_rate10m > {bounds.output_latency_seconds:g}",
             "warning",
-            "lines of {{ $labels.instance }} for {{ $labels.output }} can be read after "
+            "lines of {{ $labels.instance }} for {{ $labels.output }} become visible after "
             "{{ $value | humanizeDuration }}",
-            f"for 10 minutes one line in a hundred takes longer than {bounds.output_latency_seconds:g} s until "
-            "others can read it",
-            "see whether the broker or the disk of the output is slow",
+            f"one line in a hundred has taken longer than {bounds.output_latency_seconds:g} s to become visible, "
+            "for 10 minutes",
+            "check whether the broker or the disk of the output is slow",
             hold="10m",
         ),
     ]

@@ -16,17 +16,17 @@ def window_alerts(bounds: AlertBounds) -> list[Alert]:
             f"rate(streamkernel_window_refit_seconds_total[15m]) > {bounds.refit_share:g}",
             "warning",
             "{{ $labels.instance }} spends {{ $value | humanizePercentage }} of its time in refits",
-            f"for 5 minutes more than {bounds.refit_share:.0%} of the time of a quarter of an hour goes to refits",
-            "a larger `every`, a smaller `window`, fewer `max_passes` or a smaller `max_features`",
+            f"refits have taken more than {bounds.refit_share:.0%} of the last 15 minutes, for 5 minutes",
+            "try a larger `every`, a smaller `window`, fewer `max_passes` or a smaller `max_features`",
             hold="5m",
         ),
         Alert(
             "StreamkernelRefitFails",
             "increase(streamkernel_window_refit_failures_total[15m]) > 0",
             "warning",
-            "the solver of {{ $labels.instance }} refused its window; the model goes on without the refit",
-            "the solver refused its window within the last quarter of an hour",
-            "the log says why: mostly a larger `l2` of the solver",
+            "the solver of {{ $labels.instance }} refused its window; the model continues without the refit",
+            "the solver refused its window in the last 15 minutes",
+            "read the log for the reason: usually the solver needs a larger `l2`",
         ),
         Alert(
             "StreamkernelLongRefit",
@@ -35,8 +35,8 @@ def window_alerts(bounds: AlertBounds) -> list[Alert]:
             "  and increase(streamkernel_window_refits_total[1h]) > 0",
             "warning",
             "the last refit of {{ $labels.instance }} held up its stream for {{ $value | humanizeDuration }}",
-            f"the last refit took more than {bounds.refit_seconds:g} s, in which the stream waited, and was within the "
-            "last hour",
-            "a smaller `window` or fewer `max_passes`; nothing where latency does not matter",
+            f"the last refit was in the last hour and took more than {bounds.refit_seconds:g} s, while "
+            "the stream waited",
+            "try a smaller `window` or fewer `max_passes`; ignore it if latency does not matter",
         ),
     ]
