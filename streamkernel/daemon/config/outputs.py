@@ -41,8 +41,8 @@ class FileSinkConfig(Section):
     flush_seconds: Annotated[Number, Field(gt=0)] = Field(
         default=1.0,
         description="The maximum delay in seconds from reading a record until its line is visible in the file. The "
-        "line is durable with the next checkpoint. Standard output and pipes get it immediately, a compressed file with the "
-        "checkpoint.",
+        "line is durable with the next checkpoint. Standard output and pipes get it immediately, a compressed file "
+        "with the checkpoint.",
     )
 
 
