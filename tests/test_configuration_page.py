@@ -10,12 +10,13 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "configuration.md"
 
 INTRO = """# Configuration
 
-`streamkernel run`, `check`, `evaluate`, `serve`, `replay` and `promote` take a YAML file. `source` and `model` (or
-`models`) are required; of the other sections each may be left out; `metrics: null` serves nothing. `${NAME}` in a value
-is a variable of the environment: what it holds is shown nowhere where the key ends in `password`, `passphrase`,
-`secret` or `token`.
-[The tutorial](../tutorial.md) writes one step by step; [operating the daemon](../operate/index.md) says what the bounds
-and promises rest on. A key that is not here is an error.
+The commands `streamkernel run`, `check`, `evaluate`, `serve`, `spark`, `replay` and `promote` take a YAML file.
+`source` and `model` (or `models`) are required, and every other section is optional. `metrics: null` turns the HTTP
+endpoint off. `${NAME}` in a value is an environment variable. If the key ends in `password`, `passphrase`, `secret` or
+`token`, the value is never shown.
+
+[The tutorial](../tutorial.md) writes a configuration step by step. [Operating the daemon](../operate/index.md) explains
+limits and guarantees. An unknown key is an error.
 
 """
 
@@ -67,7 +68,7 @@ def _default(schema, required):
 
 def _heading(path, definition):
     kind = definition["properties"].get("kind", {}).get("const")
-    return f"{path or 'At the top'}{f' of kind {kind}' if kind else ''}"
+    return f"{path or 'Top level'}{f' of kind {kind}' if kind else ''}"
 
 
 def _section(path, definition, drawn):
@@ -75,7 +76,7 @@ def _section(path, definition, drawn):
     yield f"## {_heading(path, definition)}\n"
     yield definition["description"] + "\n"
     inner, passed = [], []
-    table = ["| key | values | default | |", "| --- | --- | --- | --- |"]
+    table = ["| key | values | default | meaning |", "| --- | --- | --- | --- |"]
     for name, schema in sorted(definition["properties"].items(), key=lambda item: item[0] != "kind"):
         sections = _definitions(schema)
         required = name in definition.get("required", [])
@@ -93,13 +94,16 @@ def _section(path, definition, drawn):
     if len(table) > 2:
         yield "\n".join(table) + "\n"
     if passed:
-        yield f"Passed on as they are, `null` being the client's own default: {', '.join(passed)}.\n"
+        secure = [one for one in passed if one.startswith(("`sasl_", "`ssl_", "`security_"))]
+        others = [one for one in passed if one not in secure]
+        yield "The daemon passes these keys to the client unchanged. `null` is the client's own default.\n"
+        yield f"- Security: {', '.join(secure)}\n- Others: {', '.join(others)}\n"
     for below, sections in inner:
         if (known := drawn.get(sections[0]["title"])) == below:
             continue
         if known is not None:
             others = " and the kinds after it" if len(sections) > 1 else ""
-            yield f"`{below}` is as [{known}](#{_anchor(known)}){others}.\n"
+            yield f"`{below}` has the keys of [{known}](#{_anchor(known)}){others}.\n"
             continue
         drawn |= {section["title"]: _heading(below, section) for section in sections}
         for section in sections:

@@ -28,25 +28,27 @@ PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 
 INTRO = """# Metrics
 
-What `/metrics` serves where the configuration has a section [`metrics`](reference/configuration.md#metrics), for
-Prometheus or whatever reads its format. Each name begins with `streamkernel_`, but for those of the process, which have
-the names that every exporter gives them; boards that draw them, recording rules and alerts are in `configs/mixin/`.
-Which of them to watch, and what their values tell: [operating the daemon](operate/watching.md). A mean of no
-records is NaN, and so is a time that is not yet.
+`/metrics` serves these metrics if the configuration has a section [`metrics`](reference/configuration.md#metrics).
+Prometheus and compatible tools read the format. Each name begins with `streamkernel_`, except the process metrics,
+which have their standard names. Dashboards, recording rules and alerts are in `configs/mixin/`.
+[Operating the daemon](operate/watching.md) says which metrics to watch and what their values mean. A mean over
+no records is NaN, and so is the time of an event that has not happened.
 
-- *restart* says what becomes of a metric when the process starts again: **0**: it begins at 0, as Prometheus expects of
-  counters, of which none goes on; **goes on**: it is as in the checkpoint that the run starts from; **anew**: it
-  begins without the records of the process before; **current**: it tells how things are, and nothing of the past.
-- A *loss* is in the unit of the model's loss, of numbers with the deviation of the targets as 1. A *share of 1* is a
-  number from 0 to 1.
-- A histogram is there as `..._bucket{le}`, `..._sum` and `..._count`.
-- The models are those at the end of the pipeline. Of a [group](groups.md), the member serves the metrics of all its
-  daemons, those of their processes among them, each with the label `partition` besides.
-- No label has values that a stream can make up without an end: `input` has at most 20 at a time, `topic` and
-  `partition` are those that are read, `path` and `status` those of the service's own answers, and all others are in the
-  configuration or in the tables below. There is no label of a record, a class or a file.
-- What is measured costs the same for each record, whatever it holds: counts and seconds are taken once a chunk, and
-  calibration looks at 16 of its records at most.
+- *restart* says how a process restart changes a metric:
+    - **0**: it starts at 0, as Prometheus expects of counters.
+    - **kept**: it has the value in the checkpoint.
+    - **reset**: it starts without the records of the previous process.
+    - **current**: it shows the current state and no history.
+- A *loss* is in the unit of the model's loss. For a regressor, the unit is the standard deviation of the targets. A
+  *share of 1* is a number from 0 to 1.
+- A histogram is exported as `..._bucket{le}`, `..._sum` and `..._count`.
+- The model is the one at the end of the pipeline. A member of a [group](groups.md) serves the metrics of all its
+  daemons, including their process metrics, with the additional label `partition`.
+- A stream cannot create label values without limit. `input` has at most 20 values at a time. `topic` and `partition`
+  are the ones the daemon reads. `path` and `status` belong to the service's own answers. All other values are in the
+  configuration or in the tables below. No label names a record, a class or a file.
+- Measuring costs the same for each record, whatever its content. The daemon updates counts and seconds once per chunk.
+  Calibration samples at most 16 records of a chunk.
 """
 
 PREFIX = "streamkernel_"
@@ -88,23 +90,23 @@ def sections() -> dict[str, Iterable[Metric]]:
     group = Federation(dict, lambda: 1)
     return {
         "Always": [family for name, family in always.items() if name.startswith(PREFIX)],
-        "Of the process, always": [family for name, family in always.items() if not name.startswith(PREFIX)],
+        "Process metrics, always": [family for name, family in always.items() if not name.startswith(PREFIX)],
         "With a classifier": _others(labels, always.keys()),
         "With a regressor": _others(numbers, always.keys()),
-        "With a model of ours": [growing[name] for name in growing if name in ours],
+        "With one of our models": [growing[name] for name in growing if name in ours],
         "With a growing model": _others(growing, known | ours),
-        "With a model that is refitted on its window": _others(
+        "With a model refitted on its window": _others(
             _exported(WindowRefit(KernelRegressor(max_features=64))), growing
         ),
         "With a novelty detector": _others(_exported(KernelNoveltyDetector()), growing),
         "With a density ratio": _others(_exported(KernelDensityRatio()), growing),
         "With an adaptive model": _others(adaptive, known | ours),
-        "With a file or topic for lines": _others(_exported(_RIVER(), outputs=("predictions",)), known),
+        "With a file or topic as output": _others(_exported(_RIVER(), outputs=("predictions",)), known),
         "With several models": _others(_several(), known),
         "With late labels": _others(_exported(_RIVER(), late=join), known),
         "In mode predict": _others(_exported(_RIVER(), trained=trained), known),
-        "Of a member of a group": _families(group.registry).values(),
-        "Of `streamkernel serve`, with those in mode predict and of the process": _others(
+        "For a member of a group": _families(group.registry).values(),
+        "For `streamkernel serve`, besides the process metrics and those of mode predict": _others(
             _families(service_metrics().registry), _exported(_RIVER(), trained=trained)
         ),
     }
@@ -119,7 +121,7 @@ def _row(family: Metric) -> str:
     name = bare + ("_total" if family.type == "counter" else "")
     names = dict.fromkeys(label for sample in family.samples for label in sample.labels if label != "le")
     labels = ", ".join(f"`{label}`" for label in names)
-    kind = "none: it may fall" if family.type == "unknown" else family.type
+    kind = "untyped: it may decrease" if family.type == "unknown" else family.type
     cells = f"`{name}`", kind, unit_of(bare), labels, after_restart(bare, family.type), family.documentation
     return f"| {' | '.join(cells)} |"
 

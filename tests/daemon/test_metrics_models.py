@@ -168,7 +168,7 @@ def test_what_is_said_to_go_on_does_and_counters_begin_at_0(model: Any) -> None:
         restart = after_restart(bare, family.type)
         if restart == "0" and bare != "process_cpu_seconds":
             assert all(sample.value == 0 for sample in again.samples), family.name
-        elif restart == "goes on" and bare not in ("lifetime_records", "checkpoint_last_success_timestamp_seconds"):
+        elif restart == "kept" and bare not in ("lifetime_records", "checkpoint_last_success_timestamp_seconds"):
             gone_on.add(bare)
             assert [sample.value for sample in again.samples] == [sample.value for sample in family.samples]
     assert "random_features" in gone_on

@@ -23,19 +23,19 @@ def _named(value: Any) -> Any:
 
 
 class IncludedColumnConfig(Section):
-    """A column of the record that passes through to the line; its name alone stands for a section."""
+    """A column of the record to pass through to the line. A name alone is short for a section."""
 
     column: Annotated[str, Field(min_length=1)] = Field(
-        description="Its name in the source, whether it is an input or not; nested values with dots between. Of a "
-        "message of Kafka also `kafka.key`, `kafka.timestamp`, `kafka.headers` and `kafka.header.NAME`."
+        description="Its name in the source. It need not be an input. Use dots for nested values. For a Kafka "
+        "message also `kafka.key`, `kafka.timestamp`, `kafka.headers` and `kafka.header.NAME`."
     )
     name: Annotated[str, Field(min_length=1)] | None = Field(
-        default=None, description="Its name in the line; null: the same."
+        default=None, description="Its name in the line. null: the same name."
     )
     type: Literal["str", "int", "float", "bool", "timestamp"] | None = Field(
         default=None,
-        description="What its values are; null: as the source has them, text in CSV. A timestamp is ISO 8601 or a "
-        "number of seconds or milliseconds since 1970. What is not of the type is null.",
+        description="The type of its values. null: the type in the source, which is text for CSV. A timestamp is ISO "
+        "8601, or seconds or milliseconds since 1970. A value of another type becomes null.",
     )
 
 
@@ -44,12 +44,12 @@ class PassingColumnsConfig(Section):
 
     models: Literal["published", "all"] = Field(
         default="published",
-        description="Of several models, whose predictions a line has: that of the published one, or under the key "
-        "models those of the others, too.",
+        description="With several models: published writes the published model's prediction. all adds the other "
+        "models' predictions under the key models.",
     )
 
     include: list[Annotated[IncludedColumnConfig, BeforeValidator(_named)]] = Field(
-        default_factory=list, description="Columns of the record that pass through to the line, such as an id."
+        default_factory=list, description="Columns of the record to pass through to the line, such as an ID."
     )
 
 
@@ -58,34 +58,34 @@ class ClassColumnsConfig(Section):
 
     classes: list[bool | int | str] = Field(
         default_factory=list,
-        description="Classes with a column of their own for their probability, beside one for all others; empty: one "
-        "column for the probabilities of all classes.",
+        description="Classes that get their own probability column. One more column has the probability of all "
+        "others. Empty: one column for the probabilities of all classes.",
     )
 
 
 class KafkaPredictionsConfig(PassingColumnsConfig, KafkaSinkConfig):
-    """Predictions to a topic of Kafka, one JSON object or value of a schema registry a message, each exactly once."""
+    """Writes each prediction to a Kafka topic exactly once, as a JSON object or a value of a schema registry."""
 
     key: Literal["position", "source"] = Field(
         default="position",
-        description="The key of a message: one for each record, or that of the message that the record came in.",
+        description="The message key: position is unique for each record, source is the key of the source message.",
     )
     pass_through: list[Literal["headers", "timestamp"]] = Field(
-        default_factory=list, description="What else the message takes over from the one that the record came in."
+        default_factory=list, description="What else to copy from the source message."
     )
 
 
 class ParquetPredictionsConfig(ClassColumnsConfig, PassingColumnsConfig):
-    """Predictions to a folder of Parquet files (extra `parquet`)."""
+    """Writes predictions to a folder of Parquet files (extra `parquet`)."""
 
     kind: Literal["parquet"]
-    path: Path = Field(description="The folder; its files are part-00000000.parquet and so on.")
+    path: Path = Field(description="The folder. Its files are part-00000000.parquet and so on.")
     roll_seconds: Annotated[Number, Field(gt=0)] | None = Field(
-        default=None, description="How long a part is filled, in seconds; null: until the next checkpoint."
+        default=None, description="How long to fill a part, in seconds. null: until the next checkpoint."
     )
     compression: Literal["zstd", "snappy", "gzip", "none"] = Field(
-        default="zstd", description="How the parts are compressed."
+        default="zstd", description="The compression of the parts."
     )
     existing: Literal["refuse", "append", "replace"] = Field(
-        default="refuse", description="What becomes of parts in the folder that no checkpoint knows."
+        default="refuse", description="What to do with parts in the folder that no checkpoint knows."
     )

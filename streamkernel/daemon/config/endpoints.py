@@ -26,10 +26,10 @@ def _host_pattern(name: str) -> str:
 
 
 class BasicAuthConfig(Section):
-    """A name and a password that are asked for; /healthz and /readyz stay open."""
+    """The name and password that clients must send. /healthz and /readyz stay open."""
 
     username: Annotated[str, AfterValidator(_no_colon)] = Field(min_length=1, description="Without a colon.")
-    password: SecretStr = Field(min_length=1, description="Best as a variable of the environment.")
+    password: SecretStr = Field(min_length=1, description="Best set by an environment variable.")
 
     @property
     def header(self) -> str:
@@ -41,7 +41,7 @@ class BasicAuthConfig(Section):
 class TlsConfig(Section):
     """A certificate and its key, as PEM files."""
 
-    certificate: Path = Field(description="The file of the certificate, with those of the chain behind it.")
+    certificate: Path = Field(description="The file of the certificate, followed by its chain.")
     key: Path = Field(description="The file of its private key, without a password.")
 
 
@@ -52,26 +52,26 @@ class EndpointConfig(Section):
     port: Annotated[Whole, Field(ge=0, le=65535)] = Field(default=0, description="The port; 0 takes a free one.")
     allowed_hosts: list[Annotated[str, AfterValidator(_host_pattern)]] = Field(
         default_factory=list,
-        description="Names the endpoint is asked by, beside localhost, host, this machine's own name and any address; "
-        "*.example.org is all names that end so, * is all.",
+        description="Host names that requests may use, besides localhost, host, this machine's name and any address. "
+        "*.example.org allows all names with that ending, * allows all.",
     )
     max_connections: Annotated[Positive, Field(le=10_000)] = Field(
-        default=64, description="How many connections may be open at once; those beyond it are refused."
+        default=64, description="How many connections may be open at once. The endpoint refuses further ones."
     )
     basic_auth: BasicAuthConfig | None = None
     tls: TlsConfig | None = None
 
 
 class ServeConfig(EndpointConfig):
-    """Predictions over HTTP, by `streamkernel serve`: /predict, /learn, /openapi.json, /metrics, /healthz, /readyz."""
+    """Predictions over HTTP by `streamkernel serve`: /predict, /learn, /openapi.json, /metrics, /healthz, /readyz."""
 
     port: Annotated[Whole, Field(ge=0, le=65535)] = Field(
-        default=9109, description="The port; 0 takes a free one and logs it."
+        default=9109, description="The port. 0 picks a free one and logs it."
     )
     reload: Annotated[Number, Field(gt=0)] = Field(
         default=1.0, description="How often to look for a newer checkpoint, in seconds."
     )
     max_body_bytes: Annotated[Positive, Field(le=2**28)] = Field(
-        default=1_048_576, description="The longest body of a request, in bytes."
+        default=1_048_576, description="The maximum length of a request body, in bytes."
     )
     max_records: Positive = Field(default=1000, description="How many records a request may have.")

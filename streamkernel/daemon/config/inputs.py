@@ -81,41 +81,47 @@ def _differ(decimal: str | None, thousands: str | None) -> None:
 
 
 class ColumnConfig(Section):
-    """How one column is read; a word alone is its type."""
+    """How to read one column. A single word is its type."""
 
     type: ColumnType = Field(
         default="auto",
-        description="auto: a number if it reads as one in a CSV file, or is one in JSON; string: each text is a "
-        "category; number; date: parts of the calendar; hash: one of so many buckets.",
+        description="A value of type auto is a number if it reads as one in CSV, or is one in JSON. With string, "
+        "each text is a category. A date becomes calendar features, and hash puts each text into one of several "
+        "buckets.",
     )
     na: _Spellings | None = Field(
-        default=None, description="Spellings of a missing value, in place of those for all columns."
+        default=None, description="Spellings of a missing value. They replace the general ones."
     )
-    nested: Nested | None = Field(default=None, description="As for all columns, for what is nested under this name.")
+    nested: Nested | None = Field(
+        default=None, description="As for all columns, for the values nested under this name."
+    )
     invalid: Literal["dead_letter", "missing"] = Field(
         default="dead_letter",
-        description="What becomes of a value that is no number or date: its record is a dead letter, or it is missing.",
+        description="What to do with a value that is not a number or date: make its record a dead letter, or treat "
+        "it as missing.",
     )
     format: Annotated[str, AfterValidator(_format)] = Field(
-        default="iso", description="Of a date: iso, unix or unix_ms (since 1970), or one such as %d.%m.%Y %H:%M."
+        default="iso", description="For a date: iso, unix or unix_ms (since 1970), or a format such as %d.%m.%Y %H:%M."
     )
     parts: Annotated[list[DatePart], Field(min_length=1), AfterValidator(_each_once)] = Field(
-        default=["year", "month", "day", "weekday", "hour"], description="Of a date: the inputs it becomes."
+        default=["year", "month", "day", "weekday", "hour"], description="For a date: the inputs it becomes."
     )
     cyclic: bool = Field(
-        default=True, description="Of a date: parts that come round are a sine and a cosine each, and not a number."
+        default=True, description="For a date: each cyclic part becomes a sine and a cosine instead of a number."
     )
     timezone: Annotated[str, AfterValidator(_zone)] | None = Field(
-        default=None, description="Of a date with a zone: the one its parts are told in, such as Europe/Berlin."
+        default=None,
+        description="For a date with a time zone: the zone to compute its parts in, such as Europe/Berlin.",
     )
-    buckets: Annotated[Positive, Field(le=1_000_000)] = Field(default=64, description="Of a hash: how many.")
+    buckets: Annotated[Positive, Field(le=1_000_000)] = Field(
+        default=64, description="For a hash: the number of buckets."
+    )
     decimal: _Decimal | None = Field(
         default=None,
-        description="Of a number in text: what separates the fraction, with thousands in place of those for all "
-        "columns.",
+        description="For a number in text: the decimal sign. Together with thousands, it replaces the general setting.",
     )
     thousands: _Thousands | None = Field(
-        default=None, description="Of a number in text: what may stand between groups of three digits."
+        default=None, description="For a number in text: the optional separator between groups of three digits."
     )
 
     @model_validator(mode="after")
@@ -138,31 +144,34 @@ _Column = Annotated[ColumnConfig, BeforeValidator(_spelled_out, json_schema_inpu
 
 
 class InputsConfig(Section):
-    """Which columns of a source are inputs of the model, and how they are read."""
+    """Which columns of a source are model inputs, and how to read them."""
 
     include: Annotated[_Names, Field(min_length=1)] | None = Field(
-        default=None, description="The columns that are inputs; null: all but the target."
+        default=None, description="The input columns. null: all but the target."
     )
-    exclude: _Names = Field(default_factory=list, description="Columns that are no inputs, such as order numbers.")
+    exclude: _Names = Field(default_factory=list, description="Columns to leave out, such as order numbers.")
     na: _Spellings = Field(
-        default_factory=list, description="Spellings of a missing value, beside an empty one; -999 is also -999.0."
+        default_factory=list,
+        description="Spellings of a missing value, besides the empty field. -999 also covers -999.0.",
     )
     nested: Nested = Field(
         default="dead_letter",
-        description="What becomes of objects and lists in JSON; flatten: each value in them is an input outer.inner.",
+        description="What to do with objects and lists in JSON. flatten: each inner value is an input named "
+        "outer.inner.",
     )
     decimal: _Decimal | None = Field(
         default=None,
-        description="What separates the fraction of a number in text: in columns of type number and, in CSV, in those "
-        "without a type and in a target that is a number; null: a point.",
+        description="The decimal sign of numbers in text. It applies to columns of type number. In CSV, it also "
+        "applies to columns without a type and to a numeric target. null: a point.",
     )
     thousands: _Thousands | None = Field(
         default=None,
-        description="What may stand there between groups of three digits, such as `.`, `,` or a blank; null: nothing, "
-        "so that 1.000 is one.",
+        description="The optional separator between groups of three digits, such as `.`, `,` or a blank. null: none, "
+        "so 1.000 is the number 1.",
     )
     types: dict[ColumnName, _Column] = Field(
-        default_factory=dict, description="By column: auto, string, number, date, hash, or a section with more of it."
+        default_factory=dict,
+        description="For each column: auto, string, number, date, hash, or a section with options.",
     )
 
     @model_validator(mode="after")

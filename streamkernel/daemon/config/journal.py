@@ -14,22 +14,22 @@ __all__ = ["JournalSourceConfig"]
 
 
 class JournalSourceConfig(Section):
-    """Records from a journal, which `streamkernel serve` writes with what it is sent."""
+    """Reads records from a journal, to which `streamkernel serve` writes the records it receives."""
 
     kind: Literal["journal"]
-    directory: Path = Field(description="A folder for this journal alone; it is made where it is missing.")
+    directory: Path = Field(description="A folder for this journal alone. The daemon creates it if it is missing.")
     target: ColumnName | None = Field(
         default=None,
-        description="The key of the label, a nested one with dots; null: every record is unlabelled.",
+        description="The key of the label. Use dots for a nested one. null: every record is unlabeled.",
     )
-    target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
-    follow: bool = Field(default=True, description="Wait for more at the end.")
+    target_type: TargetType = Field(default="str", description="The type of the target: float for a regressor.")
+    follow: bool = Field(default=True, description="Wait for more records at the end.")
     inputs: InputsConfig | None = None
     max_bytes: Annotated[Whole, Field(ge=2**20)] = Field(
         default=2**28,
-        description="How large the journal may become, in bytes; then nothing more is taken until a checkpoint has "
-        "made room.",
+        description="The maximum size of the journal in bytes. A full journal accepts no records until a checkpoint "
+        "frees space.",
     )
     remembered_ids: Positive = Field(
-        default=100_000, description="How many of the last ids are remembered, by which a repeat is known."
+        default=100_000, description="How many recent IDs the journal remembers to recognize repeats."
     )

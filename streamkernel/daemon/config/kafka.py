@@ -110,14 +110,15 @@ class ClientOptions(Section):
 
 
 class ConsumerOptions(ClientOptions):
-    """Options of a client that reads."""
+    """Options of the consumer client."""
 
     group_id: Name | None = Field(
-        default=None, description="The offsets of each checkpoint are committed to this group, for tools that watch it."
+        default=None,
+        description="The daemon commits the offsets of each checkpoint to this group, for tools that watch lag.",
     )
     client_rack: str | None = None
     isolation_level: Literal["read_uncommitted", "read_committed"] | None = Field(
-        default=None, description="read_committed by default: what a transaction wrote that is aborted never comes."
+        default=None, description="read_committed by default: the daemon never reads messages of aborted transactions."
     )
     check_crcs: bool | None = None
     enable_incremental_fetch_sessions: bool | None = None
@@ -132,45 +133,46 @@ class ConsumerOptions(ClientOptions):
 
 
 class KafkaSourceConfig(Section):
-    """Records from a topic of Kafka: one JSON object a message, or one value of a schema registry."""
+    """Reads records from a Kafka topic. A message is one JSON object, or one value of a schema registry."""
 
     kind: Literal["kafka"]
-    topic: Topic = Field(description="The topic; one that is not there is never made.")
-    bootstrap_servers: Servers = Field(description="host:port of one broker or several.")
-    partitions: _Partitions = Field(default="all", description="all, or the numbers of those to read.")
+    topic: Topic = Field(description="The topic. The daemon never creates a missing one.")
+    bootstrap_servers: Servers = Field(description="host:port of one or several brokers.")
+    partitions: _Partitions = Field(default="all", description="all, or the numbers of the partitions to read.")
     group: Name | None = Field(
         default=None,
-        description="One model for each partition, shared out among the members of this consumer group; "
-        "null: one model for all partitions.",
+        description="Learn one model per partition. The members of this consumer group share the partitions. null: "
+        "one model for all partitions.",
     )
     start: Literal["earliest", "latest"] = Field(
-        default="earliest", description="Where the very first run begins; later ones go on from the checkpoint."
+        default="earliest", description="Where the first run begins. Later runs resume from the checkpoint."
     )
     on_gap: Literal["stop", "skip"] = Field(
-        default="stop", description="What to do where retention removed records before they were read."
+        default="stop", description="What to do if retention removed records before the daemon read them."
     )
     order: Literal["arrival", "logged"] = Field(
         default="arrival",
-        description="logged: write down in which order several partitions are taken, so that a restart repeats it.",
+        description="logged: record the order in which the daemon consumes several partitions, so that a restart "
+        "repeats it.",
     )
     include: list[Literal["key", "headers", "timestamp"]] = Field(
-        default_factory=list, description="What of a message becomes inputs beside its value."
+        default_factory=list, description="What else of a message becomes inputs, besides its value."
     )
     target: ColumnName | None = Field(
         default=None,
-        description="The key of the label, a nested one with dots; null: every record is unlabelled.",
+        description="The key of the label. Use dots for a nested one. null: every record is unlabeled.",
     )
-    target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
+    target_type: TargetType = Field(default="str", description="The type of the target: float for a regressor.")
     inputs: InputsConfig | None = None
     value_format: ValueFormat = Field(
-        default="json", description="What the values are; all but json need a schema_registry."
+        default="json", description="The format of the values. All but json need a schema_registry."
     )
     schema_registry: SourceRegistryConfig | None = None
-    options: ConsumerOptions = Field(default_factory=ConsumerOptions, description="Settings of the client.")
+    options: ConsumerOptions = Field(default_factory=ConsumerOptions, description="Settings of the Kafka client.")
 
 
 class ProducerOptions(ClientOptions):
-    """Options of a client that writes."""
+    """Options of the producer client."""
 
     linger_ms: Annotated[Whole, Field(ge=0)] | None = None
     batch_size: Positive | None = None
@@ -182,26 +184,26 @@ class KafkaSinkConfig(Section):
     """Lines to a topic of Kafka, one JSON object or one value of a schema registry a message, each exactly once."""
 
     kind: Literal["kafka"]
-    topic: Topic = Field(description="The topic; one that is not there is never made.")
-    bootstrap_servers: Servers = Field(description="host:port of one broker or several.")
+    topic: Topic = Field(description="The topic. The daemon never creates a missing one.")
+    bootstrap_servers: Servers = Field(description="host:port of one or several brokers.")
     transactional_id: Name | None = Field(
-        default=None, description="Commit lines in transactions, under this name of the daemon's own."
+        default=None, description="Commit lines in transactions with this ID, which no other process may use."
     )
     compression: Literal["gzip", "snappy", "lz4", "zstd"] | None = Field(
-        default=None, description="How the lines are compressed."
+        default=None, description="The compression of the lines."
     )
     existing: Literal["refuse", "append"] = Field(
         default="refuse",
-        description="What to do where no checkpoint goes with the topic, and it holds lines for records of the same "
-        "partition of the source: append writes the lines of all records once more.",
+        description="What to do if no checkpoint knows the topic, but it has lines for records of the same source "
+        "partition. append writes the lines of all records again.",
     )
     value_format: ValueFormat = Field(
-        default="json", description="What the lines are written as; all but json need a schema_registry."
+        default="json", description="The format of the lines. All but json need a schema_registry."
     )
     schema_registry: SinkRegistryConfig | None = None
     flush_seconds: Annotated[Number, Field(gt=0)] = Field(
         default=1.0,
-        description="How long after a record was read its line is committed, in seconds; without a transactional_id "
-        "lines count as soon as a broker has them.",
+        description="The maximum delay in seconds from reading a record until its line is committed. Without a "
+        "transactional_id, a line is visible as soon as a broker has it.",
     )
-    options: ProducerOptions = Field(default_factory=ProducerOptions, description="Settings of the client.")
+    options: ProducerOptions = Field(default_factory=ProducerOptions, description="Settings of the Kafka client.")

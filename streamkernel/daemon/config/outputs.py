@@ -32,16 +32,17 @@ __all__ = [
 
 
 class FileSinkConfig(Section):
-    path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
+    path: Path = Field(description="The file. '-' is standard output. .gz and .zst are compressed.")
     existing: Literal["refuse", "append", "replace"] = Field(
         default="refuse",
-        description="What becomes of a file that holds something and that no checkpoint knows. In mode predict without "
-        "a checkpoint.directory of its own, replace is the default.",
+        description="What to do with a non-empty file that no checkpoint knows. The default is replace in mode "
+        "predict without its own checkpoint.directory.",
     )
     flush_seconds: Annotated[Number, Field(gt=0)] = Field(
         default=1.0,
-        description="How long after a record was read others can read its line in the file, in seconds; with a "
-        "checkpoint it is durable. Standard output and pipes get it at once, a compressed file with the checkpoint.",
+        description="The maximum delay in seconds from reading a record until its line is visible in the file. The "
+        "line is durable with the next checkpoint. Standard output and pipes get it immediately, a compressed file "
+        "with the checkpoint.",
     )
 
 
@@ -58,47 +59,47 @@ class CsvSinkConfig(FileSinkConfig):
 
 
 class NoSinkConfig(Section):
-    """Lines to nowhere."""
+    """Writes no lines."""
 
     kind: Literal["none"]
 
 
 class JsonlPredictionsConfig(PassingColumnsConfig, JsonlSinkConfig):
-    """Predictions to a file with one JSON object a line."""
+    """Writes predictions to a file, one JSON object per line."""
 
 
 class CsvPredictionsConfig(ClassColumnsConfig, PassingColumnsConfig, CsvSinkConfig):
-    """Predictions to a CSV file."""
+    """Writes predictions to a CSV file."""
 
 
 class _Rate(Section):
     max_rate: Annotated[Number, Field(ge=0, le=1)] = Field(
         default=0.5,
-        description="Stop when more than this share of the last max_rate_window records, or of all of a shorter source "
-        "that ends, were dead letters.",
+        description="Stop when more than this share of the last max_rate_window records are dead letters. For a "
+        "shorter finite source, all its records count.",
     )
-    max_rate_window: Positive = Field(default=1000, description="How many records max_rate looks back.")
+    max_rate_window: Positive = Field(default=1000, description="The number of last records that max_rate considers.")
     at_start: Literal["stop", "go_on"] = Field(
         default="stop",
-        description="What becomes of a run whose first 50 records are all dead letters: it stops, or warns and goes "
-        "on. With max_rate: 1 it goes on.",
+        description="What to do if the first 50 records are all dead letters: stop, or warn and continue. With "
+        "max_rate: 1, the run continues.",
     )
 
 
 class JsonlDeadLettersConfig(_Rate, JsonlSinkConfig):
-    """Records that could not be used, to a file with one JSON object a line."""
+    """Writes dead letters to a file, one JSON object per line."""
 
 
 class CsvDeadLettersConfig(_Rate, CsvSinkConfig):
-    """Records that could not be used, to a CSV file."""
+    """Writes dead letters to a CSV file."""
 
 
 class KafkaDeadLettersConfig(_Rate, KafkaSinkConfig):
-    """Records that could not be used, to a topic of Kafka, one JSON object a message."""
+    """Writes dead letters to a Kafka topic, one JSON object per message."""
 
 
 class NoDeadLettersConfig(_Rate, NoSinkConfig):
-    """Records that could not be used are counted, and not kept."""
+    """Counts dead letters without storing them."""
 
 
 PredictionsConfig: TypeAlias = (

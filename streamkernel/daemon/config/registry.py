@@ -49,28 +49,27 @@ _Secret: TypeAlias = Annotated[SecretStr | None, AfterValidator(_printable_secre
 
 class _RegistryConfig(Section):
     url: Annotated[str, AfterValidator(_urls)] = Field(
-        description="http or https address; several with commas between are tried in turn."
+        description="The http or https address. Separate several with commas: the daemon tries them in turn."
     )
     username: _Text | None = Field(default=None, description="For basic authentication.")
-    password: _Secret = Field(default=None, description="Best as a variable of the environment.")
-    token: _Secret = Field(
-        default=None, description="For bearer authentication; best as a variable of the environment."
-    )
+    password: _Secret = Field(default=None, description="Best set by an environment variable.")
+    token: _Secret = Field(default=None, description="For bearer authentication. Best set by an environment variable.")
     ssl_cafile: Path | None = Field(
-        default=None, description="The authorities of its certificate, a PEM file; null: the system's."
+        default=None, description="The CA certificates for the registry, a PEM file. null: the system's."
     )
-    ssl_certfile: Path | None = Field(default=None, description="The certificate to show it, a PEM file.")
-    ssl_keyfile: Path | None = Field(default=None, description="The key of that certificate, a PEM file.")
-    ssl_password: SecretStr | None = Field(default=None, description="The passphrase of that key.")
+    ssl_certfile: Path | None = Field(default=None, description="The client certificate, a PEM file.")
+    ssl_keyfile: Path | None = Field(default=None, description="The private key of the client certificate, a PEM file.")
+    ssl_password: SecretStr | None = Field(default=None, description="The passphrase of the private key.")
     timeout_seconds: Annotated[Number, Field(gt=0)] = Field(
-        default=10.0, description="How long one request may take; then it is tried again."
+        default=10.0, description="The timeout of one request. The daemon then tries again."
     )
     unknown_seconds: Annotated[Number, Field(ge=0)] = Field(
-        default=60.0, description="How long a schema that the registry does not know is asked for again."
+        default=60.0, description="How long to keep asking for a schema that the registry does not know, in seconds."
     )
     descriptor_set: Path | None = Field(
         default=None,
-        description="Protobuf: a file of protoc --include_imports --descriptor_set_out; null: the registry's schema.",
+        description="Protobuf: a file written by protoc --include_imports --descriptor_set_out. null: the registry's "
+        "schema.",
     )
 
     def settings(self) -> RegistrySettings:
@@ -82,29 +81,28 @@ class _RegistryConfig(Section):
 
 
 class SourceRegistryConfig(_RegistryConfig):
-    """The schema registry, with Confluent's REST interface, that has the schemas of a topic's values."""
+    """The schema registry with the schemas of the topic's values, with Confluent's REST interface."""
 
     message: _Text | None = Field(
-        default=None, description="Protobuf: the full name of the message; null: the one that a value names."
+        default=None, description="Protobuf: the full name of the message. null: the one that a value names."
     )
     on_unknown_schema: Literal["stop", "dead_letter"] = Field(
-        default="stop", description="What to do with a record whose schema is still unknown then, or cannot be used."
+        default="stop",
+        description="What to do with a record if its schema is still unknown after unknown_seconds, or unusable.",
     )
 
 
 class SinkRegistryConfig(_RegistryConfig):
-    """The schema registry, with Confluent's REST interface, that gets or has the schema of a topic's lines."""
+    """The registry of the lines' schema, with Confluent's REST interface. The daemon registers or reads the schema."""
 
     message: _Text | None = Field(
-        default=None, description="Protobuf with use_latest_version: the full name of the message; null: the first one."
+        default=None, description="Protobuf with use_latest_version: the full name of the message. null: the first one."
     )
-    subject: _Text | None = Field(default=None, description="What the schema is registered under; null: TOPIC-value.")
+    subject: _Text | None = Field(default=None, description="The subject of the schema. null: TOPIC-value.")
     auto_register_schemas: bool = Field(
-        default=True, description="Register the schema of the lines; false: it must be there."
+        default=True, description="Register the schema of the lines. false: it must be registered already."
     )
-    use_latest_version: bool = Field(
-        default=False, description="Write by the latest schema of the subject, whatever that is."
-    )
+    use_latest_version: bool = Field(default=False, description="Write with the latest schema of the subject.")
 
 
 def registry_problems(

@@ -97,108 +97,110 @@ Step: TypeAlias = Annotated[Any, WithJsonSchema(_STEP_SCHEMA)]
 
 
 class CheckpointConfig(Section):
-    """Where and how often the state is saved."""
+    """Where and how often the daemon saves its state."""
 
-    directory: Path = Field(description="A folder for this daemon alone.")
+    directory: Path = Field(description="A folder that only this daemon uses.")
     every_records: Positive = Field(default=10_000, description="Save after this many records.")
     every_seconds: Annotated[Number, Field(gt=0)] = Field(default=30.0, description="Save after this many seconds.")
-    keep: Positive = Field(default=3, description="How many checkpoints stay.")
+    keep: Positive = Field(default=3, description="How many checkpoints to keep.")
     mode: Annotated[Literal["0600", "0640"], BeforeValidator(_octal)] = Field(
-        default="0600", description="Permissions of the files; 0640: the directory's group may read them."
+        default="0600", description="File permissions. 0640: the directory's group may read them."
     )
 
 
 class InitialModelConfig(Section):
-    """The trained model that a run begins with where it has no checkpoint of its own yet."""
+    """The trained model that a run begins with if it has no checkpoint yet."""
 
     checkpoint: Path = Field(
-        description="A checkpoint directory or file of another run, of which the model is taken, and nothing else; it "
-        "is only read."
+        description="A checkpoint directory or file of another run. The daemon only reads it, and uses only the model."
     )
 
 
 class WarmStartConfig(Section):
-    """A source that ends, which is learnt before the first record of the main one."""
+    """A finite source that the model learns before the first record of the main source."""
 
     source: Annotated[
         SourceConfig,
         Field(
-            discriminator="kind", description="The source; its predictions are not written, its records counted apart."
+            discriminator="kind",
+            description="The source. The daemon writes no predictions for it, and counts its records separately.",
         ),
     ]
     refit: bool | None = Field(
         default=None,
-        description="Whether each model that is a streamkernel.WindowRefit is refitted on its window behind the last "
-        "record of this source; null: it is.",
+        description="Whether to refit each streamkernel.WindowRefit model on its window after the last record of "
+        "this source. null: yes.",
     )
 
 
 class LabelsConfig(Section):
-    """Labels that come late, from a source of their own: a record is predicted at once, and learnt with its label."""
+    """Late labels from a separate source. The daemon predicts a record immediately, and learns it with its label."""
 
     source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the labels come from.")]
     key: Annotated[ColumnName, Field(min_length=1)] = Field(
-        description="The field, in records and labels, that says which belong together; no input of the model."
+        description="The field that joins records and labels. It is not a model input."
     )
     timeout_seconds: Annotated[Number, Field(gt=0)] = Field(
-        default=86_400.0, description="How long a record waits for its label, in seconds in which the daemon runs."
+        default=86_400.0, description="How long a record waits for its label, in seconds of daemon run time."
     )
     max_pending: Positive = Field(
         default=100_000, description="How many records may wait for labels, and labels for records."
     )
     max_pending_bytes: Positive = Field(
         default=2**28,
-        description="How many bytes may wait of records, and of labels: names, text, and 16 bytes for each input.",
+        description="How many bytes of records may wait, and how many of labels. Names, text, and 16 bytes for each "
+        "input count.",
     )
 
 
 class MetricsConfig(EndpointConfig):
-    """The HTTP endpoint: /metrics, /healthz, /readyz, a status page and its JSON, /api/status."""
+    """The HTTP endpoint: /metrics, /healthz, /readyz, a status page, and its JSON at /api/status."""
 
     port: Annotated[Whole, Field(ge=0, le=65535)] = Field(
-        default=9108, description="The port; 0 takes a free one and logs it."
+        default=9108, description="The port. 0 picks a free one and logs it."
     )
     window: Positive = Field(
-        default=1000, description="How many records the rolling metrics and progressive_loss look back."
+        default=1000, description="The number of last records in the rolling metrics and progressive_loss."
     )
     max_classes: Positive = Field(
-        default=1000, description="How many classes the report metrics tell apart; those past it count as one."
+        default=1000, description="How many classes the report metrics distinguish. Further ones count as one class."
     )
     report: list[ReportName] | None = Field(
-        default=None, description="Which metrics to report; null: all that fit the model."
+        default=None, description="The metrics to report. null: all that fit the model."
     )
     dead_letter_chars: Annotated[Whole, Field(ge=0, le=10_000)] = Field(
         default=200,
-        description="How many characters of a dead letter's record the status page shows; 0: none.",
+        description="How many characters of a dead letter's record the status page shows. 0: none.",
     )
 
 
 class LimitsConfig(Section):
-    """What a record may be, beyond which it is a dead letter, and how much may wait for an output."""
+    """Limits on a record, beyond which it is a dead letter, and on the lines that wait for an output."""
 
-    max_record_bytes: Positive = Field(default=1_048_576, description="The longest record, in bytes.")
-    max_string: Positive = Field(default=256, description="The longest string value, in characters.")
+    max_record_bytes: Positive = Field(default=1_048_576, description="The maximum length of a record, in bytes.")
+    max_string: Positive = Field(default=256, description="The maximum length of a string value, in characters.")
     max_waiting_bytes: Annotated[Whole, Field(ge=2**20)] = Field(
-        default=2**26, description="How many bytes of lines may wait in memory for an output; then reading waits, too."
+        default=2**26,
+        description="How many bytes of lines may wait in memory for an output. Beyond that, the daemon stops reading.",
     )
     max_batch_bytes: Positive = Field(
-        default=67_108_864, description="The largest batch of a topic once it is decompressed, in bytes."
+        default=67_108_864, description="The maximum size of a decompressed batch of a topic, in bytes."
     )
     max_inputs: Annotated[Positive, Field(le=1_000_000)] = Field(
-        default=10_000, description="How many input names a model of River's is given; those past it are ignored."
+        default=10_000, description="How many input names a River model gets. The daemon ignores further ones."
     )
     min_known_inputs: Annotated[Number, Field(ge=0, le=1)] | None = Field(
         default=0.0,
-        description="Of the inputs that come, the least share that a model from a checkpoint must have learnt; less is "
-        "an error. 0: one of them; null: none.",
+        description="The minimum share of incoming inputs that a model from a checkpoint must know. Less is an "
+        "error. 0: at least one. null: no check.",
     )
 
 
 class LogConfig(Section):
-    """Log lines to standard error."""
+    """Writes log lines to standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="The lowest level logged.")
-    format: Literal["text", "json"] = Field(default="text", description="Lines for people, or JSON for machines.")
+    format: Literal["text", "json"] = Field(default="text", description="text for people, or json for machines.")
 
 
 class Config(Section):
@@ -208,7 +210,7 @@ class Config(Section):
 
     source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the records come from.")]
     model: Annotated[list[Step], Field(min_length=1)] | None = Field(
-        default=None, description="A River pipeline, top to bottom; required, unless there are models."
+        default=None, description="A River pipeline, top to bottom. Required unless models is set."
     )
     models: (
         Annotated[
@@ -221,33 +223,33 @@ class Config(Section):
         | None
     ) = Field(
         default=None,
-        description="Several models on one stream in the place of model: by its name, a pipeline each. One is "
+        description="Several models on one stream, instead of model: a name and a pipeline for each. One is "
         "published, all learn.",
     )
     publish: str | None = Field(
         default=None,
-        description="Which of the models is published first; null: the first one, or the one a checkpoint names. "
-        "streamkernel promote publishes another one. In mode predict, which model of the checkpoint predicts.",
+        description="The model to publish first. null: the first one, or the one a checkpoint names. streamkernel "
+        "promote publishes another one. In mode predict: the model of the checkpoint that predicts.",
     )
     mode: Literal["learn", "predict"] = Field(
-        default="learn", description="predict: a trained model is read from serve_from, and stays as it is."
+        default="learn", description="predict: load a trained model from serve_from, and only predict."
     )
     serve_from: Path | None = Field(
         default=None,
-        description="The checkpoint directory or file with the model for mode predict; it is only read. Left out: "
-        "checkpoint.directory is, and the run keeps nothing.",
+        description="The checkpoint directory or file with the model for mode predict. The run only reads it. If you "
+        "leave it out, the run reads checkpoint.directory and stores nothing.",
     )
     reload: Annotated[Number, Field(gt=0)] | None = Field(
         default=None,
-        description="In mode predict, how often to look for a newer checkpoint, in seconds; null: the model stays.",
+        description="In mode predict: how often to look for a newer checkpoint, in seconds. null: keep the model.",
     )
     initial_model: InitialModelConfig | None = None
     warm_start: WarmStartConfig | None = None
     predictions: Annotated[PredictionsConfig, Field(discriminator="kind")] | None = Field(
-        default=None, description="Where the predictions are written."
+        default=None, description="Where to write the predictions."
     )
     dead_letters: Annotated[DeadLettersConfig, Field(discriminator="kind")] | None = Field(
-        default=None, description="Where records go that cannot be used."
+        default=None, description="Where to write records that the daemon cannot use."
     )
     checkpoint: CheckpointConfig | None = None
     metrics: MetricsConfig | None = MetricsConfig()
@@ -256,7 +258,7 @@ class Config(Section):
     limits: LimitsConfig = LimitsConfig()
     imports: list[Annotated[str, AfterValidator(_package)]] = Field(
         default_factory=list,
-        description="Packages the model may name beside river and streamkernel: trusted.",
+        description="Trusted packages that the model may name, besides river and streamkernel.",
     )
     log: LogConfig = LogConfig()
 

@@ -31,46 +31,46 @@ def _known_encoding(name: str) -> str:
 
 class _FileSourceConfig(Section):
     path: Paths = Field(
-        description="The file; '-' is standard input; .gz and .zst are decompressed. A list of files, or a pattern as "
-        "data/*.csv, is read as one source."
+        description="The file. '-' is standard input. .gz and .zst are decompressed. A list of files, or a pattern "
+        "such as data/*.csv, is one source."
     )
     target: ColumnName | None = Field(
         default=None,
-        description="The column or key of the label, a nested one with dots; null: every record is unlabelled.",
+        description="The column or key of the label. Use dots for a nested one. null: every record is unlabeled.",
     )
-    target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
-    follow: bool = Field(default=False, description="Wait for more at the end of the file, and follow its rotation.")
+    target_type: TargetType = Field(default="str", description="The type of the target: float for a regressor.")
+    follow: bool = Field(
+        default=False, description="Wait for more records at the end of the file, and follow its rotation."
+    )
     watch: bool = Field(
         default=False,
-        description="Read each file that arrives in the directory or under the pattern, and wait for more.",
+        description="Read each file that arrives in the directory or matches the pattern, and wait for more.",
     )
     inputs: InputsConfig | None = None
 
 
 class CsvSourceConfig(_FileSourceConfig):
-    """Records from a CSV file with a header line."""
+    """Reads records from a CSV file with a header line."""
 
     kind: Literal["csv"]
-    delimiter: Annotated[str, AfterValidator(_one_character)] = Field(
-        default=",", description="What separates the fields."
-    )
+    delimiter: Annotated[str, AfterValidator(_one_character)] = Field(default=",", description="The field separator.")
     encoding: Annotated[str, AfterValidator(_known_encoding)] = Field(
-        default="utf-8", description="How the text is encoded."
+        default="utf-8", description="The encoding of the text."
     )
     multiline: bool = Field(
         default=False,
-        description="A quoted field may hold line ends. If not, a record with such a field is a dead letter.",
+        description="A quoted field may contain line ends. If false, a record with such a field is a dead letter.",
     )
 
 
 class JsonlSourceConfig(_FileSourceConfig):
-    """Records from a file with one JSON object a line."""
+    """Reads records from a file with one JSON object per line."""
 
     kind: Literal["jsonl"]
 
 
 class RiverSourceConfig(Section):
-    """Records from a data set of river.datasets."""
+    """Reads records from a data set of river.datasets."""
 
     kind: Literal["river"]
     dataset: Name = Field(description="A class of river.datasets, such as Phishing or synth.Friedman.")

@@ -44,10 +44,10 @@ class ServiceMetrics:
         self.registry = CollectorRegistry()
         counter = partial(Counter, namespace=_PREFIX, registry=self.registry)
         self._requests = counter("http_requests", "Requests answered, by path and status.", ["path", "status"])
-        self._records = counter("http_records", "Records of requests: ok, or why they could not be used.", ["result"])
+        self._records = counter("http_records", "Records of requests: ok, or why they were unusable.", ["result"])
         self._seconds = Histogram(
             "http_request_duration_seconds",
-            "Seconds from a whole request to its answer.",
+            "Seconds from the complete request to its answer.",
             ["path"],
             namespace=_PREFIX,
             registry=self.registry,
@@ -87,14 +87,18 @@ class _JournalMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         gauges = {
             "bytes": GaugeMetricFamily(f"{_PREFIX}_journal_bytes", "Size of a journal.", labels=["journal"]),
-            "most": GaugeMetricFamily(f"{_PREFIX}_journal_max_bytes", "How large it may become.", labels=["journal"]),
+            "most": GaugeMetricFamily(f"{_PREFIX}_journal_max_bytes", "Maximum size of a journal.", labels=["journal"]),
         }
         entries = CounterMetricFamily(
             f"{_PREFIX}_journal_records", "Records for a journal: new ones, and repeats.", labels=["journal", "result"]
         )
-        groups = CounterMetricFamily(f"{_PREFIX}_journal_groups", "Groups made durable at once.", labels=["journal"])
+        groups = CounterMetricFamily(
+            f"{_PREFIX}_journal_groups", "Groups of records made durable together.", labels=["journal"]
+        )
         refused = CounterMetricFamily(
-            f"{_PREFIX}_journal_refused", "Requests not taken: it is full, or cannot be written.", labels=["journal"]
+            f"{_PREFIX}_journal_refused",
+            "Requests refused because the journal is full or cannot be written.",
+            labels=["journal"],
         )
         for name, (journal, most) in self._journals.items():
             gauges["bytes"].add_metric([name], journal.size)

@@ -48,18 +48,18 @@ _CHECKPOINT_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-3, 2) f
 
 # By what of a chunk they count: name and description.
 _COUNTERS = {
-    "counts.learnt": ("records_learned", "Records the model learnt from."),
-    "counts.predicted": ("records_predicted", "Records the model gave a prediction for."),
-    "counts.unlabelled": ("records_unlabelled", "Records predicted only, mostly without a target."),
-    "n_ignored": ("ignored_labels", "Records not learnt, for their class came past the limit of the model."),
-    "n_clipped": ("clipped_targets", "Targets beyond 1e100, which were learnt as that."),
+    "counts.learnt": ("records_learned", "Records the model learned."),
+    "counts.predicted": ("records_predicted", "Records the model predicted."),
+    "counts.unlabelled": ("records_unlabelled", "Records only predicted, mostly for lack of a target."),
+    "n_ignored": ("ignored_labels", "Records not learned because their class exceeds the model's limit."),
+    "n_clipped": ("clipped_targets", "Targets beyond 1e100, learned as 1e100."),
     "counts.skipped": ("records_skipped", "Empty lines and tombstones."),
 }
 _DURATIONS = {
-    "predict_seconds": ("predict_duration_seconds", "Seconds a prediction takes, sampled."),
+    "predict_seconds": ("predict_duration_seconds", "Seconds to predict a record, sampled."),
     "learn_seconds": (
         "learn_duration_seconds",
-        "Seconds a record takes to be learnt (by our estimators: predicted and learnt), one sample a chunk.",
+        "Seconds to learn a record (our estimators: to predict and learn it), one sample per chunk.",
     ),
 }
 
@@ -69,14 +69,14 @@ def _calibration_of(task: str, gauge: Callable[..., Gauge]) -> dict[Callable[[Vi
     made: dict[Callable[[View], float], Gauge] = {}
     if task == "classification":
         text = (
-            "Expected calibration error of the predicted label's probability, in ten bins, over the last labelled "
-            "records, sampled; NaN where the model gives no probabilities."
+            "Expected calibration error of the predicted label's probability, in ten bins, over the last labeled "
+            "records, sampled. NaN if the model gives no probabilities."
         )
         made[attrgetter("calibration_error")] = gauge("calibration_error", text)
     elif task == "regression":
         text = (
-            "Share of the targets in the central interval of this level of a Gaussian, over the last labelled records, "
-            "sampled; NaN where lines have no std, and for late labels, which come without."
+            "Share of the targets in the central Gaussian interval of this level, over the last labeled records, "
+            "sampled. NaN if lines have no std, and for late labels, which have none."
         )
         made[attrgetter("interval_coverage")] = gauge("interval_coverage", text, ["level"]).labels(str(LEVEL))
     for one in made.values():
@@ -91,7 +91,7 @@ class _LossSum(Collector):
         self.value = 0.0
 
     def collect(self) -> Iterator[UnknownMetricFamily]:
-        text = "Sum of the losses, each before its record was learnt; of numbers, in deviations of the targets."
+        text = "Sum of the losses before each learning step. For a regressor, in standard deviations of the targets."
         yield UnknownMetricFamily(f"{_PREFIX}_loss_sum", text, self.value)
 
 
@@ -144,30 +144,28 @@ class Exporter(CheckpointObserver):
         self._lag = LagCollector(_PREFIX, source, labels)
         self.registry.register(self._lag)
         self._counters = {attrgetter(count): counter(*named) for count, named in _COUNTERS.items()}
-        not_finite = counter(
-            "not_finite", "Predictions and losses of the model that were no finite numbers.", ["value"]
-        )
+        not_finite = counter("not_finite", "Predictions and losses of the model that were not finite.", ["value"])
         self._counters[attrgetter("n_not_finite")] = not_finite.labels("prediction")
         self._counters[attrgetter("n_losses_not_finite")] = not_finite.labels("loss")
-        self._dead = counter("records_dead_lettered", "Records that could not be used, by reason.", ["reason"])
+        self._dead = counter("records_dead_lettered", "Dead letters, by reason.", ["reason"])
         for reason in REASONS:  # a rate needs the 0 before the first one
             self._dead.labels(reason)
-        self._observations = counter("loss_observations", "Losses that went into loss_sum.")
+        self._observations = counter("loss_observations", "Losses in loss_sum.")
         self._loss_sum = _LossSum()
         self.registry.register(self._loss_sum)
         self._loss = gauge(
             "progressive_loss",
-            "Mean of the loss over the last labelled records; of numbers, in deviations of the targets.",
+            "Mean loss over the last labeled records. For a regressor, in standard deviations of the targets.",
         )
-        rolling = gauge("rolling_metric", "Report metrics over the last labelled records.", ["metric", "window"])
+        rolling = gauge("rolling_metric", "Report metrics over the last labeled records.", ["metric", "window"])
         self._rolling = {name: rolling.labels(name, str(window)) for name in report}
         self._lifetime = gauge("lifetime_records", "Records consumed since the first start.")
-        self._last_record = gauge("last_record_timestamp_seconds", "When the last record was dealt with.")
-        self._memory = gauge("model_memory_bytes", "Bytes of what the model learnt and of the records it keeps.")
+        self._last_record = gauge("last_record_timestamp_seconds", "When the daemon finished the last record.")
+        self._memory = gauge("model_memory_bytes", "Size of the model's state and of the records it keeps.")
         self._models = SeveralModelsCollector(_PREFIX, window)
-        self._failures = counter("checkpoint_failures", "Checkpoints that could not be written.")
+        self._failures = counter("checkpoint_failures", "Checkpoints that the daemon failed to write.")
         self._checkpoint_time = gauge(
-            "checkpoint_last_success_timestamp_seconds", "When the last checkpoint was written."
+            "checkpoint_last_success_timestamp_seconds", "When the daemon wrote the last checkpoint."
         )
         self._checkpoint_time.set(math.nan)  # and not 1970: nothing was written yet
         self._checkpoint_size = gauge("checkpoint_size_bytes", "Size of the last checkpoint.")
@@ -175,18 +173,18 @@ class Exporter(CheckpointObserver):
             attrgetter(one): histogram(*named, buckets=_RECORD_BUCKETS) for one, named in _DURATIONS.items()
         }
         self._checkpoint_seconds = histogram(
-            "checkpoint_duration_seconds", "Seconds a checkpoint takes.", buckets=_CHECKPOINT_BUCKETS
+            "checkpoint_duration_seconds", "Seconds to write a checkpoint.", buckets=_CHECKPOINT_BUCKETS
         )
         build = gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
         build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
-        self._snapshot = gauge("snapshot_timestamp_seconds", "When the loop last brought these figures up to date.")
+        self._snapshot = gauge("snapshot_timestamp_seconds", "When the loop last updated these figures.")
         self._snapshot.set(math.nan)
         self._loop = LoopMetrics(_PREFIX, self.registry)
         ProcessCollector(registry=self.registry)
         self._calibration = _calibration_of(task_of(model), gauge)
         self._model = metrics_of(model, _PREFIX, self.registry)
         self._counters[attrgetter("n_ignored_inputs")] = (
-            counter("ignored_inputs", "Inputs past the limits of the daemon, ignored.")
+            counter("ignored_inputs", "Inputs ignored because they exceed the daemon's limits.")
             if self._model is None
             else self._model.ignored_inputs
         )

@@ -25,32 +25,34 @@ class LabelMetrics:
         counter = partial(Counter, namespace=prefix, subsystem="labels", registry=registry)
         gauge = partial(Gauge, namespace=prefix, subsystem="labels", registry=registry)
         self._counters = {
-            "taken": counter("consumed", "Labels taken from their source."),
-            "matched": counter("matched", "Labels that met their record, which is learnt."),
-            "expired": counter("expired", "Records given up: no label in time, or too many waited."),
+            "taken": counter("consumed", "Labels consumed from their source."),
+            "matched": counter("matched", "Labels that matched their record. The model learned it."),
+            "expired": counter(
+                "expired", "Records given up, because no label came in time or too many records waited."
+            ),
             "early": counter("early", "Labels that came before their record."),
-            "unmatched": counter("unmatched", "Labels whose record did not come in time, or had expired."),
+            "unmatched": counter("unmatched", "Labels without a record in time, or for an expired record."),
             "doubled": counter("doubled", "Labels of records that had one already."),
             "skipped": counter("skipped", "Empty lines and tombstones among the labels."),
         }
         keys = Counter(
             f"{prefix}_record_keys_refused",
-            "Records that cannot wait for a label: without a key, or with that of a record before.",
+            "Records that cannot wait for a label, because their key is missing or repeats an earlier one.",
             ["reason"],
             registry=registry,
         )
         self._counters |= {"keyless": keys.labels("missing"), "repeated": keys.labels("repeated")}
-        self._dead = counter("dead_lettered", "Labels that could not be used, by reason.", ["reason"])
+        self._dead = counter("dead_lettered", "Labels that became dead letters, by reason.", ["reason"])
         for reason in LABEL_REASONS:  # a rate needs the 0 before the first one
             self._dead.labels(reason)
         self._pending = gauge("pending", "Records that wait for their label.")
         self._pending_bytes = gauge("pending_bytes", "Size of the records that wait for their label.")
         self._waiting = gauge("waiting", "Labels that wait for their record.")
-        gauge("max_pending", "The most records, and labels, that may wait.").set(join.limit)
-        gauge("max_pending_bytes", "The most bytes of records, and of labels, that may wait.").set(join.max_bytes)
+        gauge("max_pending", "Maximum number of records, and of labels, that may wait.").set(join.limit)
+        gauge("max_pending_bytes", "Maximum bytes of records, and of labels, that may wait.").set(join.max_bytes)
         self._delay = Histogram(
             f"{prefix}_label_delay_seconds",
-            "Seconds a record waited for its label, one sample a chunk.",
+            "Seconds a record waited for its label, one sample per chunk.",
             buckets=_DELAY_BUCKETS,
             registry=registry,
         )

@@ -54,10 +54,10 @@ class LagCollector(Collector):
 
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
         """Return both metrics."""
-        consumed = CounterMetricFamily(f"{self._prefix}_records_consumed", "Records taken from the source.")
+        consumed = CounterMetricFamily(f"{self._prefix}_records_consumed", "Records consumed from the source.")
         lag = GaugeMetricFamily(
             f"{self._prefix}_consumer_lag_records",
-            "Records still to come, as far as known.",
+            "Known records still to come.",
             labels=["topic", "partition"],
         )
         with self._changed:

@@ -27,8 +27,8 @@ class LoopMetrics:
         self._seen = dict.fromkeys(ACTIVITIES, 0.0)
         self._slowest = Gauge(
             f"{prefix}_slowest_record_seconds",
-            "Longest time in the last one to two minutes from the reading of a record, or of its late label, until it "
-            "is learnt; NaN where none came.",
+            "Longest time in the last one to two minutes from reading a record, or its late label, until it is "
+            "learned. NaN if none came.",
             registry=registry,
         )
         self._slowest.set(math.nan)

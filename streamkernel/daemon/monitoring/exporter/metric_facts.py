@@ -1,4 +1,4 @@
-"""Unit of each metric, and what a restart of the process does to it: what Prometheus's format has no place for."""
+"""The unit of each metric, and how a restart changes it. Prometheus's format has no field for either."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ UNITS = {
     **dict.fromkeys(("labels_doubled", "labels_skipped", "labels_dead_lettered", "labels_waiting"), "labels"),
     **dict.fromkeys(("progressive_loss", "loss_sum", "window_loss"), "loss"),
     **dict.fromkeys(("model_progressive_loss", "model_loss_sum"), "loss"),
-    "check_margin": "that of inequality (9)",
+    "check_margin": "unit of inequality (9)",
     **dict.fromkeys(("loss_observations", "model_loss_observations"), "losses"),
-    **dict.fromkeys(("rolling_metric", "model_rolling_metric"), "that of the report metric"),
+    **dict.fromkeys(("rolling_metric", "model_rolling_metric"), "unit of the report metric"),
     **dict.fromkeys(("expert_weight", "input_importance", "sample_share", "interval_coverage"), "share of 1"),
     "calibration_error": "probability",
     **dict.fromkeys(("random_features", "max_features"), "features"),
@@ -50,15 +50,15 @@ UNITS = {
     "journal_groups": "groups",
 }
 
-_ZERO, _GOES_ON, _ANEW, _CURRENT = "0", "goes on", "anew", "current"
-# Only the values of gauges may go on: a counter begins at 0 with its process, as Prometheus expects.
+_ZERO, _KEPT, _RESET, _CURRENT = "0", "kept", "reset", "current"
+# Only gauges may keep their value: a counter starts at 0 with its process, as Prometheus expects.
 _GAUGES = {
-    _GOES_ON: (
+    _KEPT: (
         *("lifetime_records", "checkpoint_last_success_timestamp_seconds", "random_features", "check_margin"),
         *("expert_weight", "input_importance", "novelty_threshold", "divergence_nats", "sample_share"),
         *("window_records", "model_enabled", "labels_pending", "labels_pending_bytes", "labels_waiting"),
     ),
-    _ANEW: (
+    _RESET: (
         *("loss_sum", "model_loss_sum", "progressive_loss", "model_progressive_loss", "rolling_metric"),
         *("model_rolling_metric", "calibration_error", "interval_coverage", "slowest_record_seconds"),
         *("last_record_timestamp_seconds", "snapshot_timestamp_seconds", "checkpoint_size_bytes"),
@@ -99,8 +99,8 @@ def after_restart(name: str, kind: str) -> str:
     Returns
     -------
     what
-        ``"0"``: it begins at 0; ``"goes on"``: it is as in the checkpoint; ``"anew"``: it begins without the records of
-        the process before; ``"current"``: it tells how things are, and nothing of the past.
+        ``"0"``: it starts at 0; ``"kept"``: it has the value in the checkpoint; ``"reset"``: it starts without the
+        records of the previous process; ``"current"``: it shows the current state and no history.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def after_restart(name: str, kind: str) -> str:
     Examples
     --------
     >>> after_restart("drift_events", "counter"), after_restart("lifetime_records", "gauge")
-    ('0', 'goes on')
+    ('0', 'kept')
 
     """
     return _ZERO if kind in ("counter", "histogram") else RESTARTS[name]

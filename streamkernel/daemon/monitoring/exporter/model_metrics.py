@@ -67,7 +67,7 @@ class _Growth(ModelMetrics):
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
-        limit = self._gauge("max_features", "The most random features the model may grow to; +Inf: no limit.")
+        limit = self._gauge("max_features", "Maximum number of random features of the model. +Inf: no limit.")
         most = getattr(learning_part(step), "max_features", None)
         limit.set(math.inf if most is None else most)
         blocks = self._counter("feature_blocks", "Updates that grew a new block or reused an old one.", ["action"])
@@ -75,8 +75,8 @@ class _Growth(ModelMetrics):
         self._count("n_reused", blocks.labels("reused"))
         self._margin = self._gauge(
             "check_margin",
-            "By how much inequality (9) held, right side less left, when CDSG last reused a block; NaN before, and "
-            "with preconditioned steps or another growth, which have no such check.",
+            "Margin of inequality (9), right side minus left, when CDSG last reused a block. NaN before that. Always "
+            "NaN with preconditioned steps or another growth policy, which have no such check.",
         )
 
     def refresh(self) -> None:
@@ -89,14 +89,18 @@ class _WindowRefit(_Growth):
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
-        self._records = self._gauge("window_records", "Labelled records in the window of the model.")
-        self._most = self._gauge("window_max_records", "The most records that the window keeps.")
+        self._records = self._gauge("window_records", "Labeled records in the window of the model.")
+        self._most = self._gauge("window_max_records", "Maximum number of records in the window.")
         self._count("n_refits", self._counter("window_refits", "Refits of the model on its window."))
-        failures = self._counter("window_refit_failures", "Refits that the solver refused; the model went on without.")
+        failures = self._counter(
+            "window_refit_failures", "Refits that the solver refused. The model continued without them."
+        )
         self._count("n_refit_failures", failures)
-        self._seconds = self._counter("window_refit_seconds", "Seconds that refits took; the stream waits meanwhile.")
-        self._last = self._gauge("window_refit_last_seconds", "Seconds that the last refit took; NaN before one.")
-        self._loss = self._gauge("window_loss", "Mean loss of the window right after the last refit; NaN before one.")
+        self._seconds = self._counter("window_refit_seconds", "Seconds spent on refits. The stream waits meanwhile.")
+        self._last = self._gauge("window_refit_last_seconds", "Seconds of the last refit. NaN before the first.")
+        self._loss = self._gauge(
+            "window_loss", "Mean loss on the window right after the last refit. NaN before the first."
+        )
         self._counted_seconds = float(step.refit_seconds)
 
     def follow(self, model: Model) -> None:
@@ -120,10 +124,10 @@ class _Novelty(_Growth):
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
-        self._threshold = self._gauge(
-            "novelty_threshold", "The threshold of the model below which records are flagged."
+        self._threshold = self._gauge("novelty_threshold", "The model's threshold. It flags records below it.")
+        self._count(
+            "n_flagged", self._counter("novelties", "Records flagged as novelties before the model learned them.")
         )
-        self._count("n_flagged", self._counter("novelties", "Records flagged as novelties before they were learnt."))
 
     def refresh(self) -> None:
         super().refresh()
@@ -135,7 +139,7 @@ class _DensityRatio(_Growth):
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
-        self._divergence = self._gauge("divergence_nats", "Divergence of the two samples; NaN before both were seen.")
+        self._divergence = self._gauge("divergence_nats", "Divergence of the two samples. NaN before both have come.")
         shares = self._gauge("sample_share", "Share of each sample among the last records.", ["sample"])
         self._shares = {"p": shares.labels("p"), "q": shares.labels("q")}
 
@@ -168,18 +172,20 @@ class _Mixture(ModelMetrics):
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
         self._experts = _Shares(
-            f"{prefix}_expert_weight", "Weight of each expert and stack in the prediction; they sum to 1.", "expert"
+            f"{prefix}_expert_weight",
+            "Weight of each expert and stack in the prediction. The weights sum to 1.",
+            "expert",
         )
         self._inputs = _Shares(
             f"{prefix}_input_importance",
-            f"Share of each input in what moves the prediction; the {MOST_INPUTS} most important inputs only.",
+            f"Share of each input in the predictions. Exports the {MOST_INPUTS} most important inputs only.",
             "input",
         )
         registry.register(self._experts)
         registry.register(self._inputs)
         drifts = self._counter("drift_events", "Drifts that the model detected in its losses.")
         relearnings = self._counter(
-            "metric_relearnings", "How often the metric of the inputs was learnt, the first time included."
+            "metric_relearnings", "How often the model learned the metric of the inputs, including the first time."
         )
         for name, counter in {"n_drifts_detected": drifts, "n_metric_relearnings": relearnings}.items():
             if hasattr(step, name):

@@ -48,7 +48,7 @@ class OutputLatency(Collector):
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         """Yield the histogram; see `prometheus_client.registry.Collector`."""
-        text = "Seconds from the reading of a record until others can read its line: in the file, or committed."
+        text = "Seconds from reading a record until its line is visible: in the file, or committed."
         family = HistogramMetricFamily(self._name, text, labels=["output"])
         names = [*map(floatToGoString, _BOUNDS), "+Inf"]
         for output, counts in self._counts.items():

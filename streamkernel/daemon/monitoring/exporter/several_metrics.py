@@ -25,16 +25,16 @@ class SeveralModelsCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         views = self.views
         gauges: _Figures = {
-            "published": ("1 for the model whose prediction is published.", lambda view: float(view.published)),
+            "published": ("1 for the published model.", lambda view: float(view.published)),
             "enabled": ("0 for a model that failed and is disabled.", lambda view: float(not view.disabled)),
-            "progressive_loss": ("Mean of the loss over the last labelled records.", lambda view: view.loss),
+            "progressive_loss": ("Mean loss over the last labeled records.", lambda view: view.loss),
         }
         counters: _Figures = {
             "events": ("Events given to the model.", lambda view: view.shown_here),
             "refused_events": ("Events that the model refused.", lambda view: view.refused),
-            "not_finite_predictions": ("Predictions that were no finite numbers.", lambda view: view.not_finite),
-            "busy_seconds": ("Seconds at work on the model.", lambda view: view.seconds),
-            "loss_observations": ("Losses that went into model_loss_sum.", lambda view: view.losses),
+            "not_finite_predictions": ("Predictions that were not finite.", lambda view: view.not_finite),
+            "busy_seconds": ("Seconds spent on the model.", lambda view: view.seconds),
+            "loss_observations": ("Losses in model_loss_sum.", lambda view: view.losses),
         }
         for key, (text, value) in gauges.items():
             gauge = GaugeMetricFamily(f"{self._prefix}_{key}", text, labels=["model"])
@@ -49,7 +49,7 @@ class SeveralModelsCollector(Collector):
         losses = UnknownMetricFamily(f"{self._prefix}_loss_sum", "Sum of the losses of the model.", labels=["model"])
         rolling = GaugeMetricFamily(
             f"{self._prefix}_rolling_metric",
-            "Report metrics over the last labelled records.",
+            "Report metrics over the last labeled records.",
             labels=["model", "metric", "window"],
         )
         for name, view in views.items():

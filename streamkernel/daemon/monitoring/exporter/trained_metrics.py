@@ -17,11 +17,11 @@ class TrainedMetrics:
     def __init__(self, prefix: str, registry: CollectorRegistry) -> None:
         counter = partial(Counter, namespace=prefix, registry=registry)
         gauge = partial(Gauge, namespace=prefix, registry=registry)
-        self._checkpoint = gauge("model_checkpoint", "Number of the checkpoint whose model predicts.")
-        self._records = gauge("model_checkpoint_records", "Records learnt by the run that wrote it.")
-        self._written = gauge("model_checkpoint_timestamp_seconds", "When the checkpoint was written.")
-        self._reloads = counter("model_reloads", "Newer checkpoints taken over while running.")
-        self._failures = counter("model_reload_failures", "Looks at newer checkpoints that ended in an error.")
+        self._checkpoint = gauge("model_checkpoint", "Number of the checkpoint that predicts.")
+        self._records = gauge("model_checkpoint_records", "Records learned by the run that wrote it.")
+        self._written = gauge("model_checkpoint_timestamp_seconds", "When the run wrote the checkpoint.")
+        self._reloads = counter("model_reloads", "Newer checkpoints loaded while running.")
+        self._failures = counter("model_reload_failures", "Failed attempts to load a newer checkpoint.")
 
     def set(self, trained: TrainedModel) -> None:
         """Show the model that predicts."""
