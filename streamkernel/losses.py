@@ -1,11 +1,11 @@
-"""Loss functions that River lacks or whose vector forms cannot be used, and the constants of any loss.
+"""Loss functions that River lacks, or has without a usable vector form, and the constants of any loss.
 
-Called, a loss returns the value of each record; `gradient` is its derivative by the score. Arguments are arrays:
-`y_true` of shape (n,) with `y_pred` of shape (n,), except for `Softmax`, whose `y_pred` is (n, K) and whose `y_true`
-holds column numbers. Labels of binary losses are 0 and 1, as in River.
+A call of a loss returns the value for each record, and `gradient` returns its derivative by the score. Arguments are
+arrays: `y_true` and `y_pred` of shape (n,). For `Softmax`, `y_pred` has shape (n, K) and `y_true` holds column numbers.
+Labels of binary losses are 0 and 1, as in River.
 
-Two attributes tell the growing machines about a loss: `curvature`, the Lipschitz constant L of its derivative, and
-`gradient_bound`, a bound M of the derivative's norm, or None where there is none.
+The growing machines read two attributes of a loss: `curvature`, the Lipschitz constant L of its derivative, and
+`gradient_bound`, a bound M of the derivative's norm, or None without one.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What all our estimators have in common: learning, state, and River's interface to both."""
+"""The common part of all estimators: learning, state, and River's interface to both."""
 
 import abc
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Shapley values: how much of one prediction each of its inputs makes."""
+"""Shapley values: the contribution of each input to one prediction."""
 
 import abc
 import math

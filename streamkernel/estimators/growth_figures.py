@@ -1,4 +1,4 @@
-"""The figures of a growing kernel machine that a user would plot."""
+"""The figures of a growing kernel machine to plot."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What classifiers have in common whose machine predicts probabilities: River's interface to these."""
+"""River's interface to classifiers with a machine that predicts probabilities."""
 
 import abc
 import math

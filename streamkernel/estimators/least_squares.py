@@ -1,4 +1,4 @@
-"""What the batch estimators of least squares have in common: the batch step, and what a user would plot of them."""
+"""The common part of the least-squares estimators: the batch step and the attributes to plot."""
 
 from collections.abc import Sequence
 from typing import Any

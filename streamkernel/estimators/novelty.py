@@ -1,4 +1,4 @@
-"""Novelty detection by a one-class support vector machine, whose threshold is learned with it."""
+"""Novelty detection by a one-class support vector machine with a learned threshold."""
 
 import warnings
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What regressors have in common whose machine predicts standardized numbers: River's interface to these."""
+"""River's interface to regressors with a machine that predicts standardized numbers."""
 
 import abc
 from typing import Any

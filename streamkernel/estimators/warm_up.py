@@ -1,4 +1,4 @@
-"""Compile now what the estimators compile when it is first used: for an image, or before the first record comes."""
+"""Compile the estimators' code in advance: for an image, or before the first record."""
 
 import random
 from collections.abc import Iterator

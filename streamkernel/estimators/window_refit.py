@@ -1,4 +1,4 @@
-"""The refit of a growing model's coefficients on the last records, as a wrapper of River's kind."""
+"""A River wrapper that refits a growing model's coefficients on its last records."""
 
 import inspect
 from collections.abc import Sequence

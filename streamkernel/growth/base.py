@@ -1,4 +1,4 @@
-"""The growth policy: from the context of a mini-batch to the update of one block."""
+"""The interface of a growth policy: it maps the context of a mini-batch to the update of one block."""
 
 import abc
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Additive kernels of numbers from 0 up, as counts and histograms are: a sum over the inputs of a kernel of each."""
+"""Additive kernels for numbers from 0 up, such as counts and histograms: a sum over a kernel of each input."""
 
 import abc
 import math

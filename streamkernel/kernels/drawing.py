@@ -1,4 +1,4 @@
-"""What a kernel of anyone's gives, refused where it is not finite: one NaN would become that of every prediction."""
+"""Checks of the values that a kernel returns: one NaN would spread to every prediction."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Fourier kernels of a learned metric instead of the Euclidean one."""
+"""Fourier kernels with a learned metric instead of the Euclidean one."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeGuard

@@ -1,4 +1,4 @@
-"""Kernels made of others: sums, products and multiples, which the operators `+` and `*` give."""
+"""Sums, products and multiples of kernels, by the operators `+` and `*`."""
 
 import math
 

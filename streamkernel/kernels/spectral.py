@@ -1,4 +1,4 @@
-"""Fourier kernels made of others, for machines that draw one set of frequencies of the inputs."""
+"""Mixtures of Fourier kernels, for machines that draw one set of frequencies for the inputs."""
 
 from typing import TypeGuard
 

@@ -1,4 +1,4 @@
-"""How a solver came to its solution."""
+"""The history of a solver's run."""
 
 from typing import Any, NamedTuple
 

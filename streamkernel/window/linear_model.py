@@ -1,4 +1,4 @@
-"""What the window solvers share: their arguments, data and labels checked, classes one against rest, predictions."""
+"""The common part of the window solvers: checks of arguments and data, one-against-rest classes, predictions."""
 
 import abc
 import secrets

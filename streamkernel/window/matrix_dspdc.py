@@ -1,4 +1,4 @@
-"""Matrix risk minimisation by the doubly stochastic primal-dual coordinate method (DSPDC)."""
+"""Matrix risk minimization by the doubly stochastic primal-dual coordinate method (DSPDC)."""
 
 from typing import Any, Self
 
