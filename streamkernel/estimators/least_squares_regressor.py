@@ -13,7 +13,7 @@ class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.M
     """A kernel regressor by recursive least squares that learns a batch of any size in one step.
 
     It works like `KernelLeastSquaresClassifier`, for numbers, and standardizes them internally. Without drift, the
-    coefficients are those of ridge regression on all records so far, however the batches divide them.
+    coefficients equal ridge regression on all records so far, for any division into batches.
 
     Parameters
     ----------

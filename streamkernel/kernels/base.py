@@ -126,7 +126,7 @@ class Kernel(Component, base.Base, abc.ABC):
             Inputs of the machine, float32 or float64 of shape (n, d).
         words
             64 random bits for each draw, determined by the seed and the number of the draw; uint64 of shape (m,). If
-            `by_block` is True, those of whole blocks, of shape (blocks, F).
+            `by_block` is True, the bits of whole blocks, of shape (blocks, F).
         keys
             The inputs' keys, determined by their names; uint64 of shape (d,).
         bandwidth

@@ -64,8 +64,8 @@ class _Pair(Kernel):
 class Sum(_Pair):
     """The sum of two kernels, k(x, x') = left(x, x') + right(x, x'), as `left + right` gives it.
 
-    Its features are those of both parts. If both parts leave their bandwidth open, they share one, by the heuristic of
-    the first. Inputs are standardized if one part asks for it and no part has a domain.
+    Its features are the features of both parts. If both parts leave their bandwidth open, they share one, by the
+    heuristic of the first. Inputs are standardized if one part asks for it and no part has a domain.
 
     Parameters
     ----------

@@ -132,8 +132,8 @@ def learn_stream(
     Raises
     ------
     ValueError
-        The data frame is not a stream, a column is missing or cannot be an input, the model has no batch step, Spark
-        has no such trigger, or the checkpoint is not a directory on the driver.
+        The data frame is not a stream, a column is missing or cannot be an input, or the model has no batch step. Or
+        Spark has no such trigger, or the checkpoint is not a directory on the driver.
     TypeError
         An argument has the wrong type.
     CheckpointError
