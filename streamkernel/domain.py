@@ -11,21 +11,21 @@ from streamkernel.state import Array, shown
 
 @dataclass(frozen=True)
 class Domain:
-    """The numbers from a bound up that a kernel takes.
+    """The values that a kernel accepts: numbers from a lower bound up.
 
-    An input that is not observed counts as 0, which every domain holds.
+    A missing input counts as 0, and every domain contains 0.
 
     Parameters
     ----------
     least
         The bound, at most 0.
     is_open
-        Whether numbers must be above the bound; False (the default) lets them be equal to it.
+        Whether numbers must be above the bound. False (the default) also allows the bound.
 
     Raises
     ------
     ValueError
-        0 is outside.
+        The domain does not contain 0.
 
     Examples
     --------
@@ -42,11 +42,11 @@ class Domain:
             raise ValueError(f"a domain must hold 0, which an absent input counts as, got {self}")
 
     def outside(self, values: Array) -> Array:
-        """Which values are outside, bool of their shape; NaN, which is not observed, is inside."""
+        """Return which values are outside, bool of their shape; NaN, a missing value, is inside."""
         return np.asarray(values <= self.least if self.is_open else values < self.least)
 
     def refusal(self, name: Hashable, value: float) -> str:
-        """The sentence that refuses an input's value."""
+        """Return the error message for an input's value."""
         wanted = f"{'above' if self.is_open else 'of at least'} {self.least:g}"
         return (
             f"input {shown(name)} is {value:g}, which the model's kernel does not take: "
@@ -55,7 +55,7 @@ class Domain:
 
 
 def narrower(one: Domain | None, other: Domain | None) -> Domain | None:
-    """The numbers that are in both domains; None is every number.
+    """Return the intersection of two domains; None is every number.
 
     Examples
     --------
@@ -68,5 +68,5 @@ def narrower(one: Domain | None, other: Domain | None) -> Domain | None:
 
 
 def is_inside(domain: Domain | None, value: float) -> bool:
-    """Whether a number, or NaN, is in a domain."""
+    """Return whether a number, or NaN, is in a domain."""
     return domain is None or math.isnan(value) or not domain.outside(np.array(value)).any()

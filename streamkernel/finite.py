@@ -29,7 +29,7 @@ _MOST = sys.float_info.max
 
 
 class NotFiniteError(FloatingPointError):
-    """A kernel, loss, step schedule or growth policy gave a number that is not finite: nothing is learnt with it."""
+    """A kernel, loss, step schedule or growth policy returned a number that is not finite. Nothing is learned."""
 
 
 def is_finite(value: float) -> bool:

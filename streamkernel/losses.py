@@ -1,11 +1,11 @@
-"""Loss functions that River lacks or whose vector forms cannot be used, and the constants of any loss.
+"""Loss functions that River lacks, or has without a usable vector form, and the constants of any loss.
 
-Called, a loss returns the value of each record; `gradient` is its derivative by the score. Arguments are arrays:
-`y_true` of shape (n,) with `y_pred` of shape (n,), except for `Softmax`, whose `y_pred` is (n, K) and whose `y_true`
-holds column numbers. Labels of binary losses are 0 and 1, as in River.
+A call of a loss returns the value for each record, and `gradient` returns its derivative by the score. Arguments are
+arrays: `y_true` and `y_pred` of shape (n,). For `Softmax`, `y_pred` has shape (n, K) and `y_true` holds column numbers.
+Labels of binary losses are 0 and 1, as in River.
 
-Two attributes tell the growing machines about a loss: `curvature`, the Lipschitz constant L of its derivative, and
-`gradient_bound`, a bound M of the derivative's norm, or None where there is none.
+The growing machines read two attributes of a loss: `curvature`, the Lipschitz constant L of its derivative, and
+`gradient_bound`, a bound M of the derivative's norm, or None without one.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ LARGEST_CLIP = 50.0
 
 
 class Log(Component, BinaryLoss):
-    """Logistic loss log(1 + exp(-y u)) of a score u and y in {-1, +1}, which overflows for no score.
+    """Logistic loss log(1 + exp(-y u)) of a score u and y in {-1, +1}, safe from overflow.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Log(Component, BinaryLoss):
 
 
 class SquaredHinge(Component, BinaryLoss):
-    """Squared hinge loss 1/2 max(0, 1 - y u)^2 of a score u and y in {-1, +1}, that of an L2 support vector machine.
+    """Squared hinge loss 1/2 max(0, 1 - y u)^2 of a score u and y in {-1, +1}, for an L2 support vector machine.
 
     Examples
     --------
@@ -113,12 +113,12 @@ class Softmax(Component, MultiClassLoss):
 
 
 class EpsilonInsensitive(Component, RegressionLoss):
-    """Epsilon-insensitive loss max(0, |u - y| - eps), that of support vector regression.
+    """Epsilon-insensitive loss max(0, |u - y| - eps), for support vector regression.
 
     Parameters
     ----------
     eps
-        Half the width of the tube, in units of the standardised target. Defaults to 0.1.
+        Half the width of the tube, in units of the standardized target. Defaults to 0.1.
 
     Raises
     ------
@@ -154,7 +154,7 @@ class EpsilonInsensitive(Component, RegressionLoss):
 
 
 class Quantile(Component, RegressionLoss):
-    """Quantile (pinball) loss max(alpha (y - u), (alpha - 1) (y - u)), whose minimiser is the quantile `alpha`.
+    """Quantile (pinball) loss max(alpha (y - u), (alpha - 1) (y - u)), minimized by the quantile `alpha`.
 
     Parameters
     ----------
@@ -195,12 +195,12 @@ class Quantile(Component, RegressionLoss):
 
 
 class NoveltyHinge(Component, base.Base):
-    """One-class hinge loss max(0, tau - u) - nu tau of a score u and a threshold tau, that of novelty detection.
+    """One-class hinge loss max(0, tau - u) - nu tau of a score u and a threshold tau, for novelty detection.
 
     Parameters
     ----------
     nu
-        The share of records whose score is to be below the threshold, in (0, 1]. Defaults to 0.1.
+        The share of records with a score below the threshold, in (0, 1]. Defaults to 0.1.
 
     Raises
     ------
@@ -234,25 +234,25 @@ class NoveltyHinge(Component, base.Base):
         return np.where(y_pred < threshold, -1.0, 0.0)
 
     def threshold_gradient(self, threshold: Any, y_pred: Any) -> Any:
-        """The derivative by the threshold."""
+        """Return the derivative by the threshold."""
         return np.where(y_pred < threshold, 1.0, 0.0) - self.nu
 
 
 class KLDensityRatio(Component, base.Base):
-    """Loss of a log density ratio u = log p/q: -u of a record of p (`y_true` 1), exp(u) of one of q (`y_true` 0).
+    """Loss of a log density ratio u = log p/q: -u for a record of p (`y_true` 1), exp(u) for one of q (`y_true` 0).
 
-    In the mean over both samples, the least of E_q[exp u] - E_p[u] is where u is log p/q; it is 1 - KL(p, q) then. From
-    `clip` on, records of p ask for no more, and exp(u) goes on as its tangent.
+    The mean over both samples, E_q[exp u] - E_p[u], has its minimum 1 - KL(p, q) at u = log p/q. Beyond `clip`, records
+    of p have no gradient, and exp(u) continues as its tangent.
 
     Parameters
     ----------
     clip
-        The largest log ratio told apart, more than 0. Defaults to 5.
+        The largest log ratio that the loss distinguishes, above 0. Defaults to 5.
 
     Raises
     ------
     ValueError
-        `clip` is not a number above 0, or is past 50.
+        `clip` is not a number above 0, or is above 50.
 
     Examples
     --------
@@ -288,17 +288,17 @@ class KLDensityRatio(Component, base.Base):
 
 
 def curvature(loss: Any) -> float:
-    """The Lipschitz constant L of a loss's derivative, which the first step size gamma_0 needs; 1 where it has none."""
+    """Return the Lipschitz constant L of a loss's derivative, for the first step size gamma_0; 1 if there is none."""
     if isinstance(loss, river_losses.Squared):
         return 2.0
     return float(getattr(loss, "curvature", 1.0))
 
 
 def gradient_bound(loss: Any) -> float | None:
-    """The bound M of the norm of a loss's derivative, which inequality (9) needs; None where there is none.
+    """Return the bound M of the norm of a loss's derivative, used in inequality (9); None if there is none.
 
-    Without a bound, M is followed on the stream, and the loss curves up for ever, so that a reused block's step must
-    also stay below 1 / (L lambda_max) of its features.
+    Without a bound, the model tracks M on the stream. A reused block's step must then also stay below 1 / (L
+    lambda_max) of its features, because the loss keeps curving up.
     """
     if isinstance(loss, river_losses.Huber):
         return float(loss.epsilon)
@@ -309,10 +309,10 @@ def gradient_bound(loss: Any) -> float | None:
 
 
 def is_smooth(loss: Any) -> bool:
-    """Whether a loss is known to have a Lipschitz derivative, so that a quadratic of curvature L bounds it.
+    """Return whether a loss is known to have a Lipschitz derivative, so that a quadratic of curvature L bounds it.
 
-    That is so for the squared and Huber's loss, and for any that tells its `curvature` but those of tubes and
-    quantiles, which have one for the sake of gamma_0.
+    This holds for the squared and Huber's loss, and for any loss with a `curvature`. Tube and quantile losses are
+    exceptions: they have a `curvature` only for gamma_0.
     """
     if isinstance(loss, EpsilonInsensitive | Quantile):
         return False
@@ -338,7 +338,7 @@ UNUSABLE: dict[type, tuple[str, str]] = {
 
 
 def softmax(scores: Any) -> Any:
-    """The softmax of each row of scores, float64 of shape (n, K)."""
+    """Return the softmax of each row of scores, float64 of shape (n, K)."""
     p = np.empty(scores.shape)
     softmax_rows(np.ascontiguousarray(scores, np.float64), p)
     return p

@@ -182,7 +182,7 @@ def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - it
                 "features or landmarks; the last column is the distance when DSG's pass ended (the criterion SC2), "
                 "by CPU seconds. Nearly all of CDSG's are for the longest step that the square loss allows a block: "
                 f"the largest eigenvalue of a {size:,} x {size:,} matrix, of the best candidates in each step "
-                "([why](../../docs/growing.md#costs)).",
+                "([why](../../docs/growing-results.md#costs)).",
                 table(
                     [
                         "algorithm",

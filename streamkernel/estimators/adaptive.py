@@ -1,4 +1,4 @@
-"""What the adaptive estimators have in common: their arguments, and what a user would plot of them."""
+"""The common part of the adaptive estimators: their arguments and the attributes to plot."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -87,23 +87,23 @@ class AdaptiveMachineEstimator(HeadArguments):
         return 1 + (self.lags > 0 and self._has_lagged_core)
 
     def with_lags(self, x: dict[Any, Any], known: Sequence[Any] | None = None) -> dict[Any, Any]:
-        """A record with the lags it would be predicted with now, so that it can be learnt with the same ones later.
+        """Return a record with its current lags, so that you can learn it later with the same lags.
 
-        `predict_one`, `learn_one` and all others take the lags a record brings, and the last known targets for one that
-        brings none. Where a label comes late other labels have come in between, so that the last known targets are no
-        longer those of the prediction: keep what this returns, and learn that.
+        `predict_one`, `learn_one` and all other methods use the lags that a record brings. For a record without lags,
+        they use the last known targets. If a label comes late, other labels have arrived in between, and the last known
+        targets have changed since the prediction. So keep the returned record, and learn that one.
 
         Parameters
         ----------
         x
             Inputs by name.
         known
-            Other targets to take for the last known ones, latest first. None (the default) is those learnt.
+            Targets to use instead of the last known ones, latest first. None (the default) uses the learned ones.
 
         Returns
         -------
-        The inputs and, unless x has them already, the last known targets, latest first, under the names
-        `streamkernel.lag.1`, `streamkernel.lag.2`, ...: None for those there are not. Without `lags`, the inputs alone.
+        The inputs and, unless x has them already, the last known targets, latest first. Their names are
+        `streamkernel.lag.1`, `streamkernel.lag.2`, ..., and a missing one is None. Without `lags`, the inputs alone.
 
         Examples
         --------
@@ -140,22 +140,22 @@ class AdaptiveMachineEstimator(HeadArguments):
 
     @property
     def feature_importances_(self) -> dict[str, float]:
-        """How far each input moves the predictions of recent records, by name; shares of 1, the largest first.
+        """How far each input moves the predictions of recent records, by name, as shares of 1, largest first.
 
-        An input's share is its mean absolute contribution, much as `explain_one` gives it, at up to 128 records of the
-        trees' window (of the memory, where there are no trees). All values of a string are one input, and so is each
-        lag of a regressor with lags. Empty before the first labelled record. It costs about 1,000 predictions at most,
-        of more than 128 inputs 8 for each.
+        An input's share is its mean absolute contribution, similar to `explain_one`, on up to 128 records of the trees'
+        window. Without trees, the records come from the memory. All values of a string are one input, and so is each
+        lag of a regressor with lags. Empty before the first labeled record. It costs at most about 1,000 predictions,
+        or 8 for each input if there are more than 128.
         """
         with self._lock:
             return shares_of(importances(self._machine))
 
     @property
     def expert_weights(self) -> dict[str, float]:
-        """The weight of each expert and stack in the prediction, by name; empty before the first labelled record.
+        """The weight of each expert and stack in the prediction, by name. Empty before the first labeled record.
 
-        What the stacks say is made of all experts' predictions, with weights of their own.
-        Of a regressor with lags, those that see them come last: `lagged, head, drift 0.001`, ..., `lagged, no change`.
+        Each stack combines the predictions of all experts with its own weights. In a regressor with lags, the experts
+        that see them come last: `lagged, head, drift 0.001`, ..., `lagged, no change`.
         """
         with self._lock:
             machine = self._machine
@@ -170,29 +170,29 @@ class AdaptiveMachineEstimator(HeadArguments):
 
     @property
     def drift_detected(self) -> bool:
-        """Whether a drift was detected at the last labelled record, as River's drift detectors have it.
+        """Whether the last labeled record signaled a drift, as in River's drift detectors.
 
-        The losses are looked at after every 100th labelled record, so it is True after one of these, and until the
-        next labelled record is learnt.
+        The model checks its losses after every 100th labeled record. So this is True after such a record, until the
+        model learns the next labeled one.
         """
         return self._machine.experts.change.is_detected(self.n_records)
 
     @property
     def n_drifts_detected(self) -> int:
-        """Drifts detected so far; of a state from before this was counted, at most the last one counts."""
+        """Drifts detected so far. A state from before this count existed contributes at most its last drift."""
         return self._machine.experts.change.n_detected
 
     @property
     def n_metric_relearnings(self) -> int:
-        """How often the metric of the inputs was learnt, the first included; with lags, of both cores.
+        """How often the metric of the inputs was learned, including the first. With lags, in both cores.
 
-        Counted since the estimator was made or loaded: this is not in its state.
+        The count starts when the estimator is made or loaded. Its state does not include it.
         """
         return self._machine.n_relearnings
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the experts' matrices, the trees with their window, and the memory; with lags, of both cores."""
+        """Bytes of the experts' matrices, the trees with their window, and the memory. With lags, of both cores."""
         machine = self._machine
         return machine.core.nbytes + (machine.lagged.core.nbytes if machine.lagged else 0)
 

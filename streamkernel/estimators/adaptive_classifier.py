@@ -18,59 +18,64 @@ from streamkernel.state import Array
 
 
 class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelPredictor, base.MiniBatchClassifier):
-    """A kernel classifier that learns all a record says, at once, in bounded memory.
+    """An adaptive kernel classifier: accurate without tuning, one record at a time, in bounded memory.
 
-    Recursive least squares on random features, at three drift rates, two linear experts, two ensembles of trees on the
-    last records and the nearest of these, mixed by how well each did lately, and stacked: corrected by least squares on
-    what all of them say. The inputs are weighed by a metric that is learnt from the last records. When the mixture
-    comes to do worse than it did, the stream has changed: the metric is learnt again from the records since, and the
-    trees' window forgets those before.
+    The classifier combines several experts: recursive least squares on random features at three drift rates, two linear
+    experts, two ensembles of trees, and nearest neighbors among the last records. A mixture weighs them by their recent
+    losses. Stacking then corrects the mixture by least squares on all predictions.
+
+    A metric, learned from the last records, weighs the inputs. If the mixture's losses rise, the stream has changed.
+    The classifier then learns the metric again from the records since the change, and the trees' window forgets older
+    records.
 
     Parameters
     ----------
     kernel
-        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a Fourier kernel of your own, or sums, products and multiples of
-        these, whose factors are shares of `n_features`. None (the default) is `Gaussian()`, whose bandwidth follows the
-        metric.
+        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a custom Fourier kernel, or sums, products and multiples of these.
+        The factors of a sum are shares of `n_features`. None (the default) is `Gaussian()` with a bandwidth that
+        follows the metric.
     n_features
-        F, random frequencies, each a cosine and a sine. Defaults to 128.
+        F, the number of random frequencies, each with a cosine and a sine. Defaults to 128.
     ridge
-        rho, at least 1e-9. Defaults to .1.
+        rho, the ridge regularization, at least 1e-9. Defaults to .1.
     drift_rates
-        q, how fast the coefficients may drift; one head a rate, each rate once. Defaults to 0, .001 and .03.
+        q, how fast the coefficients may drift. There is one head for each rate, and each rate is given once. Defaults
+        to 0, .001 and .03.
     metric_schedule
-        Labelled records after which the metric is learnt anew, besides after a change; None is never, nor after a
-        change. Defaults to 100, 250, 500, 1,000 and 2,000.
+        Numbers of labeled records after which the metric is learned again, in addition to changes. None turns this off,
+        also after a change. Defaults to 100, 250, 500, 1,000 and 2,000.
     buffer_size
-        The last records, from which it is learnt. Defaults to 1,000.
+        The number of last records from which the metric is learned. Defaults to 1,000.
     n_trees
-        Trees of an ensemble, 0 for none. One is grown anew whenever that share of their window is new. Defaults to 6.
+        The trees of an ensemble, 0 for none. A tree is replaced whenever a share 1 / `n_trees` of their window is new.
+        Defaults to 6.
     tree_window
-        The last records, on which trees are grown. Defaults to 2,000.
+        The number of last records on which trees grow. Defaults to 2,000.
     memory
-        The last records, of which the nearest are experts: 100,000 / d at most, of d inputs. 0 for no such experts.
-        Defaults to 10,000.
+        The number of last records in which experts search for nearest neighbors, at most 100,000 / d for d inputs. 0
+        means no such experts. Defaults to 10,000.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
     max_inputs
-        Inputs past this number are ignored and counted. Defaults to 1,000.
+        The largest number of inputs. The model ignores and counts all others. Defaults to 1,000.
     max_classes
-        Records of classes past this number are predicted only, and counted. Defaults to 1,000.
+        The largest number of classes. The model only predicts records of other classes, and counts them. Defaults to
+        1,000.
     lags
-        1 for an expert that counts which label followed which, for labels that take turns or stay. For labels that come
-        late, see `with_lags`. Defaults to 0.
+        1 adds an expert that counts which label followed which, for labels that alternate or stay the same. If labels
+        come late, see `with_lags`. Defaults to 0.
     max_bytes
-        What the model may take, in memory (`memory_bytes`) and saved, at least 16,384. The sizes of its parts, the
-        arguments being the most, are then chosen at the first labelled record, by its inputs; and anew when more inputs
-        or classes come than there is room for, where trees and linear experts begin again. None (the default) is no
-        bound but the arguments.
+        The largest size of the model in bytes, in memory (`memory_bytes`) and saved, at least 16,384. The model then
+        chooses the sizes of its parts at the first labeled record, by its inputs, with the arguments as upper limits.
+        It chooses again if more inputs or classes come than there is room for. Trees then begin again, and so do linear
+        experts if their size changes. None (the default) means no bound but the arguments.
     seed
-        The stream of random features. None (the default) draws one.
+        The seed of the random features. None (the default) draws one.
 
     Raises
     ------
     ValueError
-        An argument is out of its range.
+        An argument is out of range.
 
     Examples
     --------

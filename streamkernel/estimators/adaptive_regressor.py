@@ -31,59 +31,61 @@ LAGGED_DRIFT = 1e-3
 
 
 class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.MiniBatchRegressor):
-    """A kernel regressor that learns all a record says, at once, in bounded memory.
+    """An adaptive kernel regressor: accurate without tuning, one record at a time, in bounded memory.
 
-    As `AdaptiveKernelClassifier`, for numbers, which are standardised inside. Here one ensemble of trees learns what
-    heads and linear experts leave over, and two more experts add a level: where the last errors were, with the trees
-    and without.
+    It works like `AdaptiveKernelClassifier`, for numbers, and standardizes them internally. One ensemble of trees
+    learns the residuals of the heads and linear experts. Two more experts add a level, the recent mean of the errors,
+    with the trees and without.
 
     Parameters
     ----------
     kernel
-        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a Fourier kernel of your own, or sums, products and multiples of
-        these, whose factors are shares of `n_features`. None (the default) is `Gaussian()`, whose bandwidth follows the
-        metric.
+        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a custom Fourier kernel, or sums, products and multiples of these.
+        The factors of a sum are shares of `n_features`. None (the default) is `Gaussian()` with a bandwidth that
+        follows the metric.
     n_features
-        F, random frequencies, each a cosine and a sine. Defaults to 128.
+        F, the number of random frequencies, each with a cosine and a sine. Defaults to 128.
     ridge
-        rho, at least 1e-9. Defaults to .03.
+        rho, the ridge regularization, at least 1e-9. Defaults to .03.
     drift_rates
-        q, how fast the coefficients may drift; one head a rate, each rate once. Defaults to 0, .001 and .03.
+        q, how fast the coefficients may drift. There is one head for each rate, and each rate is given once. Defaults
+        to 0, .001 and .03.
     metric_schedule
-        Labelled records after which the metric is learnt anew, besides after a change; None is never, nor after a
-        change. Defaults to 100, 250, 500, 1,000 and 2,000.
+        Numbers of labeled records after which the metric is learned again, in addition to changes. None turns this off,
+        also after a change. Defaults to 100, 250, 500, 1,000 and 2,000.
     buffer_size
-        The last records, from which it is learnt. Defaults to 1,000.
+        The number of last records from which the metric is learned. Defaults to 1,000.
     n_trees
-        Trees of an ensemble, 0 for none. One is grown anew whenever that share of their window is new. Defaults to 6.
+        The trees of an ensemble, 0 for none. A tree is replaced whenever a share 1 / `n_trees` of their window is new.
+        Defaults to 6.
     tree_window
-        The last records, on which trees are grown. Defaults to 2,000.
+        The number of last records on which trees grow. Defaults to 2,000.
     memory
-        The last records, of which the nearest are experts: 100,000 / d at most, of d inputs. 0 for no such experts.
-        Defaults to 10,000.
+        The number of last records in which experts search for nearest neighbors, at most 100,000 / d for d inputs. 0
+        means no such experts. Defaults to 10,000.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
     max_inputs
-        Inputs past this number are ignored and counted. Defaults to 1,000.
+        The largest number of inputs. The model ignores and counts all others. Defaults to 1,000.
     lags
-        The last known targets, as many, that more experts see as inputs: for a target that follows from those before,
-        as one that is measured every hour. For labels that come late, see `with_lags`. Defaults to 0, at most 1,000.
+        The number of last known targets that more experts see as inputs, for a target that depends on the ones before
+        it, such as an hourly measurement. If labels come late, see `with_lags`. Defaults to 0, at most 1,000.
     predicts
-        "mean" (the default) or "median": whether the mixture weighs its experts by squared or by absolute errors. The
-        latter makes the mean absolute error smaller where errors are large now and then; `loss_of` and the losses of a
-        report follow.
+        "mean" (the default) or "median": whether the mixture weighs its experts by squared or by absolute errors.
+        "median" lowers the mean absolute error if some errors are large. `loss_of` and the losses of a report use the
+        same measure.
     max_bytes
-        What the model may take, in memory (`memory_bytes`) and saved, at least 16,384, with `lags` 32,768. The sizes of
-        its parts, the arguments being the most, are then chosen at the first labelled record, by its inputs; and anew
-        when more inputs come than there is room for, where trees and linear experts begin again. None (the default) is
-        no bound but the arguments.
+        The largest size of the model in bytes, in memory (`memory_bytes`) and saved: at least 16,384, or 32,768 with
+        `lags`. The model then chooses the sizes of its parts at the first labeled record, by its inputs, with the
+        arguments as upper limits. It chooses again if more inputs come than there is room for. Trees then begin again,
+        and so do linear experts if their size changes. None (the default) means no bound but the arguments.
     seed
-        The stream of random features. None (the default) draws one.
+        The seed of the random features. None (the default) draws one.
 
     Raises
     ------
     ValueError
-        An argument is out of its range.
+        An argument is out of range.
 
     Examples
     --------
@@ -159,20 +161,21 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
 
     @property
     def n_clipped_targets(self) -> int:
-        """Targets past +-1e100, which count as that: the squares of larger ones would overflow."""
+        """The number of targets clipped to +-1e100, because larger squares would overflow."""
         return self._targets.n_limited
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
-        """The target of one record; 0 before the first.
+        """Predict the target of one record; 0 before the first.
 
         Parameters
         ----------
         x
             Inputs by name.
         with_dist
-            Whether to give River's Gaussian distribution, its deviation that of the last prediction errors. Its
-            `quantile(p)` adds to the prediction that quantile of the last 500 errors, of records of a weight above 0;
-            before there are 100 it is the Gaussian's. Density and `cdf` remain the Gaussian's.
+            Whether to return River's Gaussian distribution with the deviation of the last prediction errors. Its
+            `quantile(p)` adds that quantile of the last 500 errors to the prediction, from records with a weight above
+            0. Before there are 100 such errors, it is the Gaussian's quantile. Density and `cdf` are always the
+            Gaussian's.
 
         """
         lock = self._lock
@@ -186,20 +189,20 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         return mean
 
     def predict_many(self, X: Any, with_dist: bool = False) -> Any:
-        """The targets of the rows of a data frame or array, as `predict_one` gives them one by one.
+        """Predict the targets of the rows of a data frame or array, as `predict_one` would one by one.
 
         Parameters
         ----------
         X
             A frame or an array of shape (n, d), as for `learn_many`.
         with_dist
-            Whether to give the mean and the deviation of each row's Gaussian distribution.
+            Whether to return the mean and the deviation of each row's Gaussian distribution.
 
         Returns
         -------
-        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,). With
-        distributions, a frame with the columns `mu` and `sigma`, as River's `Gaussian` names them; for an array, one of
-        shape (n, 2).
+        A series of n numbers in the frame's backend, with its index. For an array, an array of shape (n,). With
+        distributions, a frame with the columns `mu` and `sigma`, named as in River's `Gaussian`. For an array, an array
+        of shape (n, 2).
 
         Examples
         --------
@@ -223,22 +226,23 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
         """Compute the model's own loss of a prediction made before its target was known.
 
-        The squared error or, of one that predicts the median, the absolute error.
-        It is no `loss`: that is the constructor's argument of the growing regressor.
+        It is the squared error, or the absolute error of a model that predicts the median. The method is not called
+        `loss`, because `loss` is an argument of the growing regressor.
 
         Parameters
         ----------
         y
-            The target that came.
+            The target.
         prediction
-            What `predict_one` gave.
+            The result of `predict_one`.
         unit
-            What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
+            The unit that divides both, as in learning. None (the default) is the deviation of the targets learned so
+            far.
 
         Raises
         ------
         ValueError
-            The target is none that `learn_one` takes.
+            `learn_one` would reject the target.
 
         Examples
         --------

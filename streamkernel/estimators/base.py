@@ -1,4 +1,4 @@
-"""What all our estimators have in common: learning, state, and River's interface to both."""
+"""The common part of all estimators: learning, state, and River's interface to both."""
 
 import abc
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ LEAST_PROBABILITY = 1e-15
 
 @dataclass(frozen=True)
 class AdvanceResult:
-    """The predictions of records, each made before the record was learnt, and the losses they had.
+    """Predictions of records, each made before its record was learned, and their losses.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class AdvanceResult:
     probabilities
         A distribution over the labels for each record; None for regressors.
     losses
-        The model's own loss of each record, float64 of shape (n,); NaN where there is no label.
+        The model's own loss of each record, float64 of shape (n,). NaN for a record without a label.
     deviations
-        The standard deviation of each prediction, float64 of shape (n,): of an adaptive regressor that of the last
-        errors before the record, 0 before the first, of a Gaussian process the posterior's; None for models without a
-        distribution.
+        The standard deviation of each prediction, float64 of shape (n,). For an adaptive regressor, it is the deviation
+        of the last errors before the record, 0 before the first. For a Gaussian process, it is the posterior's. None
+        for models without a distribution.
 
     """
 
@@ -51,7 +51,7 @@ class AdvanceResult:
 
 
 class StreamMachine(Protocol):
-    """What an estimator asks of the machine behind it."""
+    """The interface of the machine behind an estimator."""
 
     inputs: Inputs
     n_records: int
@@ -73,12 +73,12 @@ class StreamMachine(Protocol):
 
 
 def machine_of(estimator: Any) -> Any:
-    """Return the machine behind an estimator, for what runs it elsewhere (Spark) or looks inside."""
+    """Return the machine behind an estimator, for code that runs it elsewhere (Spark) or inspects it."""
     return estimator._machine
 
 
 class StreamEstimator(base.Estimator, abc.ABC):
-    """An estimator of ours behind River's interface: a machine that advances, and its state as a record."""
+    """The base class of the estimators: a machine behind River's interface, and its state."""
 
     _machine: StreamMachine
     _targets: Any
@@ -109,23 +109,23 @@ class StreamEstimator(base.Estimator, abc.ABC):
     ) -> AdvanceResult:
         """Predict records, then learn them, one after the other.
 
-        However a stream is cut into calls, of this or of `learn_one` and `learn_many`, the state ends up the same, bit
-        for bit, and so do the predictions.
+        The division of a stream into calls of `advance`, `learn_one` and `learn_many` changes neither the state nor the
+        predictions by a bit.
 
         Parameters
         ----------
         xs
             The records' inputs.
         ys
-            Their targets. A record whose target is None is predicted and changes nothing.
+            Their targets. A record with the target None is predicted and changes nothing.
         ws
             Weights. All 1 by default.
 
         Raises
         ------
         ValueError
-            A record cannot be used: an infinite input, an input or a target of a type that is none. Nothing of the call
-            is learnt then.
+            A record is unusable: an input is infinite, or an input or a target has an invalid type. The call then
+            learns nothing.
 
         """
         with self._lock:
@@ -141,11 +141,11 @@ class StreamEstimator(base.Estimator, abc.ABC):
         Parameters
         ----------
         x
-            Inputs by name: numbers, booleans, strings (each value an indicator of its own), None where not observed.
+            Inputs by name: numbers, booleans, strings (an indicator for each value), and None for a missing one.
         y
-            The target; None changes nothing.
+            The target. None changes nothing.
         w
-            Weight, from 0 up; one past 1e6 counts as that. Defaults to 1.
+            The weight, from 0 up. Values above 1e6 count as 1e6. Defaults to 1.
 
         """
         lock = self._lock
@@ -157,30 +157,29 @@ class StreamEstimator(base.Estimator, abc.ABC):
             lock.release()
 
     def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None) -> None:
-        """Learn the rows of a data frame or array, exactly as `learn_one` would one after the other.
+        """Learn the rows of a data frame or array, exactly as `learn_one` would one by one.
 
-        The columns are read as a whole, not row by row. What a row of a frame does not hold (null, NaN) is not
-        observed; a column of strings or categories has an indicator for each of its values.
+        It reads whole columns, not rows. Null and NaN count as missing. A column of strings or categories becomes an
+        indicator for each of its values.
 
         Parameters
         ----------
         X
-            Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d). The
-            columns of an array are named by the whole numbers from 0 to d - 1: `learn_one` knows them as
-            `{0: ..., 1: ...}`.
+            An eager data frame that narwhals supports (pandas, polars, pyarrow), or an array, of shape (n, d). The
+            columns of an array have the names 0 to d - 1, as in `learn_one({0: ..., 1: ...})`.
         y
-            A series, an array of shape (n,), a `pyarrow.Array` or any list of n targets. What is None, null or, in a
-            series of pandas, missing (NaN, NA) is not learnt.
+            A series, an array of shape (n,), a `pyarrow.Array` or a list of n targets. The model does not learn a row
+            with the target None, null or, in a pandas series, NaN or NA.
         w
-            n weights. All 1 by default.
+            The n weights. All 1 by default.
 
         Raises
         ------
         ValueError
-            A row cannot be used: an infinite input, an input, a target or a weight of a kind that is none; or there are
-            not as many targets or weights as rows. Nothing is learnt then.
+            A row is unusable: an input is infinite, or an input, a target or a weight is invalid. Or the number of
+            targets or weights differs from the number of rows. The call then learns nothing.
         TypeError
-            X or y is no frame, series, array or list.
+            X or y is not a frame, series, array or list.
 
         """
         with self._lock:
@@ -199,7 +198,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
 
     @property
     def open_arguments(self) -> dict[str, Any]:
-        """What the arguments came to whose None leaves them to the estimator or to a state; those that are None."""
+        """The values in use of the arguments that are None, which the estimator or a state chose."""
         return {}
 
     def _state_arguments(self) -> dict[str, Any]:
@@ -233,7 +232,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
             self._targets = fresh._targets
 
     def state_digest(self) -> str:
-        """SHA-256 of the whole state, arguments included: equal for models that have learnt the same in the same order.
+        """Return the SHA-256 of the state, equal for models that learned the same records in the same order.
 
         Returns
         -------
@@ -249,17 +248,17 @@ class StreamEstimator(base.Estimator, abc.ABC):
 
     @property
     def n_records(self) -> int:
-        """Labelled records learnt."""
+        """The number of labeled records learned."""
         return self._machine.n_records
 
     @property
     def input_names(self) -> list[str]:
-        """The inputs seen so far, `name` or, for the values of a string, `name=value`."""
+        """The inputs seen so far: `name` or, for the values of a string, `name=value`."""
         return self._machine.inputs.columns.names
 
     @property
     def n_ignored_inputs(self) -> int:
-        """Inputs ignored because they came past `max_inputs`, counted at every record learnt."""
+        """The number of inputs ignored because of `max_inputs`, counted at every learned record."""
         return self._machine.inputs.n_ignored
 
     @classmethod
@@ -267,7 +266,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
         yield {"seed": 1}
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A fresh model of the same arguments; with `include_attributes`, one that has learnt the same."""
+        """Return a fresh model with the same arguments, or with `include_attributes` a copy with the same state."""
         clone = super().clone(new_params)
         if include_attributes:
             clone._go_on_with(self._state_arguments())
@@ -276,7 +275,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
 
 
 def most_probable(labels: Sequence[Any], probabilities: Array) -> list[Any]:
-    """The label with the largest of its row's probabilities, (n, K), the first of equals; None where there is none."""
+    """Return the most probable label of each row of (n, K) probabilities, the first of equals; None without labels."""
     if not labels:
         return [None] * len(probabilities)
     return list(map(labels.__getitem__, probabilities.argmax(axis=1).tolist()))

@@ -25,61 +25,62 @@ from streamkernel.state import Array
 class KernelClassifier(KernelMachine, LabelPredictor, base.MiniBatchClassifier):
     """A kernel classifier that grows with its stream.
 
-    The coefficients take one doubly stochastic gradient step every `batch_size` labelled records: on blocks of random
-    features that are new or, where `growth` allows it, old ones. By default a step is preconditioned and updates two
-    blocks. Frequencies are never stored; a seed brings them back. Inputs are scaled inside, record by record.
+    Every `batch_size` labeled records, the model makes one doubly stochastic gradient step. The step updates blocks of
+    random features: new ones or, if `growth` allows it, old ones. By default a step is preconditioned and updates two
+    blocks. The model never stores frequencies, because a seed reproduces them. It scales inputs internally, record by
+    record.
 
     Parameters
     ----------
     kernel
-        The kernel. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200 records.
+        The kernel. None (the default) is `Gaussian()` with a bandwidth from the first 200 records.
     loss
-        None (the default) is the softmax over the classes seen so far. `Log`, River's `Hinge` and `SquaredHinge` know
-        two classes: False and True until another label arrives, then the first two seen.
+        None (the default) is the softmax over the classes seen so far. `Log`, River's `Hinge` and `SquaredHinge`
+        support two classes: False and True until another label arrives, then the first two seen.
     growth
         `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
     block_size
-        F, features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without or where
-        `max_features` is less.
+        F, the features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without it or if
+        `max_features` is smaller.
     batch_size
-        B, labelled records of a step, at most 2^24. Defaults to 32.
+        B, the labeled records of a step, at most 2^24. Defaults to 32.
     max_features
-        The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
-        feature is one frequency.
+        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is the paper's
+        unbounded machine. Defaults to 4,096.
     step
-        A River schedule of step sizes. None (the default) is, with `precondition`, gamma_0 / (1 + t / 500) with
-        gamma_0 = .035 sqrt(B), at most .7 (.3 of a loss without a bounded derivative); without, gamma_0 / (1 + t / 200)
-        with a gamma_0 taken from the first mini-batch.
+        A River schedule of step sizes. With `precondition`, None (the default) is gamma_0 / (1 + t / 500), with gamma_0
+        = .035 sqrt(B), at most .7 (.3 for a loss without a bounded derivative). Without it, None is gamma_0 / (1 + t /
+        200), with gamma_0 from the first mini-batch.
     regularization
-        nu, at least 0. Defaults to 1e-6.
+        nu, the regularization, at least 0. Defaults to 1e-6.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
     max_inputs
-        Inputs past this number are ignored and counted. Defaults to 10,000.
+        The largest number of inputs. The model ignores and counts all others. Defaults to 10,000.
     max_classes
-        Records of classes past this number are predicted only, and counted. Defaults to 1,000.
+        The largest number of classes. The model only predicts records of other classes, and counts them. Defaults to
+        1,000.
     cache_bytes
-        Drawn frequencies kept, in bytes; changes speed only. Defaults to 64 MB.
+        The largest size of the cache for drawn frequencies, in bytes. It affects only speed. Defaults to 64 MB.
     dtype
         "float32" (the default) or "float64".
     seed
-        The stream of random features. None (the default) draws one.
+        The seed of the random features. None (the default) draws one.
     precondition
-        Whether a step solves a ridge regression on its block's features and its mini-batch, instead of following the
-        gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and the
-        loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. A state goes on with the
-        `block_size`, `precondition` and `blocks_per_step` that it was learnt with where these are None.
+        Whether a step solves a ridge regression on the features of its block and its mini-batch, instead of following
+        the gradient. Step sizes are then shares of that solution. None (the default) is True if `step` is None and the
+        loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. If `block_size`,
+        `precondition` or `blocks_per_step` is None, a loaded state keeps its value.
     blocks_per_step
-        Blocks that a mini-batch updates one after the other, each fitted to what those before left, at most 1,024. None
-        (the default) is 2 with `precondition` and 1 without.
+        The blocks that a mini-batch updates one after the other, at most 1,024. Each fits the residuals of the previous
+        ones. None (the default) is 2 with `precondition` and 1 without it.
     average
-        Whether predictions are those of the mean of the solutions after each step, instead of the last. Defaults to
-        False.
+        Whether to predict with the mean of the solutions after each step, instead of the last one. Defaults to False.
 
     Raises
     ------
     ValueError
-        An argument is out of its range, or the loss is one that cannot be used.
+        An argument is out of range, or the loss is not supported.
 
     Examples
     --------

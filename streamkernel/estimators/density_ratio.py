@@ -23,67 +23,67 @@ MOST_WINDOW = 2**53
 
 
 class KernelDensityRatio(KernelMachine, NumberExplainer):
-    """The log ratio log p/q of the densities of two samples, by a kernel machine that grows with its stream.
+    """A growing kernel machine for the log ratio log p/q of the densities of two samples.
 
-    Each record belongs to the sample p or q, and they may come in any order and number: a record is weighted by 1 over
-    the share of its sample among the last ones. Minimised is E_q exp f - E_p f, whose solution is f = log p/q.
+    Each record belongs to the sample p or q, in any order and number. Its weight is 1 over the share of its sample
+    among the last records. The model minimizes E_q exp f - E_p f, and the minimizer is f = log p/q.
 
-    The `divergence`, by scores that were taken before their records were learnt, is an estimate of the
-    Kullback-Leibler divergence of p from q, in nats, and no more than that in expectation: where the samples are alike,
-    it is about 0 or below. With a reference as q and the live stream as p it is a drift alarm.
+    The `divergence` estimates the Kullback-Leibler divergence of p from q, in nats, from scores made before their
+    records were learned. Its expectation is at most the true value, so it is about 0 or below if the samples are alike.
+    With a reference as q and the live stream as p, it is a drift alarm.
 
     Parameters
     ----------
     p, q
         The labels of the two samples. Default to "p" and "q".
     clip
-        The largest log ratio told apart, above 0: f is cut at it and at its negative, in predictions and in
+        The largest log ratio that the model distinguishes, above 0. It limits f to [-clip, clip] in predictions and in
         `divergence`. Defaults to 5.
     window
-        How many records the averages look back, those of `divergence` in either sample, those of the shares in both
-        together: older ones count the less, the older they are. Defaults to 2,000.
+        How many records the averages look back. `divergence` counts the records of each sample, and the shares count
+        both samples together. Older records count less. Defaults to 2,000.
     kernel
-        The kernel. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200 records.
+        The kernel. None (the default) is `Gaussian()` with a bandwidth from the first 200 records.
     growth
         `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
     block_size
-        F, features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without or where
-        `max_features` is less.
+        F, the features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without it or if
+        `max_features` is smaller.
     batch_size
-        B, labelled records of a step, at most 2^24. Defaults to 32.
+        B, the labeled records of a step, at most 2^24. Defaults to 32.
     max_features
-        The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
-        feature is one frequency.
+        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is the paper's
+        unbounded machine. Defaults to 4,096.
     step
-        A River schedule of step sizes. None (the default) is gamma_0 / (1 + t / 200), or with
-        `precondition` / (1 + t / 500), gamma_0 taken from the first mini-batch or its size.
+        A River schedule of step sizes. None (the default) is gamma_0 / (1 + t / 200), with gamma_0 from the first
+        mini-batch. With `precondition`, it is gamma_0 / (1 + t / 500), with gamma_0 from the size of the mini-batch.
     regularization
         At least 0. Defaults to 1e-6.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
     max_inputs
-        Inputs past this number are ignored and counted. Defaults to 10,000.
+        The largest number of inputs. The model ignores and counts all others. Defaults to 10,000.
     cache_bytes
-        Drawn frequencies kept, in bytes; changes speed only. Defaults to 64 MB.
+        The largest size of the cache for drawn frequencies, in bytes. It affects only speed. Defaults to 64 MB.
     dtype
         "float32" (the default) or "float64".
     seed
-        The stream of random features. None (the default) draws one.
+        The seed of the random features. None (the default) draws one.
     precondition
-        Whether a step solves a ridge regression on its block's features and its mini-batch, instead of following the
-        gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and False
-        where it is not.
+        Whether a step solves a ridge regression on the features of its block and its mini-batch, instead of following
+        the gradient. Step sizes are then shares of that solution. None (the default) is True if `step` is None, else
+        False.
     blocks_per_step
-        Blocks that a mini-batch updates one after the other, each fitted to what those before left, at most 1,024. None
-        (the default) is 2 with `precondition` and 1 without.
+        The blocks that a mini-batch updates one after the other, at most 1,024. Each fits the residuals of the previous
+        ones. None (the default) is 2 with `precondition` and 1 without it.
     average
-        Whether predictions are those of the mean of the solutions after each step, instead of the last. The divergence
-        is of the last. Defaults to False.
+        Whether to predict with the mean of the solutions after each step, instead of the last one. The divergence
+        always uses the last one. Defaults to False.
 
     Raises
     ------
     ValueError
-        An argument is out of its range.
+        An argument is out of range.
 
     Examples
     --------
@@ -163,13 +163,13 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
 
     @property
     def divergence(self) -> float:
-        """E_p f - E_q exp f + 1 over the last records, in nats: KL(p, q), or less; NaN before there were both."""
+        """E_p f - E_q exp f + 1 over the last records, in nats: KL(p, q) or less. NaN before both samples occurred."""
         with self._lock:
             return self._targets.divergence
 
     @property
     def sample_shares(self) -> dict[Any, float]:
-        """The share of each sample among the last records, by label; 1/2 each before the first."""
+        """The share of each sample among the last records, by label. 1/2 each before the first."""
         with self._lock:
             of_q, of_p = self._targets.shares.tolist()
         return {self.p: of_p, self.q: of_q}
@@ -180,22 +180,22 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         Parameters
         ----------
         x
-            Inputs by name: numbers, booleans, strings (each value an indicator of its own), None where not observed.
+            Inputs by name: numbers, booleans, strings (an indicator for each value), and None for a missing one.
         y
-            The label of its sample, `p` or `q`; None changes nothing.
+            The label of its sample, `p` or `q`. None changes nothing.
         w
-            Weight, from 0 up; one past 1e6 counts as that. Defaults to 1.
+            The weight, from 0 up. Values above 1e6 count as 1e6. Defaults to 1.
 
         """
         super().learn_one(x, y, w)
 
     def predict_one(self, x: dict[Any, Any]) -> float:
-        """log p/q of one record, from -`clip` to `clip`; 0 before the first step."""
+        """Predict log p/q of one record, from -`clip` to `clip`; 0 before the first step."""
         with self._lock:
             return float(self._targets.log_ratios(self._machine.predict_one(x))[0])
 
     def predict_many(self, X: Any) -> Any:
-        """log p/q of the rows of a data frame or array, equal to `predict_one` to rounding.
+        """Predict log p/q of the rows of a data frame or array, equal to `predict_one` except for rounding.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
 
         Returns
         -------
-        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,).
+        A series of n numbers in the frame's backend, with its index. For an array, an array of shape (n,).
 
         """
         frame = Frame(X)
@@ -212,16 +212,16 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
             return frame.series(self._predicted_numbers(frame))
 
     def loss_of(self, y: Any, prediction: float, unit: float | None = None) -> float:  # noqa: ARG002 - nats
-        """Compute the model's own loss of a prediction made before it was known which sample the record belongs to.
+        """Compute the model's own loss of a prediction made before the record's sample was known.
 
         Parameters
         ----------
         y
-            The label of the sample that came.
+            The label of the sample.
         prediction
-            What `predict_one` gave.
+            The result of `predict_one`.
         unit
-            Not used: log ratios have no other unit than nats.
+            Not used: the unit of log ratios is always nats.
 
         Raises
         ------

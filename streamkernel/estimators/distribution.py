@@ -1,4 +1,4 @@
-"""The normal distribution that a regressor predicts, as River has it."""
+"""River's normal distribution, as regressors predict it."""
 
 from typing import TYPE_CHECKING
 

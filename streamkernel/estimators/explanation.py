@@ -1,4 +1,4 @@
-"""Shapley values: how much of one prediction each of its inputs makes."""
+"""Shapley values: the contribution of each input to one prediction."""
 
 import abc
 import math
@@ -43,22 +43,23 @@ class NumberExplainer(_Explainer, abc.ABC):
         """The predictions of n records, shape (n,)."""
 
     def explain_one(self, x: dict[Any, Any], n_permutations: int = 16) -> dict[Any, float]:
-        """The contribution of each input to the prediction of one record: its Shapley value.
+        """Return the contribution of each input to the prediction of one record: its Shapley value.
 
-        Against a record without inputs, which counts as each number at its mean (0 if inputs are not standardised): the
-        contributions add up to `predict_one(x)` less `predict_one({})`, to rounding. Nothing is learnt.
+        The reference is a record without inputs, where each number counts as its mean (0 if inputs are not
+        standardized). Except for rounding, the contributions add up to `predict_one(x)` less `predict_one({})`. The
+        model learns nothing.
 
         Parameters
         ----------
         x
             Inputs by name.
         n_permutations
-            Orders of the inputs that are averaged over, where x holds more than 8: as many predictions for each input.
-            Up to 8, all orders count. Defaults to 16.
+            The number of orders to average over if x has more than 8 inputs, with as many predictions for each input.
+            Up to 8 inputs, all orders count. Defaults to 16.
 
         Returns
         -------
-        A number for each input of x, in units of the target; 0 for one that is not observed.
+        A number for each input of x, in units of the target. 0 for a missing input.
 
         Examples
         --------
@@ -87,30 +88,30 @@ class LabelExplainer(_Explainer, abc.ABC):
         """The labels known so far, K of them, and the probabilities of n records, shape (n, K)."""
 
     def explain_one(self, x: dict[Any, Any], label: Any = None, n_permutations: int = 16) -> dict[Any, float]:
-        """The contribution of each input to the probability of a label, for one record: its Shapley value.
+        """Return the contribution of each input to the probability of a label, for one record: its Shapley value.
 
-        Against a record without inputs, which counts as each number at its mean (0 if inputs are not standardised): the
-        contributions add up to the label's `predict_proba_one(x)` less its `predict_proba_one({})`, to rounding.
-        Nothing is learnt.
+        The reference is a record without inputs, where each number counts as its mean (0 if inputs are not
+        standardized). Except for rounding, the contributions add up to the label's `predict_proba_one(x)` less its
+        `predict_proba_one({})`. The model learns nothing.
 
         Parameters
         ----------
         x
             Inputs by name.
         label
-            The label whose probability is explained. None (the default) is the most probable one of x.
+            The label to explain. None (the default) is the most probable label of x.
         n_permutations
-            Orders of the inputs that are averaged over, where x holds more than 8: as many predictions for each input.
-            Up to 8, all orders count. Defaults to 16.
+            The number of orders to average over if x has more than 8 inputs, with as many predictions for each input.
+            Up to 8 inputs, all orders count. Defaults to 16.
 
         Returns
         -------
-        A number for each input of x, from -1 to 1; 0 for one that is not observed, and before the first label.
+        A number for each input of x, from -1 to 1. 0 for a missing input, and before the first label.
 
         Raises
         ------
         ValueError
-            The label was not seen so far.
+            The model has not seen the label.
 
         Examples
         --------
@@ -152,25 +153,25 @@ def _check_permutations(n: object) -> None:
 def shapley_values(
     x: _Record, predict: Callable[[Sequence[_Record]], Array], n_permutations: int
 ) -> dict[Hashable, float]:
-    """The Shapley value of each input of a record, against the record that holds none.
+    """Return the Shapley value of each input of a record, against a record without inputs.
 
-    The marginal contribution of an input, by how much a prediction changes when it is observed, averaged over the
-    orders in which the inputs may come. What is not observed is left out of the record: for a number that is its mean.
+    This is the change of a prediction when the input becomes known, averaged over the orders of the inputs. A missing
+    input is left out of the record. For a number, that means its mean.
 
     Parameters
     ----------
     x
         Inputs by name.
     predict
-        Gives the predictions of n records, float64 of shape (n,).
+        A function that returns the predictions of n records, float64 of shape (n,).
     n_permutations
-        Orders that are looked at, one after the other and its reverse, where there are more than `MOST_EXACT` observed
-        inputs; up to so many, all of them are. They follow from the names of the inputs alone.
+        The number of orders to average over, each followed by its reverse, with more than `MOST_EXACT` known inputs.
+        With fewer inputs, all orders count. The names of the inputs determine the orders.
 
     Returns
     -------
-    A number for each name in x, 0 for what is not observed. Their sum is the prediction of x less that of a record
-    without inputs, to rounding.
+    A number for each name in x, 0 for a missing input. Except for rounding, they add up to the prediction of x less the
+    prediction of a record without inputs.
 
     References
     ----------

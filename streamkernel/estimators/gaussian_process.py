@@ -34,54 +34,55 @@ _SQUARED = Squared()
 
 
 class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchRegressor):
-    """Gaussian-process regression on a stream: a mean and, for each record, how uncertain it is.
+    """Gaussian-process regression on a stream: a mean and, for each record, its uncertainty.
 
-    The function is a priori a Gaussian process with the kernel as its covariance, and targets are its values with
-    Gaussian noise. The posterior is that of recursive least squares on random features of the kernel: exact for the
-    kernel that the features have, which comes nearer to the given one with `n_features`. It has learnt a record at
-    once, and all of them equally: its memory is that of one matrix, however long the stream.
+    A priori, the function is a Gaussian process with the kernel as its covariance, and targets are its values with
+    Gaussian noise. The posterior comes from recursive least squares on random features of the kernel. It is exact for
+    the kernel of the features, which approaches the given kernel as `n_features` grows. The model learns each record at
+    once, and all records count equally. Its memory is one matrix, however long the stream.
 
     Parameters
     ----------
     kernel
-        The covariance. Any kernel whose features are bounded: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, the skewed
-        and the semigroup kernels, `ArcCosine(0)`, sums, products and multiples of these. None (the default) is
-        `Gaussian()`, whose bandwidth is taken from the first 200 records.
+        The covariance: any kernel with bounded features. These are `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, the
+        skewed and the semigroup kernels, `ArcCosine(0)`, and sums, products and multiples of these. None (the default)
+        is `Gaussian()` with a bandwidth from the first 200 records.
     noise
-        sigma^2, the variance of the noise, at least 1e-6 times the largest k(x, x). With `normalize_y` in units of the
-        targets' variance. Defaults to .1.
+        sigma^2, the variance of the noise, at least 1e-6 times the largest k(x, x). With `normalize_y`, it is in units
+        of the targets' variance. Defaults to .1.
     n_features
-        F, random frequencies, each a cosine and a sine, of each term of a sum. Memory and the cost of a record grow
-        with its square; at most 16,384, or 32,768 over the numbers of a draw. Defaults to 256.
+        F, the random frequencies for each term of a sum, each with a cosine and a sine. Memory and the cost of a record
+        grow with its square. At most 16,384, or 32,768 over the numbers of a draw. Defaults to 256.
     variance
-        What estimates the variance. None (the default) is the posterior: sigma^2 phi(x)^T P phi(x). `VarianceOperator`
-        and `TestPointFunctions` of `streamkernel.gaussian_process` are the estimators by doubly stochastic gradients.
+        The estimator of the variance. None (the default) is the posterior: sigma^2 phi(x)^T P phi(x).
+        `VarianceOperator` and `TestPointFunctions` of `streamkernel.gaussian_process` use doubly stochastic gradients.
     normalize_y
-        Whether targets are centred and scaled by running moments, as the posterior of all so far by the moments of now.
-        Where not, the prior's mean is 0 and k and `noise` are in units of the targets. Defaults to True.
+        Whether to center and scale targets by running moments. The posterior rescales all earlier targets when the
+        moments change. If False, the prior's mean is 0, and k and `noise` are in units of the targets. Defaults to
+        True.
     with_noise
-        Whether a predicted distribution is that of a new target, the noise included, instead of the function's value.
-        Defaults to False.
+        Whether to predict the distribution of a new target with its noise, instead of the function's value. Defaults to
+        False.
     drift_rate
-        What the variance of a coefficient gains with each record, over the prior's, which it never exceeds: 0 (the
-        default) is a function that never changes.
+        The growth of a coefficient's variance with each record, in units of the prior's variance, which it never
+        exceeds. 0 (the default) means a function that never changes.
     quasi_random
-        Whether frequencies are made of scrambled Sobol numbers instead of independent ones: then fewer do as well, for
-        up to some ten inputs. None (the default) is True where the kernel can.
+        Whether to draw frequencies from scrambled Sobol numbers instead of independent ones. Fewer frequencies then
+        suffice, for up to about ten inputs. None (the default) is True if the kernel supports it.
     standardize
-        Whether numbers are centred and scaled. None (the default) is what the kernel asks for. The moments of the first
-        200 records are taken, and those records are learnt again by them; then they stay, for what is learnt belongs to
-        the place where it was learnt. Where the deviation of an input becomes 4 times what it was, or a quarter, the
-        model begins anew.
+        Whether to center and scale numbers. None (the default) follows the kernel. The model uses the moments of the
+        first 200 records, and learns those records again with them. After that the moments stay fixed, because a change
+        would move the places of learned records. If the deviation of an input grows to 4 times its value, or falls to a
+        quarter, the model begins again.
     max_inputs
-        Inputs past this number are ignored and counted. Defaults to 1,000.
+        The largest number of inputs. The model ignores and counts all others. Defaults to 1,000.
     seed
-        The stream of random features. None (the default) draws one.
+        The seed of the random features. None (the default) draws one.
 
     Raises
     ------
     ValueError
-        An argument is out of its range, or the kernel's features have no bound.
+        An argument is out of range, or the kernel's features are unbounded.
 
     Examples
     --------
@@ -205,7 +206,7 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
 
     @property
     def n_clipped_targets(self) -> int:
-        """Targets past +-1e100, which count as that: the squares of larger ones would overflow."""
+        """The number of targets clipped to +-1e100, because larger squares would overflow."""
         return self._targets.n_limited
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
@@ -238,7 +239,7 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
 
         Returns
         -------
-        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,). With
+        A series of n numbers in the frame's backend, with its index. For an array, an array of shape (n,). With
         distributions, a frame with the columns `mu` and `sigma`, as River's `Gaussian` names them; for an array, one of
         shape (n, 2).
 
@@ -268,16 +269,17 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         Parameters
         ----------
         y
-            The target that came.
+            The target.
         prediction
-            What `predict_one` gave.
+            The result of `predict_one`.
         unit
-            What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
+            The unit that divides both, as in learning. None (the default) is the deviation of the targets learned so
+            far.
 
         Raises
         ------
         ValueError
-            The target is none that `learn_one` takes.
+            `learn_one` would reject the target.
 
         Examples
         --------

@@ -111,37 +111,39 @@ class KernelMachine(StreamEstimator, GrowthFigures):
         )
 
     def batch_step(self, X: Any, y: Any, w: Sequence[float] | None = None) -> AdvanceResult:
-        """Predict the rows of a data frame or array, then take one step of the algorithm on all that are labelled.
+        """Predict the rows of a data frame or array, then make one step of the algorithm on all labeled rows.
 
-        The mini-batch is what is given, whatever `batch_size` says: its size counts in step size and inequality (9).
-        The order of its rows changes nothing but rounding. What depends on an order where records come one by one is
-        taken from a sample of at most 2,048 rows, chosen by hashes of what they hold: moments of inputs and targets, a
-        bandwidth that is left to the data, and the first step size. Rows are scaled by the moments before the batch,
-        those of the first one by its own; new columns and labels are added in the order of their keys. While a
-        bandwidth that is left to the data waits for its first 200 records, a smaller batch is learnt record by record.
+        The mini-batch is all given rows, whatever `batch_size` is. Its size enters the step size and inequality (9).
+        The order of its rows changes only rounding.
+
+        A sample of at most 2,048 rows, chosen by hashes of their content, determines the moments of inputs and targets,
+        an open bandwidth and the first step size. The moments before the batch scale its rows, and the first batch uses
+        its own. New columns and labels join in the order of their keys. While an open bandwidth waits for its first 200
+        records, a smaller batch is learned record by record.
 
         Parameters
         ----------
         X
-            Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d), as for
+            An eager data frame that narwhals supports (pandas, polars, pyarrow), or an array, of shape (n, d), as for
             `learn_many`.
         y
-            n targets; None, null or missing is predicted only.
+            The n targets. A row with None, null or a missing target is only predicted.
         w
-            n weights. All 1 by default.
+            The n weights. All 1 by default.
 
         Returns
         -------
-        The predictions of all rows, each made before the step, and the losses they had.
+        The predictions of all rows, each made before the step, and their losses.
 
         Raises
         ------
         ValueError
-            A row cannot be used, or the model is that of a `WindowRefit`. Nothing of the batch is learnt then.
+            A row is unusable, or the model belongs to a `WindowRefit`. The batch is then not learned.
         NotFiniteError
-            Kernel, loss, step schedule or policy gave what is not finite. Nothing of the batch is learnt then.
+            The kernel, loss, step schedule or policy returned a value that is not finite. The batch is then not
+            learned.
         TypeError
-            X or y is no frame, series, array or list.
+            X or y is not a frame, series, array or list.
 
         Examples
         --------
@@ -189,7 +191,7 @@ class KernelMachine(StreamEstimator, GrowthFigures):
 
     @property
     def open_arguments(self) -> dict[str, Any]:
-        """What `block_size`, `precondition` and `blocks_per_step` came to; those that are None."""
+        """The values in use of `block_size`, `precondition` and `blocks_per_step`, for those that are None."""
         updates = self._machine.updates
         in_use = (self._machine.expansion.block_size, updates.preconditioned, updates.blocks_per_step)
         return {name: value for name, value in zip(_LEFT_OPEN, in_use, strict=True) if getattr(self, name) is None}

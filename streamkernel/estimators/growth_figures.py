@@ -1,4 +1,4 @@
-"""The figures of a growing kernel machine that a user would plot."""
+"""The figures of a growing kernel machine to plot."""
 
 from typing import Any
 
@@ -8,75 +8,75 @@ from streamkernel.growth.machine import Machine
 
 
 class GrowthFigures:
-    """The figures of a growing machine."""
+    """The public figures of a growing machine."""
 
     _machine: Machine
     _lock: Any
 
     @property
     def n_features(self) -> int:
-        """Features in use; a feature is one draw, of a Fourier kernel a frequency: its cosine and sine count once."""
+        """The features in use. A feature is one draw: for a Fourier kernel, one frequency with its cosine and sine."""
         return self._machine.expansion.n_features
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of features in use."""
+        """The number of blocks of features in use."""
         return self._machine.expansion.n_blocks
 
     @property
     def n_steps(self) -> int:
-        """Mini-batches learnt."""
+        """The number of mini-batches learned."""
         return self._machine.history.t
 
     @property
     def last_batch_size(self) -> int:
-        """Records of the last mini-batch; 0 before the first.
+        """The number of records in the last mini-batch; 0 before the first.
 
-        Those given to the last `batch_step`, else `batch_size`.
+        After a `batch_step`, the number of its records, else `batch_size`.
         """
         return self._machine.history.last_batch_size
 
     @property
     def n_grown(self) -> int:
-        """Updates that made a new block; a step has `blocks_per_step` of them."""
+        """The number of updates that made a new block. A step has `blocks_per_step` updates."""
         return self._machine.history.n_grown
 
     @property
     def n_reused(self) -> int:
-        """Updates that touched an old block."""
+        """The number of updates of an old block."""
         return self._machine.history.n_reused
 
     @property
     def last_check_margin(self) -> float:
-        """By how much inequality (9) held when CDSG last reused a block, right side minus left.
+        """The margin of inequality (9) at the last reuse of a block by CDSG: right side minus left side.
 
-        NaN before, and with preconditioned steps.
+        NaN before the first reuse, and with preconditioned steps.
         """
         return self._machine.history.last_margin
 
     @property
     def gamma_0(self) -> float:
-        """The default rule's first step size, of plain steps that of `batch_size` records; 0 before the first step."""
+        """The first step size of the default rule, for `batch_size` records if steps are plain; 0 before a step."""
         return self._machine.history.gamma_0
 
     @property
     def bandwidth(self) -> float:
-        """The kernel's length scale in use; 0 before the first mini-batch, 1 of a kernel that has none to be chosen."""
+        """The length scale in use: 0 before the first mini-batch, 1 for a kernel without one to choose."""
         return self._machine.expansion.bandwidth
 
     @property
     def feature_importances_(self) -> dict[str, float]:
-        """How far each input moves predictions, by name; shares of 1, the largest first, empty before the first step.
+        """How far each input moves predictions, by name, as shares of 1, largest first; empty before the first step.
 
-        An input's share is its mean absolute contribution, much as `explain_one` gives it, at up to 128 points that are
-        drawn as the stream is distributed: numbers normal, of the mean and variance that they had, values of a string
-        as frequent as they were. All values of a string are one input. It costs about 1,000 predictions at most, of
-        more than 128 inputs 8 for each.
+        An input's share is its mean absolute contribution, similar to `explain_one`, at up to 128 generated points.
+        Numbers are normal with the mean and variance of the stream, and values of a string have its frequencies. All
+        values of a string are one input. It costs at most about 1,000 predictions, or 8 for each input if there are
+        more than 128.
         """
         with self._lock:
             return shares_of(importances(self._machine) if self._machine.expansion.n_blocks else [])
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of coefficients and of cached frequencies."""
+        """Bytes of the coefficients and the cached frequencies."""
         return self._machine.nbytes

@@ -1,4 +1,4 @@
-"""The arguments of estimators whose heads are least squares on random features, checked."""
+"""Checked arguments of the estimators with least-squares heads on random features."""
 
 import secrets
 from collections.abc import Sequence

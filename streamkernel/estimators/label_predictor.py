@@ -1,4 +1,4 @@
-"""What classifiers have in common whose machine predicts probabilities: River's interface to these."""
+"""River's interface to classifiers with a machine that predicts probabilities."""
 
 import abc
 import math
@@ -15,7 +15,7 @@ from streamkernel.state import Array
 
 
 class LabelPredictor(StreamEstimator, LabelExplainer):
-    """The predictions of a classifier of labels that join as they come, made of its probabilities."""
+    """The prediction methods of a classifier that learns new labels as they come."""
 
     _targets: Classes | TwoSides
 
@@ -25,16 +25,16 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
     @property
     def classes(self) -> list[Any]:
-        """The labels seen so far; the two of a two-class loss."""
+        """The labels seen so far, or the two labels of a two-class loss."""
         return list(self._targets.labels)
 
     @property
     def n_ignored_labels(self) -> int:
-        """Records predicted only because their label came past `max_classes`."""
+        """The number of records that were only predicted, because of `max_classes`."""
         return self._targets.n_limited
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
-        """The probability of each label seen so far, for one record; empty before the first."""
+        """Predict the probability of each label seen so far, for one record; empty before the first."""
         lock = self._lock
         lock.acquire()
         try:
@@ -43,7 +43,7 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
             lock.release()
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
-        """The most probable label of one record; None before the first."""
+        """Predict the most probable label of one record; None before the first."""
         lock = self._lock
         lock.acquire()
         try:
@@ -53,7 +53,7 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
         return labels[probabilities.index(max(probabilities))] if labels else None
 
     def predict_proba_many(self, X: Any) -> Any:
-        """The probability of each label seen so far for the rows of a data frame or array.
+        """Predict the probability of each label seen so far, for the rows of a data frame or array.
 
         Parameters
         ----------
@@ -62,8 +62,8 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
         Returns
         -------
-        A frame of shape (n, K) in the same backend and index, a column each label in the order of their arrival; for an
-        array, one of that shape.
+        A frame of shape (n, K) with the same backend and index, and a column for each label in the order of arrival.
+        For an array, an array of that shape.
 
         """
         frame = Frame(X)
@@ -71,7 +71,7 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
             return frame.table(*self._predicted_probabilities(frame))
 
     def predict_many(self, X: Any) -> Any:
-        """The most probable label of each row of a data frame or array; None before the first.
+        """Predict the most probable label of each row of a data frame or array; None before the first.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
         Returns
         -------
-        A series of n labels in the frame's backend, with its index; for an array, one of shape (n,).
+        A series of n labels in the frame's backend, with its index. For an array, an array of shape (n,).
 
         """
         frame = Frame(X)
@@ -90,18 +90,18 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
     def loss_of(self, y: Any, prediction: dict[Any, float]) -> float:
         """Compute the model's own loss of a prediction made before its label was known.
 
-        It is no `loss`: that is the constructor's argument of the growing classifier.
+        The method is not called `loss`, because `loss` is an argument of the growing classifier.
 
         Parameters
         ----------
         y
-            The label that came.
+            The label.
         prediction
-            What `predict_proba_one` gave.
+            The result of `predict_proba_one`.
 
         Returns
         -------
-        The loss; NaN where the label has no probability, for it was not known yet.
+        The loss. NaN if the label has no probability, because it was not known yet.
 
         Examples
         --------

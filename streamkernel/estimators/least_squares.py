@@ -1,4 +1,4 @@
-"""What the batch estimators of least squares have in common: the batch step, and what a user would plot of them."""
+"""The common part of the least-squares estimators: the batch step and the attributes to plot."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from streamkernel.records.numbers import Numbers
 
 
 class LeastSquaresEstimator(HeadArguments):
-    """Least squares heads and linear experts that learn from sums over records, behind River's interface."""
+    """The common part of the least-squares estimators, which learn from sums over records."""
 
     _machine: LeastSquaresMachine
 
@@ -24,36 +24,36 @@ class LeastSquaresEstimator(HeadArguments):
         return LeastSquaresMachine(inputs, targets, columns, float(self.ridge), self.drift_rates)
 
     def batch_step(self, X: Any, y: Any, w: Sequence[float] | None = None) -> AdvanceResult:
-        """Predict the rows of a data frame or array, then learn all that are labelled by one update of rank n.
+        """Predict the rows of a data frame or array, then learn all labeled rows by one update of rank n.
 
-        The order of the rows changes nothing but rounding. What depends on an order where records come one by one, the
-        moments of inputs and targets, is taken from a sample of at most 2,048 rows, those with the smallest hashes.
-        Rows are scaled by the moments before the batch, those of the first one by its own; new columns and labels are
-        added in the order of their keys. The coefficients drift once, by as much as n records one by one would; the
-        experts are weighed, and their temperatures chosen, by the mean losses of the batch, as if n records had had
-        these; after the first batch, by what one half of its sample teaches about the other. A batch of one row is what
-        `learn_one` does.
+        The order of the rows changes only rounding. A sample of at most 2,048 rows, those with the smallest hashes,
+        determines the moments of inputs and targets. The moments before the batch scale its rows, and the first batch
+        uses its own. New columns and labels join in the order of their keys.
+
+        The coefficients drift once, as much as for n single records. The mean losses of the batch set the weights of
+        the experts and their temperatures, as if n records had these losses. After the first batch, experts that
+        learned one half of its sample are judged by the other half. A batch of one row does the same as `learn_one`.
 
         Parameters
         ----------
         X
-            Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d), as for
+            An eager data frame that narwhals supports (pandas, polars, pyarrow), or an array, of shape (n, d), as for
             `learn_many`.
         y
-            n targets; None, null or missing is predicted only.
+            The n targets. A row with None, null or a missing target is only predicted.
         w
-            n weights. All 1 by default.
+            The n weights. All 1 by default.
 
         Returns
         -------
-        The predictions of all rows, each made before the step, and the losses they had.
+        The predictions of all rows, each made before the step, and their losses.
 
         Raises
         ------
         ValueError
-            A row cannot be used. Nothing of the batch is learnt then.
+            A row is unusable. The batch is then not learned.
         TypeError
-            X or y is no frame, series, array or list.
+            X or y is not a frame, series, array or list.
 
         Examples
         --------
@@ -75,12 +75,12 @@ class LeastSquaresEstimator(HeadArguments):
 
     @property
     def n_steps(self) -> int:
-        """Steps so far: batches, and labelled records that came one by one."""
+        """The number of steps so far: batches, and labeled records that came one by one."""
         return self._machine.n_steps
 
     @property
     def last_batch_size(self) -> int:
-        """The labelled records of the last step; 0 before the first."""
+        """The number of labeled records in the last step; 0 before the first."""
         return self._machine.last_batch_size
 
     @property
@@ -90,7 +90,7 @@ class LeastSquaresEstimator(HeadArguments):
 
     @property
     def expert_weights(self) -> dict[str, float]:
-        """The weight of each expert in the prediction, by name; empty before the first labelled record."""
+        """The weight of each expert in the prediction, by name. Empty before the first labeled record."""
         experts = self._machine.experts
         return dict(zip(experts.names, experts.weights.tolist(), strict=True)) if self.n_records else {}
 

@@ -14,39 +14,44 @@ from streamkernel.state import Array
 
 
 class KernelLeastSquaresClassifier(LeastSquaresEstimator, LabelPredictor, base.MiniBatchClassifier):
-    """A kernel classifier by recursive least squares, of which a batch is one step whatever its size.
+    """A kernel classifier by recursive least squares that learns a batch of any size in one step.
 
-    What `AdaptiveKernelClassifier` has that is made of sums over records: recursive least squares on random features at
-    three drift rates, and on the inputs alone at two, whose scores become probabilities by a temperature each, mixed by
-    how well each did lately. `batch_step` learns all rows given at once, by an update of rank n, and sums over rows may
-    be taken anywhere, as by the executors of a Spark job. Trees, neighbours, stacks, a metric and lags are not among
-    it: records that come one by one are better learnt by `AdaptiveKernelClassifier`.
+    It has the parts of `AdaptiveKernelClassifier` that need only sums over records: recursive least squares on random
+    features at three drift rates, and on the inputs alone at two. A temperature turns the scores of each into
+    probabilities, and a mixture weighs them by their recent losses.
+
+    `batch_step` learns all given rows at once, by an update of rank n. Any process can compute sums over its rows, for
+    example the executors of a Spark job. There are no trees, neighbors, stacks, metric or lags. If records come one by
+    one, `AdaptiveKernelClassifier` learns them better.
 
     Parameters
     ----------
     kernel
-        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a Fourier kernel of your own, or sums, products and multiples of
-        these, whose factors are shares of `n_features`. None (the default) is `Gaussian()`, whose bandwidth is .7
-        sqrt(2 d) of the d inputs of the first batch, or record: about .7 of the median distance of standardised ones.
+        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a custom Fourier kernel, or sums, products and multiples of these.
+        The factors of a sum are shares of `n_features`. None (the default) is `Gaussian()` with the bandwidth .7 sqrt(2
+        d), for the d inputs of the first batch or record. That is about .7 of the median distance of standardized
+        inputs.
     n_features
-        F, random frequencies, each a cosine and a sine. Defaults to 128.
+        F, the number of random frequencies, each with a cosine and a sine. Defaults to 128.
     ridge
-        rho, at least 1e-9. Defaults to .1.
+        rho, the ridge regularization, at least 1e-9. Defaults to .1.
     drift_rates
-        q, how fast the coefficients may drift a record; one head a rate, each rate once. Defaults to 0, .001 and .03.
+        q, how fast the coefficients may drift, per record. There is one head for each rate, and each rate is given
+        once. Defaults to 0, .001 and .03.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
     max_inputs
-        Inputs past this number are ignored and counted. Defaults to 1,000.
+        The largest number of inputs. The model ignores and counts all others. Defaults to 1,000.
     max_classes
-        Records of classes past this number are predicted only, and counted. Defaults to 1,000.
+        The largest number of classes. The model only predicts records of other classes, and counts them. Defaults to
+        1,000.
     seed
-        The stream of random features. None (the default) draws one.
+        The seed of the random features. None (the default) draws one.
 
     Raises
     ------
     ValueError
-        An argument is out of its range.
+        An argument is out of range.
 
     Examples
     --------

@@ -10,34 +10,36 @@ from streamkernel.records.numbers import Numbers
 
 
 class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.MiniBatchRegressor):
-    """A kernel regressor by recursive least squares, of which a batch is one step whatever its size.
+    """A kernel regressor by recursive least squares that learns a batch of any size in one step.
 
-    As `KernelLeastSquaresClassifier`, for numbers, which are standardised inside. Without drift, coefficients are those
-    of ridge regression on all records so far, however these were cut into batches.
+    It works like `KernelLeastSquaresClassifier`, for numbers, and standardizes them internally. Without drift, the
+    coefficients equal ridge regression on all records so far, for any division into batches.
 
     Parameters
     ----------
     kernel
-        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a Fourier kernel of your own, or sums, products and multiples of
-        these, whose factors are shares of `n_features`. None (the default) is `Gaussian()`, whose bandwidth is .7
-        sqrt(2 d) of the d inputs of the first batch, or record: about .7 of the median distance of standardised ones.
+        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a custom Fourier kernel, or sums, products and multiples of these.
+        The factors of a sum are shares of `n_features`. None (the default) is `Gaussian()` with the bandwidth .7 sqrt(2
+        d), for the d inputs of the first batch or record. That is about .7 of the median distance of standardized
+        inputs.
     n_features
-        F, random frequencies, each a cosine and a sine. Defaults to 128.
+        F, the number of random frequencies, each with a cosine and a sine. Defaults to 128.
     ridge
-        rho, at least 1e-9. Defaults to .03.
+        rho, the ridge regularization, at least 1e-9. Defaults to .03.
     drift_rates
-        q, how fast the coefficients may drift a record; one head a rate, each rate once. Defaults to 0, .001 and .03.
+        q, how fast the coefficients may drift, per record. There is one head for each rate, and each rate is given
+        once. Defaults to 0, .001 and .03.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
     max_inputs
-        Inputs past this number are ignored and counted. Defaults to 1,000.
+        The largest number of inputs. The model ignores and counts all others. Defaults to 1,000.
     seed
-        The stream of random features. None (the default) draws one.
+        The seed of the random features. None (the default) draws one.
 
     Raises
     ------
     ValueError
-        An argument is out of its range.
+        An argument is out of range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Novelty detection by a one-class support vector machine, whose threshold is learnt with it."""
+"""Novelty detection by a one-class support vector machine with a learned threshold."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -27,51 +27,51 @@ PATIENCE = 1_000
 class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector):
     """A one-class support vector machine for novelty detection that grows with its stream.
 
-    It learns a function f that is large where records are frequent, and the threshold tau below which a share `nu` of
-    the records falls. A record's score is tau - f(x): the higher, the more unusual; above 0 it is a novelty. Labels are
-    not asked for.
+    It learns a function f that is large where records are frequent, and a threshold tau with a share `nu` of the
+    records below it. A record's score is tau - f(x). A higher score means a more unusual record, and a score above 0
+    means a novelty. It needs no labels.
 
-    Each mini-batch is a step of doubly stochastic gradients on nu/2 |f|^2 + E max(0, tau - f(x)) - nu tau. All its
-    gradients have one sign, so that inequality (9) never lets an old block step again: `CDSG()` grows as `DSG()` does,
-    up to `max_features`.
+    Each mini-batch makes a step of doubly stochastic gradients on nu/2 |f|^2 + E max(0, tau - f(x)) - nu tau. All its
+    gradients have one sign, so inequality (9) never allows reuse of a block. `CDSG()` therefore grows like `DSG()`, up
+    to `max_features`.
 
     Parameters
     ----------
     nu
-        The share of records to be flagged, in (0, 1]; at the least, it takes some hundreds of records over nu to find
-        the threshold. Defaults to 0.1.
+        The share of records to flag, in (0, 1]. Finding the threshold needs at least some hundreds of records divided
+        by nu. Defaults to 0.1.
     kernel
-        The kernel. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200 records.
+        The kernel. None (the default) is `Gaussian()` with a bandwidth from the first 200 records.
     growth
         `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
     block_size
-        F, features of a block, at most 2^24. None (the default) is 32.
+        F, the features of a block, at most 2^24. None (the default) is 32.
     batch_size
-        B, records of a step. Defaults to 32.
+        B, the records of a step. Defaults to 32.
     max_features
-        The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
-        feature is one frequency.
+        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is the paper's
+        unbounded machine. Defaults to 4,096.
     step
-        A River schedule of step sizes. None (the default) is 1 / (nu (t + 10 + 1 / nu)), by which f is
-        the mean over all records so far.
+        A River schedule of step sizes. None (the default) is 1 / (nu (t + 10 + 1 / nu)), which makes f the mean over
+        all records so far.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
     max_inputs
-        Inputs past this number are ignored and counted. Defaults to 10,000.
+        The largest number of inputs. The model ignores and counts all others. Defaults to 10,000.
     cache_bytes
-        Drawn frequencies kept, in bytes; changes speed only. Defaults to 64 MB.
+        The largest size of the cache for drawn frequencies, in bytes. It affects only speed. Defaults to 64 MB.
     dtype
         "float32" (the default) or "float64".
     seed
-        The stream of random features. None (the default) draws one.
+        The seed of the random features. None (the default) draws one.
     precondition
-        None (the default) or False. True is refused: what f is follows from its regularisation alone, which
-        preconditioned steps would change.
+        None (the default) or False. True raises an error, because preconditioned steps would change f, which depends on
+        the regularization alone.
 
     Raises
     ------
     ValueError
-        An argument is out of its range.
+        An argument is out of range.
 
     Examples
     --------
@@ -83,10 +83,10 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     >>> model.score_one({"a": 0.0, "b": 0.0}) < 0 < model.score_one({"a": 4.0, "b": -4.0})
     True
 
-    River's filters make a yes or no of it, also for metrics that take scores from 0 to 1 only. Flagged records must be
-    learnt, too, or the threshold would not know how many there are. River's `QuantileFilter` has a threshold of its own
-    for that share. Its default, `protect_anomaly_detector=True`, lets the detector learn nothing: all records have the
-    same score at first, and count as flagged.
+    River's filters turn scores into a yes or no, also for metrics that need scores from 0 to 1. The model must also
+    learn flagged records, or the threshold would not know their number. River's `QuantileFilter` has its own threshold
+    for that share. Its default, `protect_anomaly_detector=True`, lets the detector learn nothing, because all records
+    have the same score at first and count as flagged.
 
     >>> from river import anomaly
     >>> novelties = anomaly.QuantileFilter(
@@ -151,12 +151,12 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
     @property
     def threshold(self) -> float:
-        """tau, in units of f; 0 before the first step."""
+        """The threshold tau, in units of f; 0 before the first step."""
         return self._targets.threshold
 
     @property
     def n_flagged(self) -> int:
-        """Records that were flagged before they were learnt."""
+        """The number of records flagged before they were learned."""
         return self._targets.n_flagged
 
     @property
@@ -166,14 +166,14 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         return gamma_0
 
     def score_one(self, x: dict[Any, Any]) -> float:
-        """How unusual a record is, tau - f(x): above 0 it is a novelty; 0 before the first step."""
+        """Score how unusual a record is, tau - f(x). Above 0 it is a novelty; 0 before the first step."""
         with self._lock:
             if not self._machine.is_ready:
                 self._count_waiting()
             return self.threshold - float(self._machine.predict_one(x)[0, 0])
 
     def score_many(self, X: Any) -> Any:
-        """The scores of the rows of a data frame or array, equal to `score_one` to rounding.
+        """Score the rows of a data frame or array, equal to `score_one` except for rounding.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
         Returns
         -------
-        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,).
+        A series of n numbers in the frame's backend, with its index. For an array, an array of shape (n,).
 
         """
         frame = Frame(X)
@@ -192,22 +192,21 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     def advance(
         self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any] | None = None, ws: Sequence[float] | None = None
     ) -> AdvanceResult:
-        """Score records, then learn them, one after the other; the predictions of the result are the scores.
+        """Score records, then learn them, one after the other. The predictions of the result are the scores.
 
         Parameters
         ----------
         xs
             The records' inputs.
         ys
-            None for each record that is to be scored only; whatever else there is means nothing. None (the default)
-            learns all.
+            None for each record that the model only scores. Other values have no effect. None (the default) learns all.
         ws
             Weights. All 1 by default.
 
         Raises
         ------
         ValueError
-            A record cannot be used. Nothing of the call is learnt then.
+            A record is unusable. The call then learns nothing.
 
         """
         return super().advance(xs, [True] * len(xs) if ys is None else ys, ws)
@@ -218,29 +217,29 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         Parameters
         ----------
         x
-            Inputs by name: numbers, booleans, strings (each value an indicator of its own), None where not observed.
+            Inputs by name: numbers, booleans, strings (an indicator for each value), and None for a missing one.
         w
-            Weight, from 0 up; one past 1e6 counts as that. Defaults to 1.
+            The weight, from 0 up. Values above 1e6 count as 1e6. Defaults to 1.
 
         """
         super().learn_one(x, True, w)
 
     def learn_many(self, X: Any, w: Sequence[float] | None = None) -> None:  # type: ignore[override]
-        """Learn the rows of a data frame or array, exactly as `learn_one` would one after the other.
+        """Learn the rows of a data frame or array, exactly as `learn_one` would one by one.
 
         Parameters
         ----------
         X
-            Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d).
+            An eager data frame that narwhals supports (pandas, polars, pyarrow), or an array, of shape (n, d).
         w
-            n weights. All 1 by default.
+            The n weights. All 1 by default.
 
         Raises
         ------
         ValueError
-            A row cannot be used, or there are not as many weights as rows. Nothing is learnt then.
+            A row is unusable, or the number of weights differs from the number of rows. The call then learns nothing.
         TypeError
-            X is no frame or array.
+            X is not a frame or array.
 
         """
         frame = Frame(X)
@@ -248,21 +247,21 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
             self._machine.learn(frame, [True] * len(frame), w)
 
     def batch_step(self, X: Any, y: Any = None, w: Sequence[float] | None = None) -> AdvanceResult:
-        """Score the rows of a data frame or array, then take one step on them; see `KernelClassifier.batch_step`.
+        """Score the rows of a data frame or array, then make one step on them; see `KernelClassifier.batch_step`.
 
         Parameters
         ----------
         X
             A frame or an array of shape (n, d), as for `learn_many`.
         y
-            None for each row that is to be scored only; None (the default) learns all.
+            None for each row that the model only scores. None (the default) learns all.
         w
             n weights. All 1 by default.
 
         Raises
         ------
         ValueError
-            A row cannot be used. Nothing of the batch is learnt then.
+            A row is unusable. The batch is then not learned.
 
         """
         frame = Frame(X)
@@ -274,9 +273,9 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         Parameters
         ----------
         y, unit
-            Not used: there is no label, and scores have no other unit than f.
+            Not used: there is no label, and the unit of scores is always f.
         score
-            What `score_one` gave.
+            The result of `score_one`.
 
         Examples
         --------

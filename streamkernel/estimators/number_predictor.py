@@ -1,4 +1,4 @@
-"""What regressors have in common whose machine predicts standardised numbers: River's interface to these."""
+"""River's interface to regressors with a machine that predicts standardized numbers."""
 
 import abc
 from typing import Any
@@ -15,7 +15,7 @@ from streamkernel.state import Array
 
 
 class NumberPredictor(StreamEstimator, NumberExplainer):
-    """The predictions of a regressor, in the units of its targets."""
+    """The prediction methods of a regressor, in the units of its targets."""
 
     _machine: Any
     _targets: Numbers
@@ -26,11 +26,11 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
 
     @property
     def n_clipped_targets(self) -> int:
-        """Targets past +-1e100, which count as that: the squares of larger ones would overflow."""
+        """The number of targets clipped to +-1e100, because larger squares would overflow."""
         return self._targets.n_limited
 
     def predict_one(self, x: dict[Any, Any]) -> float:
-        """The target of one record; 0 before the first."""
+        """Predict the target of one record; 0 before the first."""
         lock = self._lock
         lock.acquire()
         try:
@@ -39,7 +39,7 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
             lock.release()
 
     def predict_many(self, X: Any) -> Any:
-        """The targets of the rows of a data frame or array, equal to `predict_one` to rounding.
+        """Predict the targets of the rows of a data frame or array, equal to `predict_one` except for rounding.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
 
         Returns
         -------
-        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,).
+        A series of n numbers in the frame's backend, with its index. For an array, an array of shape (n,).
 
         """
         frame = Frame(X)
@@ -58,21 +58,22 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
     def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
         """Compute the model's own loss of a prediction made before its target was known.
 
-        It is no `loss`: that is the constructor's argument of the growing regressor.
+        The method is not called `loss`, because `loss` is an argument of the growing regressor.
 
         Parameters
         ----------
         y
-            The target that came.
+            The target.
         prediction
-            What `predict_one` gave.
+            The result of `predict_one`.
         unit
-            What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
+            The unit that divides both, as in learning. None (the default) is the deviation of the targets learned so
+            far.
 
         Raises
         ------
         ValueError
-            The target is none that `learn_one` takes.
+            `learn_one` would reject the target.
 
         Examples
         --------

@@ -15,58 +15,58 @@ from streamkernel.records.numbers import Numbers
 class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
     """A kernel regressor that grows with its stream.
 
-    As `KernelClassifier`, for numbers. Targets are standardised inside by their running mean and deviation, so the
-    lengths in a loss (Huber's and the tube's epsilon) are in units of that deviation.
+    It works like `KernelClassifier`, for numbers. It standardizes targets internally by their running mean and
+    deviation. Lengths in a loss (Huber's and the tube's epsilon) are in units of that deviation.
 
     Parameters
     ----------
     kernel
-        The kernel. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200 records.
+        The kernel. None (the default) is `Gaussian()` with a bandwidth from the first 200 records.
     loss
-        None (the default) is River's `Squared`. River's `Huber(epsilon=1)` and `Absolute`, and our
-        `EpsilonInsensitive` and `Quantile`, make it robust, a support vector, a median or a quantile regression.
+        None (the default) is River's `Squared`. River's `Huber(epsilon=1)` gives a robust regression, and its
+        `Absolute` a median regression. `EpsilonInsensitive` gives support vector regression, and `Quantile` a quantile
+        regression.
     growth
         `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
     block_size
-        F, features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without or where
-        `max_features` is less.
+        F, the features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without it or if
+        `max_features` is smaller.
     batch_size
-        B, labelled records of a step, at most 2^24. Defaults to 32.
+        B, the labeled records of a step, at most 2^24. Defaults to 32.
     max_features
-        The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
-        feature is one frequency.
+        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is the paper's
+        unbounded machine. Defaults to 4,096.
     step
-        A River schedule of step sizes. None (the default) is, with `precondition`, gamma_0 / (1 + t / 500) with
-        gamma_0 = .035 sqrt(B), at most .7 (.3 of a loss without a bounded derivative); without, gamma_0 / (1 + t / 200)
-        with a gamma_0 taken from the first mini-batch.
+        A River schedule of step sizes. With `precondition`, None (the default) is gamma_0 / (1 + t / 500), with gamma_0
+        = .035 sqrt(B), at most .7 (.3 for a loss without a bounded derivative). Without it, None is gamma_0 / (1 + t /
+        200), with gamma_0 from the first mini-batch.
     regularization
-        nu, at least 0. Defaults to 1e-6.
+        nu, the regularization, at least 0. Defaults to 1e-6.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
     max_inputs
-        Inputs past this number are ignored and counted. Defaults to 10,000.
+        The largest number of inputs. The model ignores and counts all others. Defaults to 10,000.
     cache_bytes
-        Drawn frequencies kept, in bytes; changes speed only. Defaults to 64 MB.
+        The largest size of the cache for drawn frequencies, in bytes. It affects only speed. Defaults to 64 MB.
     dtype
         "float32" (the default) or "float64".
     seed
-        The stream of random features. None (the default) draws one.
+        The seed of the random features. None (the default) draws one.
     precondition
-        Whether a step solves a ridge regression on its block's features and its mini-batch, instead of following the
-        gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and the
-        loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. A state goes on with the
-        `block_size`, `precondition` and `blocks_per_step` that it was learnt with where these are None.
+        Whether a step solves a ridge regression on the features of its block and its mini-batch, instead of following
+        the gradient. Step sizes are then shares of that solution. None (the default) is True if `step` is None and the
+        loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. If `block_size`,
+        `precondition` or `blocks_per_step` is None, a loaded state keeps its value.
     blocks_per_step
-        Blocks that a mini-batch updates one after the other, each fitted to what those before left, at most 1,024. None
-        (the default) is 2 with `precondition` and 1 without.
+        The blocks that a mini-batch updates one after the other, at most 1,024. Each fits the residuals of the previous
+        ones. None (the default) is 2 with `precondition` and 1 without it.
     average
-        Whether predictions are those of the mean of the solutions after each step, instead of the last. Defaults to
-        False.
+        Whether to predict with the mean of the solutions after each step, instead of the last one. Defaults to False.
 
     Raises
     ------
     ValueError
-        An argument is out of its range, or the loss is one that cannot be used.
+        An argument is out of range, or the loss is not supported.
 
     Examples
     --------

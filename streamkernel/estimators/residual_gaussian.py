@@ -15,26 +15,27 @@ ENOUGH = 100
 
 
 class ResidualGaussian(proba.Gaussian):
-    """A Gaussian around a prediction, with quantiles that need not be a Gaussian's.
+    """A Gaussian around a prediction, with quantiles from the last errors.
 
-    Density, `cdf` and samples are the Gaussian's. `quantile` is not the inverse of `cdf`: errors are seldom normal, and
-    the band between two quantiles of the errors themselves holds as many targets as it says, and is often narrower.
+    Density, `cdf` and samples are the Gaussian's, and `quantile` is not the inverse of `cdf`. Errors are seldom normal.
+    A band between two quantiles of the errors covers its nominal share of the targets, and is often narrower.
     """
 
     _residuals: Array = np.zeros(0)
 
     def quantile(self, p: float) -> float:
-        """The number that the target is below with probability p: the prediction plus that quantile of the last errors.
+        """Return the quantile p of the target: the prediction plus that quantile of the last errors.
 
         Parameters
         ----------
         p
-            Between 0 and 1, both excluded. The errors are 500 at most: no quantile is past the least or the largest.
+            Between 0 and 1, both excluded. There are at most 500 errors, and no quantile lies beyond the smallest or
+            the largest.
 
         Raises
         ------
         ValueError
-            p is no number between 0 and 1.
+            p is not a number between 0 and 1.
 
         Examples
         --------

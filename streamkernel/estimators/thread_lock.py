@@ -1,4 +1,4 @@
-"""The lock of an estimator that several threads use: made at its first use, and no part of copies and pickles."""
+"""The lock of an estimator for several threads: created at its first use, and not part of copies and pickles."""
 
 import os
 import threading

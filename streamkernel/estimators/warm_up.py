@@ -1,4 +1,4 @@
-"""Compile now what the estimators compile when it is first used: for an image, or before the first record comes."""
+"""Compile the estimators' code in advance: for an image, or before the first record."""
 
 import random
 from collections.abc import Iterator
@@ -45,9 +45,9 @@ _CLASSES = 40
 
 
 def warm_up() -> None:
-    """Let every kind of model learn a made-up stream, so that a later process finds all of it compiled.
+    """Compile the code of every kind of model, so that later processes only load it.
 
-    What is compiled already is only loaded.
+    Each model learns a generated stream. Code that is already compiled is only loaded.
     """
     for model in _models():
         _use(model)

@@ -1,4 +1,4 @@
-"""The refit of a growing model's coefficients on the last records, as a wrapper of River's kind."""
+"""A River wrapper that refits a growing model's coefficients on its last records."""
 
 import inspect
 from collections.abc import Sequence
@@ -24,41 +24,42 @@ _PREFIX = "model."
 
 
 class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
-    """A growing kernel model whose coefficients are solved on its last records now and then.
+    """A wrapper that periodically solves the coefficients of a growing model on its last records.
 
-    It learns record by record as the model does, keeps the last `window` labelled records as they came, and after every
-    `every` of them solves the coefficients of all blocks in use on those, from where they stand: inputs and targets
-    scaled as of now, features computed again. A refit takes no record and is done before the next one is: how a stream
-    is cut into calls changes nothing. After it, inequality (9) counts from there, and steps go on with the step size
-    that they had.
+    It learns record by record like the model, and keeps the last `window` labeled records unscaled. After every `every`
+    of them, it solves the coefficients of all blocks in use on the kept records, starting from the current values. It
+    scales inputs and targets by the current moments and computes features again. A refit finishes before the next
+    record, so the division of a stream into calls changes nothing. After a refit, inequality (9) starts again, and
+    steps keep their step size.
 
-    Made of a classifier it is one, and of a regressor a regressor. With `Exact()` any smooth loss is the model's own,
-    the softmax of all classes too. Other solvers know the squared loss, `Log` and `SquaredHinge`; of the softmax they
-    solve K > 2 classes one against rest, by the logistic loss, and two as the sigmoid of one score.
+    It is a classifier or a regressor, like the model. `Exact()` solves any smooth loss of the model, including the
+    softmax of all classes. Other solvers support the squared loss, `Log` and `SquaredHinge`. For the softmax of two
+    classes they use the sigmoid of one score. For K > 2 classes they solve one against rest, by the logistic loss.
 
     Parameters
     ----------
     model
-        A `KernelClassifier` or `KernelRegressor` of a smooth loss, with `max_features`; it learns with the wrapper.
+        A `KernelClassifier` or `KernelRegressor` with a smooth loss and `max_features`. It learns with the wrapper.
     window
-        The most labelled records kept. Defaults to 50,000.
+        The largest number of labeled records to keep. Defaults to 50,000.
     every
-        Labelled records from one refit to the next. Defaults to 10,000.
+        The number of labeled records between two refits. Defaults to 10,000.
     solver
-        How coefficients are solved; its loss is the model's. Its `l2` counts as the model's `regularization` does: both
-        are weights of the squared norm of f in the kernel's space. None (the default) is `Exact`, but
-        for more than 1,024 features of a Fourier kernel `S3GD` of 10 passes where it knows the loss; with an `l2` of
-        1e-4 for classifiers and 1e-5 for regressors.
+        The solver, which uses the model's loss. Its `l2` has the same meaning as the model's `regularization`: the
+        weight of the squared norm of f in the kernel's space. None (the default) is `Exact`. For more than 1,024
+        features of a Fourier kernel, it is `S3GD` with 10 passes, if that supports the loss. The `l2` is then 1e-4 for
+        classifiers and 1e-5 for regressors.
     max_bytes
-        The most bytes of the records kept, of 8 bytes an input: of wide ones, fewer are. As much again may be taken
-        while coefficients are solved: `Exact` needs 8 bytes for each pair of features' cosines and sines, and more are
-        refused; other solvers take as many of the newest records as fit. Defaults to 2^29, half a gigabyte.
+        The largest size of the kept records, at 8 bytes an input. Fewer records fit if they have many inputs. A refit
+        may use the same number of bytes again. `Exact` needs 8 bytes for each pair of features' cosines and sines, and
+        raises an error if that exceeds the bound. Other solvers use the newest records that fit. Defaults to 2^29, half
+        a gigabyte.
 
     Raises
     ------
     ValueError
-        An argument is out of its range, the model is another, its loss is not smooth or not one of the solver's, or it
-        has no `max_features` or too many.
+        An argument is out of range, the model has another type, its loss is not smooth or not supported by the solver,
+        or its `max_features` is None or too large.
 
     Examples
     --------
@@ -161,17 +162,18 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         return refit
 
     def refit(self) -> bool:
-        """Solve the coefficients now; the next refit is `every` labelled records later.
+        """Solve the coefficients now. The next refit is `every` labeled records later.
 
         Returns
         -------
-        Whether there was something to solve: not before the bandwidth is fixed, the first step is taken and, where
-        labels are learnt, two of them are in the window.
+        Whether there was something to solve. This needs a fixed bandwidth, a first step and, for a classifier, two
+        labels in the window.
 
         Raises
         ------
         ValueError
-            The solver refuses the window, such as one whose normal equations are singular. The model is as it was.
+            The solver rejects the window, for example because its normal equations are singular. The model is
+            unchanged.
 
         """
         with self._lock:
@@ -179,60 +181,60 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
 
     @property
     def n_refits(self) -> int:
-        """How often the coefficients were solved."""
+        """The number of refits."""
         return self._refit.n_refits
 
     @property
     def n_refit_failures(self) -> int:
-        """How often a refit in the stream was refused by the solver, in this process: the model went on as it was."""
+        """The number of failed refits in this process. After a failure, the model continues unchanged."""
         return self._refit.n_failures
 
     @property
     def last_refit(self) -> LastRefit | None:
-        """Records, seconds and mean loss of the last refit in this process; None before one."""
+        """The records, seconds and mean loss of the last refit in this process; None before the first."""
         return self._refit.last
 
     @property
     def refit_seconds(self) -> float:
-        """Seconds of all refits in this process."""
+        """The total seconds of all refits in this process."""
         return self._refit.seconds
 
     @property
     def refitting(self) -> bool:
-        """Whether a refit is under way, for another thread that asks."""
+        """Whether a refit is in progress. Another thread can ask."""
         return self._refit.at_work
 
     @property
     def n_window(self) -> int:
-        """Records kept."""
+        """The number of records kept."""
         return len(self._refit.records)
 
     @property
     def max_window(self) -> int:
-        """The most records kept: `window`, or as many of so many inputs as `max_bytes` holds."""
+        """The largest number of records to keep: `window`, or fewer if `max_bytes` requires it."""
         return self._refit.records.most
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of coefficients, of cached frequencies and of the records kept."""
+        """Bytes of the coefficients, the cached frequencies and the kept records."""
         return self._machine.nbytes + self._refit.records.nbytes
 
     # Learning and predicting, with whatever arguments River's wrappers pass on ----------------------------------------
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0, **_: Any) -> None:
-        """Learn a record, as the model does."""
+        """Learn a record, like the model."""
         super().learn_one(x, y, w)
 
     def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None, **_: Any) -> None:
-        """Learn the rows of a data frame or array, as the model does."""
+        """Learn the rows of a data frame or array, like the model."""
         super().learn_many(X, y, w)
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
-        """The model's prediction of one record."""
+        """Return the model's prediction of one record."""
         return self.model.predict_one(x)
 
     def predict_many(self, X: Any, **_: Any) -> Any:
-        """The model's predictions of the rows of a data frame or array."""
+        """Return the model's predictions of the rows of a data frame or array."""
         return self.model.predict_many(X)
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
@@ -283,25 +285,25 @@ class WindowRefitClassifier(WindowRefit, LabelExplainer, base.MiniBatchClassifie
 
     @property
     def classes(self) -> list[Any]:
-        """The labels seen so far (the two of a two-class loss)."""
+        """The labels seen so far, or the two labels of a two-class loss."""
         return list(self.model.classes)
 
     @property
     def n_ignored_labels(self) -> int:
-        """Records predicted only because their label came past the model's `max_classes`."""
+        """The number of records that were only predicted, because of the model's `max_classes`."""
         return int(self.model.n_ignored_labels)
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
-        """The probability of each label seen so far, for one record; empty before the first."""
+        """Predict the probability of each label seen so far, for one record; empty before the first."""
         probabilities: dict[Any, float] = self.model.predict_proba_one(x)
         return probabilities
 
     def predict_proba_many(self, X: Any, **_: Any) -> Any:
-        """The probability of each label seen so far for the rows of a data frame or array."""
+        """Predict the probability of each label seen so far, for the rows of a data frame or array."""
         return self.model.predict_proba_many(X)
 
     def loss_of(self, y: Any, prediction: dict[Any, float]) -> float:
-        """The model's own loss of a prediction made before its label was known."""
+        """Compute the model's own loss of a prediction made before its label was known."""
         return float(self.model.loss_of(y, prediction))
 
     def _predicted_probabilities(self, xs: Records) -> tuple[list[Any], Array]:
@@ -321,11 +323,11 @@ class WindowRefitRegressor(WindowRefit, NumberExplainer, base.MiniBatchRegressor
 
     @property
     def n_clipped_targets(self) -> int:
-        """Targets past +-1e100, which count as that."""
+        """The number of targets clipped to +-1e100."""
         return int(self.model.n_clipped_targets)
 
     def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
-        """The model's own loss of a prediction made before its target was known."""
+        """Compute the model's own loss of a prediction made before its target was known."""
         return float(self.model.loss_of(y, prediction, unit))
 
     def _predicted_numbers(self, xs: Records) -> Array:
@@ -337,7 +339,7 @@ class WindowRefitRegressor(WindowRefit, NumberExplainer, base.MiniBatchRegressor
 
 
 class _Unlearnt:
-    """A model in a pickle without what it has learnt, which the wrapper's state has."""
+    """A model in a pickle without what it has learned, which the wrapper's state has."""
 
     def __init__(self, model: StreamEstimator) -> None:
         self._model = model

@@ -29,7 +29,7 @@ MOST_RECORDS, MOST_BLOCK = 2**16, 2**13
 
 
 class VarianceEstimator(Component, base.Base, abc.ABC):
-    """How a Gaussian process estimates its variance, in place of the least-squares posterior."""
+    """The base class of variance estimators that replace the least-squares posterior."""
 
     batch_size: int
     block_size: int
@@ -58,31 +58,32 @@ class VarianceEstimator(Component, base.Base, abc.ABC):
 
     @abc.abstractmethod
     def functions(self, kernel: Kernel, rho: float) -> VarianceFunctions:
-        """The functions to be learnt, fresh, of a kernel and the noise's variance over the process's."""
+        """Return fresh functions to learn, for a kernel and the ratio of the noise's variance to the process's."""
 
 
 class VarianceOperator(VarianceEstimator):
-    """The variance by the operator A = C (C + sigma^2 / n)^-1, whose coefficients theta_ij are learnt.
+    """The variance by the operator A = C (C + sigma^2 / n)^-1, with learned coefficients theta_ij.
 
-    k(x, x) - A(x, x) is the posterior's variance at any x. Two independent streams of features i and j make theta a
-    matrix: its memory and the cost of a step grow with the square of `max_features`.
+    k(x, x) - A(x, x) is the posterior's variance at any x. theta is a matrix over two independent streams of features i
+    and j. Its memory and the cost of a step grow with the square of `max_features`.
 
     Parameters
     ----------
     batch_size
-        B, labelled records of a step, at most 65,536. Defaults to 64.
+        B, the labeled records of a step, at most 65,536. Defaults to 64.
     block_size
-        F, features of a block, of each of the two streams, at most 8,192. Defaults to 32.
+        F, the features of a block in each of the two streams, at most 8,192. Defaults to 32.
     max_features
-        The most features of each stream; None is the paper's unbounded operator. At the bound, steps touch old blocks,
-        with all features of the first stream for k(x, .). Defaults to 256: 2 MB.
+        The largest number of features of each stream. None is the paper's unbounded operator. At the bound, steps
+        update old blocks, with all features of the first stream for k(x, .). Defaults to 256, which needs 2 MB.
     sample_size
-        n of the posterior. None (the default) is the records learnt so far; give it where records come several times.
+        n of the posterior. None (the default) is the number of records learned so far. Set it if records come several
+        times.
 
     Raises
     ------
     ValueError
-        An argument is out of its range.
+        An argument is out of range.
 
     Examples
     --------
@@ -119,30 +120,31 @@ class VarianceOperator(VarianceEstimator):
 
 
 class TestPointFunctions(VarianceEstimator):
-    """The variance by the functions f_i(.) = k(.)^T (K + sigma^2 I)^-1 k(x_i) of given points x_i.
+    """The variance by the functions f_i(.) = k(.)^T (K + sigma^2 I)^-1 k(x_i) for given points x_i.
 
-    k(x_i, x_i) - f_i(x_i) is the posterior's variance at x_i. Elsewhere it is k(x, x) - sum_i a_i f_i(x), where k(x, .)
-    is interpolated by sum_i a_i k(x_i, .): more than it should be far from all points. Memory and the cost of a step
+    k(x_i, x_i) - f_i(x_i) is the posterior's variance at x_i. Elsewhere it is k(x, x) - sum_i a_i f_i(x), with sum_i
+    a_i k(x_i, .) as an interpolation of k(x, .). Far from all points, that is too large. Memory and the cost of a step
     are linear in points and features.
 
     Parameters
     ----------
     points
-        The points, inputs by name, at most 4,096. An input that no record has brought counts as absent.
+        The points as inputs by name, at most 4,096. An input that no record has brought counts as missing.
     batch_size
-        B, labelled records of a step, at most 65,536. Defaults to 64.
+        B, the labeled records of a step, at most 65,536. Defaults to 64.
     block_size
-        F, features of a block, at most 8,192. Defaults to 128.
+        F, the features of a block, at most 8,192. Defaults to 128.
     max_features
-        The most features; None is the paper's unbounded machine. At the bound, steps touch old blocks. Defaults to
-        2,048.
+        The largest number of features. None is the paper's unbounded machine. At the bound, steps update old blocks.
+        Defaults to 2,048.
     sample_size
-        n of the posterior. None (the default) is the records learnt so far; give it where records come several times.
+        n of the posterior. None (the default) is the number of records learned so far. Set it if records come several
+        times.
 
     Raises
     ------
     ValueError
-        An argument is out of its range, or a point is none.
+        An argument is out of range, or a point is invalid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The growth policy: from the context of a mini-batch to the update of one block."""
+"""The interface of a growth policy: it maps the context of a mini-batch to the update of one block."""
 
 import abc
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from streamkernel.state import Array
 
 @dataclass(frozen=True)
 class GrowthContext:
-    """The context of one growth decision: a mini-batch, as the policy sees it.
+    """The input of one growth decision: the terms of a mini-batch.
 
     Attributes
     ----------
@@ -23,19 +23,19 @@ class GrowthContext:
     gamma
         The step size.
     n_blocks
-        Old blocks.
+        The number of old blocks.
     full
         Whether `max_features` forbids another block.
     mean_gradient
         gbar, float64 of shape (K,).
     beta
-        The old blocks' gradient coefficients, float64 of shape (blocks, K); empty for policies that keep none.
+        The old blocks' gradient coefficients, float64 of shape (blocks, K). Empty for policies that keep none.
     variance
         The bound v of the variance term of (9).
     class_variance
-        The same where every class is checked on its own.
+        The same bound if the check runs class by class.
     limit
-        The longest step that the block of a given number may take for its features' sake.
+        A function from the number of a block to the longest step that its features allow.
     seed
         The machine's seed.
 
@@ -53,25 +53,25 @@ class GrowthContext:
     seed: int
 
     def uniform_block(self) -> int:
-        """An old block, uniformly: a function of the seed and the step's number."""
+        """Return an old block, drawn uniformly by the seed and the step's number."""
         word = int(mix64(mix64(np.uint64(self.seed)) ^ np.uint64(self.t)))
         return (word * self.n_blocks) >> 64
 
 
 @dataclass(frozen=True)
 class BlockUpdate:
-    """The update of one block that a policy chose.
+    """The decision of a policy: the update of one block.
 
     Attributes
     ----------
     block
-        The block to touch; one past the last makes a new one.
+        The block to update. One past the last makes a new block.
     size
-        How far: one step for all outputs, or float64 of shape (K,).
+        The size of the step: one number for all outputs, or float64 of shape (K,).
     decay
         The step by which the coefficients decay.
     margin
-        By how much (9) held, right side minus left; NaN where it was not asked for.
+        The margin of (9), right side minus left side. NaN if it was not checked.
 
     """
 
@@ -82,21 +82,21 @@ class BlockUpdate:
 
 
 class Growth(Component, base.Base, abc.ABC):
-    """A policy: its constructor arguments and nothing else."""
+    """The base class of growth policies, with no state except constructor arguments."""
 
     #: Whether the policy needs every block's gradient coefficient beta.
     keeps_beta = False
 
     @abc.abstractmethod
     def choose(self, context: GrowthContext) -> BlockUpdate:
-        """The block to touch and the step to take."""
+        """Return the block to update and the size of the step."""
 
 
 def new_block(context: GrowthContext) -> BlockUpdate:
-    """A new block at the step size."""
+    """Return a new block at the step size."""
     return BlockUpdate(context.n_blocks, context.gamma, context.gamma)
 
 
 def uniform_block(context: GrowthContext) -> BlockUpdate:
-    """An old block, picked uniformly, at the step size."""
+    """Return an old block, picked uniformly, at the step size."""
     return BlockUpdate(context.uniform_block(), context.gamma, context.gamma)

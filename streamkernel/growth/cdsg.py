@@ -1,4 +1,4 @@
-"""Checked reuse: an old block steps again where inequality (9) says that it is as good as a new one."""
+"""Checked reuse: an old block is updated again if inequality (9) allows it."""
 
 import numpy as np
 
@@ -13,16 +13,17 @@ PASSING_SHARE = 0.3
 
 
 class CDSG(Growth):
-    """Before a new block is drawn every old one is checked; the one with the longest step that (9) allows is reused.
+    """Reuse the old block with the longest step that inequality (9) allows, else draw a new block.
 
-    The bound on the error of such a step is no larger than that of one of DSG, for plain steps and losses whose
-    derivative is bounded. With more than 10 outputs the check runs class by class, a heuristic: (9) is not promised
-    there, nor at `max_features`, where a block is revisited even if none passes.
+    For plain steps, a loss with a bounded derivative and independent blocks, the error bound of such a step is no
+    larger than the bound of a DSG step. With more than 10 outputs, the check runs class by class. That is a heuristic
+    without the guarantee of (9). At `max_features` there is no guarantee either, because a block is updated even if
+    none passes.
 
     Parameters
     ----------
     cap
-        The longest step of a reused block, in step sizes; more than 1. Defaults to 2.
+        The longest step of a reused block, in step sizes, more than 1. Defaults to 2.
 
     Raises
     ------

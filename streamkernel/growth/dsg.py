@@ -4,7 +4,7 @@ from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext, new_blo
 
 
 class DSG(Growth):
-    """Every step draws a new block of features; at `max_features` it revisits an old one, picked uniformly.
+    """Draw a new block of features at every step; at `max_features`, pick an old one uniformly.
 
     Examples
     --------

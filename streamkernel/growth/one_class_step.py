@@ -6,16 +6,16 @@ from streamkernel.losses import NoveltyHinge
 
 
 class OneClassStep(Scheduler):
-    """A schedule of step sizes gamma_t = 1 / (nu (t + t0)) of a machine with the regularisation nu.
+    """The default step sizes of novelty detection, gamma_t = 1 / (nu (t + t0)), for a regularization nu.
 
-    The decay of a step is 1 / (t + t0), and f the mean of the kernels at all records that were below the threshold.
-    t0 = 10 + 1 / nu is about as many mini-batches as it takes to see one such record each: the first steps are no
-    longer than what f becomes.
+    The decay of a step is 1 / (t + t0), so f is the mean of the kernels at all records below the threshold. t0 = 10 + 1
+    / nu is about the number of mini-batches needed to see one such record. So the first steps do not exceed the final
+    size of f.
 
     Parameters
     ----------
     nu
-        The share of records to be flagged, in (0, 1].
+        The share of records to flag, in (0, 1].
 
     Raises
     ------

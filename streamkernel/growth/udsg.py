@@ -1,4 +1,4 @@
-"""Utilising old blocks blindly: some steps grow, some revisit."""
+"""Unchecked reuse of old blocks: some steps draw a new block, some update an old one."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from streamkernel.state import excerpt
 
 
 class UDSG(Growth):
-    """Of every `grow` + `reuse` steps the first make new blocks, the last pick an old one uniformly.
+    """Draw new blocks in `grow` steps, then pick an old block uniformly in `reuse` steps, in turn.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class UDSG(Growth):
     Raises
     ------
     ValueError
-        A number is out of its range.
+        A number is out of range.
 
     Examples
     --------

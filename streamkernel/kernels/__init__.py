@@ -1,4 +1,4 @@
-"""Kernels: the exact k(x, x') and the distribution that its random features are drawn from, one family a file."""
+"""Kernels: the exact k(x, x') and the distribution of its random features, one family a file."""
 
 from streamkernel.kernels.additive import ChiSquared, Hellinger, Intersection, JensenShannon
 from streamkernel.kernels.arc_cosine import ArcCosine

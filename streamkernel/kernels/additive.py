@@ -1,4 +1,4 @@
-"""Additive kernels of numbers from 0 up, as counts and histograms are: a sum over the inputs of a kernel of each."""
+"""Additive kernels for numbers from 0 up, such as counts and histograms: a sum over a kernel of each input."""
 
 import abc
 import math
@@ -36,12 +36,12 @@ class _Additive(Kernel):
 
 
 class Hellinger(_Additive):
-    """The Hellinger (Bhattacharyya) kernel k(x, x') = sum_j sqrt(x_j x'_j), of numbers from 0 up.
+    """The Hellinger (Bhattacharyya) kernel k(x, x') = sum_j sqrt(x_j x'_j), for numbers from 0 up.
 
     Raises
     ------
     ValueError
-        In learning and predicting: an input is below 0.
+        During learning or prediction, an input is below 0.
 
     Examples
     --------
@@ -82,12 +82,12 @@ class _Homogeneous(_Additive):
 
 
 class ChiSquared(_Homogeneous):
-    """The additive chi-squared kernel k(x, x') = sum_j 2 x_j x'_j / (x_j + x'_j), of numbers from 0 up.
+    """The additive chi-squared kernel k(x, x') = sum_j 2 x_j x'_j / (x_j + x'_j), for numbers from 0 up.
 
     Raises
     ------
     ValueError
-        In learning and predicting: an input is below 0.
+        During learning or prediction, an input is below 0.
 
     Examples
     --------
@@ -109,12 +109,12 @@ class ChiSquared(_Homogeneous):
 
 
 class Intersection(_Homogeneous):
-    """The additive intersection kernel k(x, x') = sum_j min(x_j, x'_j), of numbers from 0 up.
+    """The additive intersection kernel k(x, x') = sum_j min(x_j, x'_j), for numbers from 0 up.
 
     Raises
     ------
     ValueError
-        In learning and predicting: an input is below 0.
+        During learning or prediction, an input is below 0.
 
     Examples
     --------
@@ -136,14 +136,14 @@ class Intersection(_Homogeneous):
 
 
 class JensenShannon(_Homogeneous):
-    """The additive Jensen-Shannon kernel, of numbers from 0 up.
+    """The additive Jensen-Shannon kernel, for numbers from 0 up.
 
     k(x, x') = sum_j x_j / 2 log2((x_j + x'_j) / x_j) + x'_j / 2 log2((x_j + x'_j) / x'_j).
 
     Raises
     ------
     ValueError
-        In learning and predicting: an input is below 0.
+        During learning or prediction, an input is below 0.
 
     Examples
     --------

@@ -12,22 +12,22 @@ from streamkernel.state import Array, excerpt
 
 
 class ArcCosine(Kernel):
-    """The arc-cosine kernel k(x, x') = |x|^n |x'|^n J_n(angle) / pi, that of an infinitely wide layer of a neural net.
+    """The arc-cosine kernel k(x, x') = |x|^n |x'|^n J_n(angle) / pi of an infinitely wide layer of a neural net.
 
-    J_0 = pi - angle, J_1 = sin angle + (pi - angle) cos angle, J_2 = 3 sin angle cos angle + (pi - angle)
-    (1 + 2 cos^2 angle). A feature is a unit with random weights: a step (order 0), a rectifier (1) or its square (2).
-    There is no bias: where records at different distances in one direction differ, an input that is always 1 gives one.
-    A record whose inputs are all 0 is 0 of every function.
+    J_0 = pi - angle, J_1 = sin angle + (pi - angle) cos angle, J_2 = 3 sin angle cos angle + (pi - angle) (1 + 2 cos^2
+    angle). A feature is a unit with random weights: a step (order 0), a rectifier (1) or its square (2). There is no
+    bias. If the function depends on the distance along a direction, add an input that is always 1. Every function is 0
+    at a record with all inputs 0.
 
     Parameters
     ----------
     order
-        n, which is 0, 1 or 2. Defaults to 1.
+        n: 0, 1 or 2. Defaults to 1.
 
     Raises
     ------
     ValueError
-        The order is another.
+        The order is not 0, 1 or 2.
 
     Examples
     --------

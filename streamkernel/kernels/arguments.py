@@ -1,4 +1,4 @@
-"""The arguments of kernels: which are allowed, and the sentences that refuse others."""
+"""Checks of the arguments of kernels, with their error messages."""
 
 from typing import TypeGuard
 

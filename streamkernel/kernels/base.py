@@ -19,49 +19,50 @@ if TYPE_CHECKING:
 
 
 class Kernel(Component, base.Base, abc.ABC):
-    """A positive definite kernel k(x, x') with random features: the mean of their products is k.
+    """The base class of kernels: a positive definite k(x, x') with random features.
 
-    A kernel has no state but its constructor arguments; a bandwidth that is learnt from data, where the argument is
-    None, is part of the machine that uses it. Kernels are added, multiplied and scaled by operators:
-    `Gaussian() + 0.1 * Laplacian()`.
+    The mean of the products of two rows' features is k. A kernel's only state is its constructor arguments. If the
+    argument `bandwidth` is None, the machine that uses the kernel holds the learned bandwidth. Operators add, multiply
+    and scale kernels: `Gaussian() + 0.1 * Laplacian()`.
 
-    A kernel of your own gives `matrix` and `features`, and what is said of it by the attributes below. Where it is
-    shift-invariant, derive it from `FourierKernel` and give `matrix` and `frequencies` instead.
+    A custom kernel implements `matrix` and `features`, and sets the attributes below. If it is shift-invariant, derive
+    it from `FourierKernel` and implement `matrix` and `frequencies` instead.
 
     Attributes
     ----------
     bandwidth
-        The length scale; None takes it from the data, and 1 (the default) is that of a kernel without one.
+        The length scale. None takes it from the data. 1 (the default) suits a kernel without one.
     n_parts
-        The numbers that one draw gives: 1 (the default), or 2 where a draw is a cosine and a sine.
+        The number of values of one draw: 1 (the default), or 2 if a draw is a cosine and a sine.
     n_kernels
-        The kernels that it is made of, 1 (the default) where it is none of the operators'.
+        The number of kernels that operators combine in it. 1 (the default) for a single kernel.
     n_uniforms
-        The uniform numbers of which `frequencies_at` makes a frequency of an input; 0 (the default) where it cannot.
+        The number of uniform numbers that `frequencies_at` needs for one frequency of an input. 0 (the default) if it
+        is not supported.
     shift_invariant
-        Whether k(x, x') depends on x - x' alone. Defaults to False.
+        Whether k(x, x') depends only on x - x'. Defaults to False.
     standardizes
-        Whether `standardize=None` centres and scales the inputs. Defaults to `shift_invariant`.
+        Whether `standardize=None` centers and scales the inputs. Defaults to `shift_invariant`.
     structured
-        Whether frequencies are stacks of orthogonal ones instead of independent draws. Defaults to False.
+        Whether frequencies form stacks of orthogonal ones, instead of independent draws. Defaults to False.
     by_block
-        Whether the features of a block are made together. Defaults to False.
+        Whether `features` computes whole blocks. Defaults to False.
     is_fourier
-        Whether it draws frequencies, and its features are their cosines and sines. Defaults to False.
+        Whether its features are cosines and sines of random frequencies. Defaults to False.
     transforms
-        Whether it draws frequencies for a function of each input instead of the inputs themselves. Defaults to False.
+        Whether its frequencies apply to a function of each input, instead of the inputs. Defaults to False.
     rows_at_once
-        Whether `features` of several rows have the bits of each row alone; where not (the default), it is called with
-        one row at a time.
+        Whether `features` of several rows gives the same bits as for each row alone. If False (the default), it
+        receives one row at a time.
     names_inputs
-        Whether it knows inputs by their names: its matrix of a machine's rows is that of `on_rows`. For the growing
-        estimators, and no part of another kernel. Defaults to False.
+        Whether it identifies inputs by name. Its matrix of a machine's rows then comes from `on_rows`. Only growing
+        estimators support this, and such a kernel cannot be part of another one. Defaults to False.
     domain
-        The numbers that inputs may be; None (the default) is any.
+        The allowed values of inputs. None (the default) allows any.
     kappa
-        The largest k(x, x); None (the default) is measured in the first mini-batch.
+        The largest k(x, x). None (the default) measures it in the first mini-batch.
     feature_bound
-        The largest sum of the squares of one draw's numbers; None (the default) is measured in the first mini-batch.
+        The largest sum of squares of one draw's numbers. None (the default) measures it in the first mini-batch.
 
     References
     ----------
@@ -96,12 +97,12 @@ class Kernel(Component, base.Base, abc.ABC):
 
     @abc.abstractmethod
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
-        """The kernel matrix: k of all pairs of rows.
+        """Return the kernel matrix: k of all pairs of rows.
 
         Parameters
         ----------
         X, Y
-            Inputs as the machine has them, scaled if they are standardised, shapes (n, d) and (m, d).
+            Inputs of the machine, scaled if it standardizes them, of shapes (n, d) and (m, d).
         bandwidth
             The length scale in use, in units of these inputs.
 
@@ -113,54 +114,54 @@ class Kernel(Component, base.Base, abc.ABC):
 
     @abc.abstractmethod
     def features(self, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
-        """Compute random features: the mean over draws of the product of two rows' features is k of the rows.
+        """Compute random features. The product of two rows' features, averaged over draws, is k of the rows.
 
-        A feature is a function of its word, the inputs' keys and the row, and nothing else: it is never stored, and the
-        same whenever it is computed. An input that is 0, as an absent one is, must change nothing: then inputs may
-        come later, and the features of earlier records stay as they are.
+        A feature may depend only on its word, the inputs' keys and the row. It is never stored, and must be the same at
+        each computation. An input of 0, which includes a missing one, must change nothing. Then inputs may come later
+        without changing the features of earlier records.
 
         Parameters
         ----------
         X
-            Inputs as the machine has them, float32 or float64 of shape (n, d).
+            Inputs of the machine, float32 or float64 of shape (n, d).
         words
-            64 random bits for each draw, which follow from the seed and its number; uint64 of shape (m,). Where
-            `by_block` is True, those of whole blocks, of shape (blocks, F).
+            64 random bits for each draw, determined by the seed and the number of the draw; uint64 of shape (m,). If
+            `by_block` is True, the bits of whole blocks, of shape (blocks, F).
         keys
-            The inputs' keys, which follow from their names; uint64 of shape (d,).
+            The inputs' keys, determined by their names; uint64 of shape (d,).
         bandwidth
             The length scale in use, in units of the inputs.
         out
-            The features, to be filled; of the dtype of X and shape (n, n_parts m): the first number of each draw, then
-            the second of each, without the factor m^-1/2.
+            The array to fill with features, of the dtype of X and shape (n, n_parts m). The first number of each draw
+            comes first, then the second of each, without the factor m^-1/2.
 
         """
 
     def on_rows(self, X: Array, keys: Array) -> "tuple[Kernel, Array]":  # noqa: ARG002 - of use where it is overridden
-        """A kernel, and rows, whose kernel matrix is this kernel's of rows X (n, d) of inputs with these keys.
+        """Return a kernel and rows with the kernel matrix of X (n, d), for inputs with these keys.
 
-        The kernel itself and X; another one where `names_inputs` is True.
+        These are the kernel itself and X, unless `names_inputs` is True.
         """
         return self, X
 
     @property
     def standardizes(self) -> bool:
-        """Whether `standardize=None` centres and scales the inputs."""
+        """Whether `standardize=None` centers and scales the inputs."""
         return self.shift_invariant
 
     @property
     def terms(self) -> "list[tuple[float, Kernel]]":
-        """The kernels that are added to give this one, each with the factor of its features."""
+        """Return the terms of this kernel as a sum, each with the factor of its features."""
         return [(1.0, self)]
 
     def initial_bandwidth(self, d: float) -> float:
-        """The bandwidth until there is data to take it from: .7 sqrt(2 d), d the mean squared norm of the inputs."""
+        """Return the bandwidth before there is data: .7 sqrt(2 d), with d the mean squared norm of the inputs."""
         return float(0.7 * np.sqrt(2 * d))
 
     def median_bandwidth(self, Z: Array) -> float:
-        """The bandwidth by the median heuristic: .7 times the median distance of all pairs of rows of Z, shape (n, d).
+        """Return the bandwidth by the median heuristic: .7 times the median distance of rows of Z, shape (n, d).
 
-        .7 where most rows are alike.
+        .7 if most rows are equal.
         """
         return 0.7 * (float(np.sqrt(median_of_pairs(squared_distances(Z, Z)))) or 1.0)
 
@@ -209,10 +210,10 @@ class Kernel(Component, base.Base, abc.ABC):
 
 
 class FourierKernel(Kernel):
-    """A kernel with paired random Fourier features: the cosine and the sine of random frequencies times the inputs.
+    """The base class of kernels with cosines and sines of random frequencies as features.
 
-    It gives `matrix` and `frequencies`: by Bochner's theorem, a shift-invariant kernel is the mean of cos(w (x - x'))
-    over frequencies w drawn from its Fourier transform.
+    A subclass implements `matrix` and `frequencies`. By Bochner's theorem, a shift-invariant kernel is the mean of
+    cos(w (x - x')) over frequencies w from its Fourier transform.
 
     References
     ----------
@@ -233,44 +234,45 @@ class FourierKernel(Kernel):
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
         """Draw random frequencies from the kernel's spectral distribution, in turns (radians divided by 2 pi).
 
-        A frequency is a function of its word and its key and nothing else: the same whenever it is drawn.
+        A frequency may depend only on its word and its key, and must be the same at each draw.
 
         Parameters
         ----------
         words
-            64 random bits for each feature, which follow from the seed and its number; uint64 of shape (m,).
+            64 random bits for each feature, determined by the seed and the number of the feature; uint64 of shape (m,).
         keys
-            The inputs' keys, which follow from their names; uint64 of shape (d,).
+            The inputs' keys, determined by their names; uint64 of shape (d,).
         bandwidth
             The length scale in use, in units of the scaled inputs.
         out
-            The frequencies, to be filled: float32 or float64 of shape (d, m).
+            The array to fill with frequencies, float32 or float64 of shape (d, m).
 
         """
 
     def frequencies_at(self, U: Array, words: Array, bandwidth: float, out: Array) -> None:
-        """Make frequencies, in turns, of given uniform numbers: of independent ones they have the kernel's law.
+        """Compute frequencies, in turns, from given uniform numbers.
 
-        For quasi-random features, of a kernel whose `n_uniforms` is above 0.
+        Independent uniform numbers give frequencies with the kernel's distribution. Quasi-random features use this, for
+        kernels with `n_uniforms` above 0.
 
         Parameters
         ----------
         U
             Numbers in (0, 1), float64 of shape (n_uniforms, d, m).
         words
-            As for `frequencies`, for what of a frequency is not made of U.
+            As for `frequencies`, for the parts of a frequency that do not come from U.
         bandwidth
             The length scale in use, in units of the scaled inputs.
         out
-            The frequencies, to be filled: float32 or float64 of shape (d, m).
+            The array to fill with frequencies, float32 or float64 of shape (d, m).
 
         """
         raise NotImplementedError(f"{type(self).__name__} makes no frequencies of given uniform numbers")
 
     def transform(self, X: Array) -> Array:
-        """What frequencies are multiplied by, of the shape and dtype of X and 0 where it is 0: the inputs themselves.
+        """Return the factors of the frequencies, with shape and dtype of X and 0 where X is 0: by default X.
 
-        Of a kernel whose `transforms` is True, a function of each number alone.
+        If `transforms` is True, each factor is a function of one number of X.
         """
         return X
 

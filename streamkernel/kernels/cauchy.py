@@ -15,13 +15,13 @@ from streamkernel.state import Array
 class Cauchy(FourierKernel):
     """The Cauchy kernel k(x, x') = prod_j 1 / (1 + ((x_j - x'_j) / bandwidth)^2).
 
-    It falls slowly: records that are far apart still count for each other.
+    It falls slowly, so distant records still influence each other.
 
     Parameters
     ----------
     bandwidth
-        The length scale, in units of the scaled inputs. None (the default) begins with sqrt(2 d) and, at the 200th
-        labelled record, starts the machine anew with the median distance of those records.
+        The length scale, in units of the scaled inputs. None (the default) starts with sqrt(2 d). At the 200th labeled
+        record, the machine starts again with the median distance of those records.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class Cauchy(FourierKernel):
         return math.sqrt(2 * d)
 
     def median_bandwidth(self, Z: Array) -> float:
-        """The median distance of all pairs of rows of Z, shape (n, d); 1 where most are alike."""
+        """Return the median distance of all pairs of rows of Z, shape (n, d); 1 if most are equal."""
         return super().median_bandwidth(Z) / 0.7
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:

@@ -18,10 +18,10 @@ _ORDER = np.uint64(0x6F72646572)
 
 
 class DotProduct(Kernel):
-    """The dot product kernel k(x, x') = sum_n a_n <x, x'>^n; by default the linear kernel <x, x'>.
+    """The dot product kernel k(x, x') = sum_n a_n <x, x'>^n, by default the linear kernel <x, x'>.
 
-    A feature is a product of as many random sums of the inputs as the power n, which is drawn anew for each: powers
-    whose coefficient is 0 are left out, of the others each is half as likely as the one before.
+    A feature is a product of n random sums of the inputs, and each feature draws its own power n. Powers with a
+    coefficient of 0 never occur. Each of the others is half as likely as the previous one.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class DotProduct(Kernel):
     Raises
     ------
     ValueError
-        The coefficients are no such numbers.
+        The coefficients are not such numbers.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class DotProduct(Kernel):
 
     @property
     def standardizes(self) -> bool:
-        """Whether `standardize=None` centres and scales the inputs: False."""
+        """Whether `standardize=None` centers and scales the inputs: False."""
         return False
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:  # noqa: ARG002 - it has no length scale

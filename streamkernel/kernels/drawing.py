@@ -1,4 +1,4 @@
-"""What a kernel of anyone's gives, refused where it is not finite: one NaN would become that of every prediction."""
+"""Checks of the values that a kernel returns: one NaN would spread to every prediction."""
 
 import math
 
@@ -31,10 +31,10 @@ def draw_frequencies(kernel: FourierKernel, words: Array, keys: Array, bandwidth
 
 
 def slope_frequencies(kernel: FourierKernel, W: Array) -> Array:
-    """What slopes of cosines along an input are taken by, in turns, from their frequencies W, shape (d, F).
+    """Return the factors of the slopes of cosines along an input, in turns, from frequencies W of shape (d, F).
 
-    The frequencies themselves; of a kernel without smooth functions, whose slopes would be those of a few very high
-    frequencies, what gives the difference of two points `APART` from each other instead.
+    These are the frequencies. A kernel without smooth functions is an exception, because a few very high frequencies
+    would dominate its slopes. It uses the difference of two points that are `APART` from each other.
     """
     return W if kernel.is_smooth else np.asarray(np.sin(math.pi * APART * W) / (math.pi * APART))
 

@@ -18,13 +18,13 @@ class Gaussian(FourierKernel):
     Parameters
     ----------
     bandwidth
-        The length scale, in units of the scaled inputs. None (the default) begins with .7 sqrt(2 d) and, at the 200th
-        labelled record, starts the machine anew with .7 times the median distance of those records.
+        The length scale, in units of the scaled inputs. None (the default) starts with .7 sqrt(2 d). At the 200th
+        labeled record, the machine starts again with .7 times the median distance of those records.
     structured
         Whether frequencies are the rows of sign flips and Walsh-Hadamard transforms, orthogonal by the dozen, instead
-        of independent draws. The kernel is estimated better (to .3 of the error, from some 50 inputs on) and a feature
-        costs about the same whatever the number of inputs; a frequency then belongs to an input's place in the order of
-        arrival, no longer to its name. For the growing machines, in float32. Defaults to False.
+        of independent draws. This estimates the kernel better (.3 of the error, from about 50 inputs on), and a feature
+        costs about the same for any number of inputs. A frequency then belongs to the position of an input in the order
+        of arrival, and not to its name. Only for the growing estimators, in float32. Defaults to False.
 
     Raises
     ------

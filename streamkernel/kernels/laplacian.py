@@ -18,13 +18,13 @@ _METRIC = "cityblock"
 class Laplacian(FourierKernel):
     """The Laplacian kernel k(x, x') = exp(-|x - x'|_1 / bandwidth), with the sum of the absolute differences.
 
-    It is rougher than the Gaussian kernel: its functions have kinks along each input, which suits thresholds.
+    It is rougher than the Gaussian kernel. Its functions have kinks along each input, which suits thresholds.
 
     Parameters
     ----------
     bandwidth
-        The length scale, in units of the scaled inputs. None (the default) begins with 2 d / sqrt(pi), what independent
-        standard normal inputs are apart, and, at the 200th labelled record, starts the machine anew with the median of
+        The length scale, in units of the scaled inputs. None (the default) starts with 2 d / sqrt(pi), the distance of
+        independent standard normal inputs. At the 200th labeled record, the machine starts again with the median of
         those records' sums of absolute differences.
 
     Raises
@@ -56,7 +56,7 @@ class Laplacian(FourierKernel):
         return 2 * d / math.sqrt(math.pi)
 
     def median_bandwidth(self, Z: Array) -> float:
-        """The median sum of absolute differences of all pairs of rows of Z, shape (n, d); 1 where most are alike."""
+        """Return the median sum of absolute differences of rows of Z, shape (n, d); 1 if most are equal."""
         return median_of_pairs(distances(Z, Z, _METRIC)) or 1.0
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:

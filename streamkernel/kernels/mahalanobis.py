@@ -1,4 +1,4 @@
-"""Fourier kernels of a learnt metric instead of the Euclidean one."""
+"""Fourier kernels with a learned metric instead of the Euclidean one."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeGuard
@@ -22,29 +22,29 @@ _CUT = 1e15
 
 
 class Mahalanobis(FourierKernel):
-    """A Fourier kernel of the Mahalanobis distance: k(C^T x, C^T x') of a kernel k and a metric M = C C^T.
+    """A Fourier kernel of the Mahalanobis distance: k(C^T x, C^T x'), for a kernel k and a metric M = C C^T.
 
-    With the Gaussian kernel, exp(-(x - x')^T M (x - x') / (2 bandwidth^2)). A metric is learnt from records by
-    `streamkernel.window.MetricLearner`, or is any positive semi-definite matrix. Its inputs are found by their names;
-    any other input, and string inputs, change nothing: what the metric does not know is as if it were not there.
+    With the Gaussian kernel, it is exp(-(x - x')^T M (x - x') / (2 bandwidth^2)). `streamkernel.window.MetricLearner`
+    learns a metric from records. Any positive semi-definite matrix works too. The kernel finds its inputs by name. It
+    ignores all other inputs, and string inputs.
 
-    Inputs are neither centred nor scaled by default, as the metric has their units. For the growing estimators, and no
-    part of a sum, product or multiple.
+    By default, inputs are neither centered nor scaled, because the metric has their units. Only the growing estimators
+    support this kernel, and it cannot be part of a sum, product or multiple.
 
     Parameters
     ----------
     inputs
         The names of the inputs, 1 to 256, in the order of the metric's rows.
     metric
-        M, symmetric and positive semi-definite, d rows of d numbers.
+        M: symmetric and positive semi-definite, d rows of d numbers.
     kernel
-        The kernel k: `Gaussian` (None, the default), `Laplacian`, `Cauchy`, `Matern`, a product of them, or a Fourier
-        kernel of your own. Its bandwidth is in units of the metric's distances.
+        The kernel k: `Gaussian` (None, the default), `Laplacian`, `Cauchy`, `Matern`, a product of them, or a custom
+        Fourier kernel. Its bandwidth is in units of the metric's distances.
 
     Raises
     ------
     ValueError
-        The inputs are no different names, the metric is no such matrix, or the kernel is another.
+        The names of the inputs are not distinct, the metric is not such a matrix, or the kernel is not supported.
 
     Examples
     --------
@@ -84,22 +84,22 @@ class Mahalanobis(FourierKernel):
 
     @property
     def standardizes(self) -> bool:
-        """Whether `standardize=None` centres and scales the inputs: False."""
+        """Whether `standardize=None` centers and scales the inputs: False."""
         return False
 
     def initial_bandwidth(self, d: float) -> float:
         return self._kernel.initial_bandwidth(d)
 
     def median_bandwidth(self, Z: Array) -> float:
-        """The kernel's bandwidth by the heuristic, of rows whose columns are the metric's inputs."""
+        """Return the bandwidth by the heuristic of k, for rows with the metric's inputs as columns."""
         return self._kernel.median_bandwidth(self._mapped(Z))
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
-        """The kernel matrix of rows whose columns are the metric's inputs, in their order."""
+        """Return the kernel matrix of rows with the metric's inputs as columns, in their order."""
         return self._kernel.matrix(self._mapped(X), self._mapped(Y), bandwidth)
 
     def on_rows(self, X: Array, keys: Array) -> tuple[Kernel, Array]:
-        """The kernel k, and the rows C^T x of a machine's rows x."""
+        """Return the kernel k, and the rows C^T x of a machine's rows x."""
         columns, places = self._known(keys)
         rows = np.empty((len(X), len(self._factor)))
         project(np.ascontiguousarray(X[:, columns], np.float64), self._factor[places], rows)

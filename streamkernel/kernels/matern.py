@@ -19,21 +19,21 @@ _GAMMA = np.uint64(0x6761_6D6D_61)
 class Matern(FourierKernel):
     """The Matern kernel of smoothness nu, 2^(1 - nu) / Gamma(nu) s^nu K_nu(s) with s = sqrt(2 nu) |x - x'| / bandwidth.
 
-    With nu = .5 it is exp(-|x - x'| / bandwidth), and the larger nu, the closer it is to the Gaussian kernel; its
-    functions are differentiable as often as whole numbers are below nu.
+    With nu = .5 it is exp(-|x - x'| / bandwidth). A larger nu brings it closer to the Gaussian kernel. Its functions
+    are m times differentiable for each whole number m below nu.
 
     Parameters
     ----------
     nu
         The smoothness, from 1e-15 to 1e18. Defaults to 1.5.
     bandwidth
-        The length scale, in units of the scaled inputs. None (the default) begins with .7 sqrt(2 d) and, at the 200th
-        labelled record, starts the machine anew with .7 times the median distance of those records.
+        The length scale, in units of the scaled inputs. None (the default) starts with .7 sqrt(2 d). At the 200th
+        labeled record, the machine starts again with .7 times the median distance of those records.
 
     Raises
     ------
     ValueError
-        nu is out of its range, or the bandwidth is not a positive finite number.
+        nu is out of range, or the bandwidth is not a positive finite number.
 
     Examples
     --------

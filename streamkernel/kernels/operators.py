@@ -1,4 +1,4 @@
-"""Kernels made of others: sums, products and multiples, which the operators `+` and `*` give."""
+"""Sums, products and multiples of kernels, by the operators `+` and `*`."""
 
 import math
 
@@ -64,18 +64,18 @@ class _Pair(Kernel):
 class Sum(_Pair):
     """The sum of two kernels, k(x, x') = left(x, x') + right(x, x'), as `left + right` gives it.
 
-    Its features are those of both, side by side. Where both leave their bandwidth to the data it is one for both, by
-    the heuristic of the first; inputs are standardised where one asks for it and none has a domain.
+    Its features are the features of both parts. If both parts leave their bandwidth open, they share one, by the
+    heuristic of the first. Inputs are standardized if one part asks for it and no part has a domain.
 
     Parameters
     ----------
     left, right
-        Any kernels, but for structured ones.
+        Any kernels except structured ones.
 
     Raises
     ------
     ValueError
-        A part is no kernel, or structured, or there are more than 32 kernels or 1,024 numbers a draw.
+        A part is not a kernel or is structured, or there are more than 32 kernels or 1,024 numbers a draw.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Sum(_Pair):
 
     @property
     def terms(self) -> list[tuple[float, Kernel]]:
-        """The terms of both parts."""
+        """Return the terms of both parts."""
         return self.left.terms + self.right.terms
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
@@ -112,18 +112,18 @@ class Sum(_Pair):
 class Product(_Pair):
     """The product of two kernels, k(x, x') = left(x, x') right(x, x'), as `left * right` gives it.
 
-    Its features are the products of one number of a draw of each. Where both are Fourier kernels their frequencies are
-    added, and the product is one, too.
+    Its features are products of one number from a draw of each part. If both are Fourier kernels, the product is one
+    too, and its frequencies are sums of theirs.
 
     Parameters
     ----------
     left, right
-        Any kernels, but for structured ones.
+        Any kernels except structured ones.
 
     Raises
     ------
     ValueError
-        A part is no kernel, or structured, or there are more than 32 kernels or 1,024 numbers a draw.
+        A part is not a kernel or is structured, or there are more than 32 kernels or 1,024 numbers a draw.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class Product(_Pair):
         return _cut(_matrix(self.left, X, Y, bandwidth) * _matrix(self.right, X, Y, bandwidth))
 
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
-        """Draw the sum of a frequency of each, where both are Fourier kernels; as `FourierKernel.frequencies`."""
+        """Draw sums of a frequency of each part, for two Fourier kernels; see `FourierKernel.frequencies`."""
         of_right = np.empty_like(out)
         for number, (part, drawn) in enumerate(((self.left, out), (self.right, of_right)), start=1):
             assert has_frequencies(part)
@@ -160,7 +160,7 @@ class Product(_Pair):
         np.clip(out + of_right, -LARGEST_DRAW, LARGEST_DRAW, out=out)
 
     def frequencies_at(self, U: Array, words: Array, bandwidth: float, out: Array) -> None:
-        """Make the sum of a frequency of each of given uniform numbers; as `FourierKernel.frequencies_at`."""
+        """Compute sums of a frequency of each part from uniform numbers; see `FourierKernel.frequencies_at`."""
         of_right = np.empty_like(out)
         first = 0
         for number, (part, made) in enumerate(((self.left, out), (self.right, of_right)), start=1):
@@ -171,7 +171,7 @@ class Product(_Pair):
         np.clip(out + of_right, -LARGEST_DRAW, LARGEST_DRAW, out=out)
 
     def transform(self, X: Array) -> Array:
-        """The inputs themselves."""
+        """Return the inputs unchanged."""
         return X
 
     def features(self, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
@@ -191,16 +191,16 @@ class Scaled(Kernel):
     Parameters
     ----------
     kernel
-        Any kernel, but for a structured one.
+        Any kernel except a structured one.
     factor
-        A number from 1e-30 to 1e30, with other multiples of the same kernel multiplied. A `regularization` counts the
-        more, the smaller k(x, x) is: one of 1e-6, the default, outweighs a kernel whose factor is below 1e-6, of which
-        nothing useful is then learnt.
+        A number from 1e-30 to 1e30. Nested factors of the same kernel multiply to such a number. `regularization` has
+        more weight if k(x, x) is small. The default of 1e-6 outweighs a kernel with a factor below 1e-6, which then
+        learns nothing useful.
 
     Raises
     ------
     ValueError
-        The kernel is none, or structured, or the factor is out of its range, alone or with those inside.
+        The kernel is not a kernel or is structured, or the factor is out of range, alone or with nested factors.
 
     Examples
     --------
@@ -230,19 +230,19 @@ class Scaled(Kernel):
 
     @property
     def standardizes(self) -> bool:
-        """Whether `standardize=None` centres and scales the inputs."""
+        """Whether `standardize=None` centers and scales the inputs."""
         return self.kernel.standardizes
 
     @property
     def terms(self) -> list[tuple[float, Kernel]]:
-        """The kernel's terms, each with a larger or smaller factor."""
+        """Return the kernel's terms, each with its factor scaled."""
         return [(factor * math.sqrt(self.factor), kernel) for factor, kernel in self.kernel.terms]
 
     def initial_bandwidth(self, d: float) -> float:
         return self.kernel.initial_bandwidth(d)
 
     def median_bandwidth(self, Z: Array) -> float:
-        """The bandwidth by the kernel's heuristic."""
+        """Return the bandwidth by the kernel's heuristic."""
         return self.kernel.median_bandwidth(Z)
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:

@@ -18,20 +18,20 @@ _MOST = 32
 class Polynomial(Kernel):
     """The polynomial kernel k(x, x') = (<x, x'> + c)^degree.
 
-    Its features are tensor sketches: the count sketches of a row are convolved by Fourier transforms. Those of a block
-    share their random numbers, so that their number, `block_size`, is also how exact a sketch is.
+    Its features are tensor sketches: Fourier transforms convolve the count sketches of a row. The features of a block
+    share their random numbers, so a larger `block_size` also makes a sketch more exact.
 
     Parameters
     ----------
     degree
         The power, a whole number from 1 to 32. Defaults to 2.
     c
-        The constant, from 0 to 1e18: how much lower powers count. Defaults to 1.
+        The constant, from 0 to 1e18. A larger one gives lower powers more weight. Defaults to 1.
 
     Raises
     ------
     ValueError
-        An argument is out of its range.
+        An argument is out of range.
 
     Examples
     --------

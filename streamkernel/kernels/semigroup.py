@@ -32,17 +32,17 @@ class _Semigroup(Kernel):
 
 
 class ExponentialSemigroup(_Semigroup):
-    """The exponential semigroup kernel k(x, x') = exp(-beta sum_j sqrt(x_j + x'_j)), of numbers from 0 up.
+    """The exponential semigroup kernel k(x, x') = exp(-beta sum_j sqrt(x_j + x'_j)), for numbers from 0 up.
 
     Parameters
     ----------
     beta
-        How fast it falls, from 1e-15 to 1e6. Defaults to 1.
+        How fast the kernel falls, from 1e-15 to 1e6. Defaults to 1.
 
     Raises
     ------
     ValueError
-        beta is out of its range; in learning and predicting: an input is below 0.
+        beta is out of range. Or, during learning or prediction, an input is below 0.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class ExponentialSemigroup(_Semigroup):
 
 
 class ReciprocalSemigroup(_Semigroup):
-    """The reciprocal semigroup kernel k(x, x') = prod_j bandwidth / (x_j + x'_j + bandwidth), of numbers from 0 up.
+    """The reciprocal semigroup kernel k(x, x') = prod_j bandwidth / (x_j + x'_j + bandwidth), for numbers from 0 up.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class ReciprocalSemigroup(_Semigroup):
     Raises
     ------
     ValueError
-        The bandwidth is out of its range; in learning and predicting: an input is below 0.
+        The bandwidth is out of range. Or, during learning or prediction, an input is below 0.
 
     Examples
     --------

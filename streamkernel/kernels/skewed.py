@@ -60,7 +60,7 @@ class SkewedChiSquared(_Skewed):
     Raises
     ------
     ValueError
-        c is out of its range; in learning and predicting: an input is not above -c.
+        c is out of range. Or, during learning or prediction, an input is not above -c.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class SkewedIntersection(_Skewed):
     Raises
     ------
     ValueError
-        c is out of its range; in learning and predicting: an input is not above -c.
+        c is out of range. Or, during learning or prediction, an input is not above -c.
 
     Examples
     --------

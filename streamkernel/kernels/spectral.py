@@ -1,4 +1,4 @@
-"""Fourier kernels made of others, for machines that draw one set of frequencies of the inputs."""
+"""Mixtures of Fourier kernels, for machines that draw one set of frequencies for the inputs."""
 
 from typing import TypeGuard
 
@@ -14,20 +14,21 @@ _PART = np.uint64(0x70617274)
 
 
 class SpectralMixture(FourierKernel):
-    """A sum of multiples of Fourier kernels, over its k(x, x), as one Fourier kernel: its law is the mixture of theirs.
+    """A sum of multiples of Fourier kernels as one Fourier kernel, divided by its k(x, x).
 
-    Of which part a feature's frequencies are drawn follows from the feature's word, and is the same for all inputs.
+    Its frequencies come from the mixture of the parts' distributions. The word of a feature selects the part, the same
+    one for all inputs.
 
     Parameters
     ----------
     kernel
-        A kernel that sums, products and multiples make of Fourier kernels whose features are cosines of the inputs
-        themselves. The factors of a sum are the shares of its parts; a factor of the whole changes nothing.
+        Sums, products and multiples of Fourier kernels that use cosines of the inputs. The factors of a sum are the
+        shares of its parts. A factor of the whole kernel changes nothing.
 
     Raises
     ------
     ValueError
-        A part is another kernel.
+        A part is a different kernel.
 
     Examples
     --------
@@ -54,14 +55,14 @@ class SpectralMixture(FourierKernel):
 
     @property
     def standardizes(self) -> bool:
-        """Whether `standardize=None` centres and scales the inputs."""
+        """Whether `standardize=None` centers and scales the inputs."""
         return self.kernel.standardizes
 
     def initial_bandwidth(self, d: float) -> float:
         return self.kernel.initial_bandwidth(d)
 
     def median_bandwidth(self, Z: Array) -> float:
-        """The bandwidth by the kernel's heuristic."""
+        """Return the bandwidth by the kernel's heuristic."""
         return self.kernel.median_bandwidth(Z)
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:

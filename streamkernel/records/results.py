@@ -1,4 +1,4 @@
-"""The result of a batch: what a machine predicted of its records before it learnt them."""
+"""The result of a batch: what a machine predicted of its records before it learned them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from streamkernel.state import Array
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The predictions of a batch, each made before its record was learnt, and the losses they had.
+    """The predictions of a batch, each made before its record was learned, and their losses.
 
     Attributes
     ----------

@@ -35,38 +35,38 @@ def learn_batch_of(
     weight: str | None = None,
     inputs: Iterable[str] | None = None,
 ) -> Tally:
-    """Take one batch step on the rows of a data frame, which stay on the executors.
+    """Make one batch step on the rows of a data frame, which stay on the executors.
 
-    The model comes to what its `batch_step` on the same rows comes to, but for the rounding of sums, however the rows
-    are partitioned.
+    The result equals the model's `batch_step` on the same rows, except for the rounding of sums, for any partitioning.
 
     Parameters
     ----------
     df
-        A data frame that is no stream.
+        A data frame that is not a stream.
     model
-        A growing estimator or one of least squares, on the driver.
+        A growing or a least-squares estimator, on the driver.
     target
-        The column of the target; null is predicted only. None (the default) is for novelty detection.
+        The column of the target. A row with null is only predicted. None (the default) is for novelty detection.
     weight
-        The column of the weight. None (the default): each is 1.
+        The column of the weight. None (the default) means all 1.
     inputs
-        The columns of the inputs. None (the default): all others of numbers, booleans and strings.
+        The columns of the inputs. None (the default) means all other columns of numbers, booleans and strings.
 
     Returns
     -------
-    What was predicted of the rows before the step, as counts and sums.
+    Counts and sums of the predictions made before the step.
 
     Raises
     ------
     ValueError
-        A column is missing or no input, the model takes no batch steps, or a row cannot be used; nothing is learnt.
+        A column is missing or cannot be an input, the model has no batch step, or a row is unusable. Nothing is
+        learned.
     TypeError
-        An argument is of another kind than above.
+        An argument has the wrong type.
     NotFiniteError
-        Kernel, loss, step schedule or policy gave what is not finite; nothing is learnt.
+        The kernel, loss, step schedule or policy returned a value that is not finite. Nothing is learned.
     SparkJobError
-        A function of the data frame, such as a UDF, or Spark itself failed; nothing is learnt.
+        A function of the data frame, such as a UDF, failed, or Spark failed. Nothing is learned.
 
     """
     _check_frame(df)
@@ -96,48 +96,50 @@ def learn_stream(
     query_name: str | None = None,
     watch: Callable[[BatchReport], None] = lambda _: None,
 ) -> LearningQuery:
-    """Start a query that learns a streaming data frame, a batch step for each of its micro-batches.
+    """Start a query that learns a streaming data frame, with one batch step for each micro-batch.
 
-    Each micro-batch is learnt once: the model's checkpoint says which one it learnt last, and one that Spark repeats
-    is passed over. Without a checkpoint that holds for this very model in this process alone.
+    The model learns each micro-batch once. Its checkpoint records the last one it learned, and the query skips a
+    micro-batch that Spark repeats. Without a checkpoint, this holds only for this model object in this process.
 
     Parameters
     ----------
     df
         A streaming data frame.
     model
-        A growing estimator or one of least squares, on the driver, that no other query learns meanwhile. Where the
-        checkpoint holds one of the same arguments, it goes on with that.
+        A growing or a least-squares estimator, on the driver. No other query may train it at the same time. If the
+        checkpoint has a model with the same arguments, the query continues with that state.
     target, weight, inputs
         As for `learn_batch_of`.
     checkpoint_location
-        Where Spark keeps its offsets and commits; of one model alone.
+        Where Spark keeps its offsets and commits. Use it for one model only.
     checkpoint
-        A directory on the driver for checkpoints of the model, in the format of the daemon. None (the default): none.
+        A directory on the driver for checkpoints of the model, in the format of the daemon. None (the default) writes
+        none.
     trigger
-        Arguments of Spark's `trigger`, such as ``{"processingTime": "10 seconds"}``. None (the default): as fast as
-        micro-batches are learnt.
+        Arguments of Spark's `trigger`, for example ``{"processingTime": "10 seconds"}``. None (the default) starts each
+        micro-batch when the previous one is learned.
     query_name
-        The name of the query in Spark's pages. None (the default): none.
+        The name of the query in Spark's pages. None (the default) sets no name.
     watch
-        Called on the driver with the report of each micro-batch that was learnt.
+        A function that receives the report of each learned micro-batch, on the driver.
 
     Returns
     -------
-    The query, which runs: `awaitTermination` waits for its end and raises what ended it. With that, or `stop`, it lets
-    go of the checkpoints; after a query that ended by itself, so does the next `learn_stream` of this process.
+    The running query. `awaitTermination` waits for its end and raises the error that ended it. That call, or `stop`,
+    releases the checkpoints. If a query ends without either call, the next `learn_stream` of this process releases
+    them.
 
     Raises
     ------
     ValueError
-        The data frame is no stream, a column is missing or no input, the model takes no batch steps, Spark has no such
-        trigger, or the checkpoint is no directory of the driver.
+        The data frame is not a stream, a column is missing or cannot be an input, or the model has no batch step. Or
+        Spark has no such trigger, or the checkpoint is not a directory on the driver.
     TypeError
-        An argument is of another kind than above.
+        An argument has the wrong type.
     CheckpointError
-        The checkpoint is in use, damaged, or of another model.
+        The checkpoint is in use, damaged, or from another model.
     SparkJobError
-        Spark does not start the query.
+        Spark cannot start the query.
 
     """
     _check_frame(df)

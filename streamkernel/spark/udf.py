@@ -19,27 +19,27 @@ _TYPES = {"int": "long", "float": "double", "str": "string", "bool": "boolean"}
 
 
 def predict_udf(model: StreamEstimator, result: str | None = None) -> Callable[..., Column]:
-    """Make a function of columns that predicts with a model as it is now.
+    """Return a function of columns that predicts with the current state of a model.
 
     Parameters
     ----------
     model
-        A trained estimator; it is sent to the executors once, and what it learns later is not known there.
+        A trained estimator. The executors receive it once, and later learning does not reach them.
     result
-        The type of the predictions, "double", "long", "boolean" or "string". None (the default): that of the labels
-        that have a probability by now, and "double" for numbers and scores.
+        The type of the predictions: "double", "long", "boolean" or "string". None (the default) is the type of the
+        labels that have a probability now, and "double" for numbers and scores.
 
     Returns
     -------
-    A function of one column, a struct of the inputs by their names, that gives the column of the predictions: the most
-    probable label, null before the first, the number, or the score.
+    A function of one column, a struct of the inputs by name. It returns a column of predictions: the number, the score,
+    or the most probable label (null before the first label).
 
     Raises
     ------
     TypeError
-        `model` is no estimator.
+        `model` is not an estimator.
     ValueError
-        The predictions are of several types, and no `result` is given, or cannot be of the type that is given.
+        The predictions have several types and `result` is None, or they cannot have the type `result`.
 
     Examples
     --------

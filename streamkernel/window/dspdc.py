@@ -37,37 +37,37 @@ _ROUNDING = 1e-13
 
 
 class DSPDC(LinearSolver):
-    """Linear model solved by a doubly stochastic primal-dual coordinate method, to a primal-dual gap.
+    """A linear model solved by a doubly stochastic primal-dual coordinate method (DSPDC).
 
-    It minimises (1/n) sum_i phi(a_i . x, y_i) + l2/2 |x|^2 + l1 |x|_1. Each iteration updates some dual coordinates, of
-    records, and some primal ones, of coefficients. A pass is as many iterations as update each coordinate of the side
-    of which fewer are updated once on average: n / m, or p / q.
+    It minimizes (1/n) sum_i phi(a_i . x, y_i) + l2/2 |x|^2 + l1 |x|_1. Each iteration updates m dual coordinates (of n
+    records) and q primal ones (of p coefficients). A pass has n / m or p / q iterations, whichever is more. The solver
+    stops at a small duality gap.
 
     Parameters
     ----------
     loss
         "squared", "log", "smooth_hinge" or "squared_hinge". Defaults to "squared".
     l2, l1
-        Of the regularizer; l2 > 0. Default to 1e-2 and 0.
+        The weights of the regularizer, with l2 > 0. Default to 1e-2 and 0.
     dual
-        m, the records that an iteration updates; None is all of them. Defaults to 1.
+        m, the number of records that an iteration updates. None is all of them. Defaults to 1.
     primal
-        q, the coefficients that an iteration updates; None is all of them, which is SPDC. Defaults to 1. Fewer make an
-        iteration cheaper where X is `Factorised`; plain rows are read whole, and None is mostly the fastest.
+        q, the number of coefficients that an iteration updates. None is all of them, which is SPDC. Defaults to 1. A
+        smaller number makes an iteration cheaper if X is `Factorised`. Plain rows are read whole, and None is mostly
+        the fastest.
     tol
-        The primal-dual gap at which it stops. Defaults to 1e-6.
+        The duality gap at which to stop. Defaults to 1e-6.
     max_passes
-        Passes after which it stops in any case, at the best gap it has seen. Defaults to 100.
+        The largest number of passes. The solver then returns its best iterate. Defaults to 100.
     safe
-        Whether Lambda, of which the step sizes are made, bounds the squared spectral norm of every part of the data
-        that an iteration may work on, and theta is that of Theorem 2: then the gap's bound falls by a constant factor
-        an iteration. False takes the rule of thumb, which is smaller, and doubles it when the gap rises. Defaults to
-        False.
+        Whether Lambda, which sets the step sizes, bounds the squared spectral norm of every part of the data that an
+        iteration may use, with the theta of Theorem 2. The bound of the gap then falls by a constant factor each
+        iteration. False uses the smaller rule of thumb, and doubles it when the gap rises. Defaults to False.
     sampling
         "blocks" draws one block of a random partition of the coordinates, "subsets" a new subset each time. Defaults to
         "blocks".
     seed
-        Whole number; the same seed and data give the same coefficients, to the byte. None is a random one.
+        A whole number. The same seed and data give the same coefficients, to the byte. None draws one.
 
     References
     ----------

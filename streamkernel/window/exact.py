@@ -1,4 +1,4 @@
-"""Least squares by normal equations, and other smooth losses by steps of their bound."""
+"""Least squares by normal equations, and other smooth losses by steps with a bound of their curvature."""
 
 import time
 from collections.abc import Iterator
@@ -24,26 +24,26 @@ _AT_ONCE = 256
 class Exact(LinearSolver):
     """Ridge regression by normal equations and their Cholesky factor: min_x (1/n) sum phi(a_i . x) + l2/2 |x|^2.
 
-    Of the squared loss the solution is exact after one pass. Other losses take steps with the bound of their curvature
-    in place of the Hessian, with one factor for all steps. Memory is p^2 numbers and time n p^2 / 2 products, so it is
-    for p up to some thousands.
+    For the squared loss, the solution is exact after one pass. Other losses use steps with a bound of their curvature
+    instead of the Hessian, and one factor for all steps. Memory is p^2 numbers and time is n p^2 / 2 products, so use
+    it for p up to a few thousand.
 
     Parameters
     ----------
     loss
         "squared" (the default), "log", "smooth_hinge" or "squared_hinge".
     l2
-        Weight of half the squares of the coefficients, above 0. Defaults to 1e-4.
+        The weight of half the squared coefficients, above 0. Defaults to 1e-4.
     tol
-        Where to stop with another loss than "squared": when the step is shorter than this times the coefficients.
+        When to stop with a loss other than "squared": when the step is shorter than `tol` times the coefficients.
         Defaults to 1e-3.
     max_passes
-        The most steps then. Defaults to 10.
+        The largest number of steps in that case. Defaults to 10.
 
     Raises
     ------
     ValueError
-        By `fit`: an argument is out of its range, the data are not finite, or their normal equations are singular.
+        In `fit`, if an argument is out of range, the data are not finite, or their normal equations are singular.
 
     Examples
     --------

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Factorised:
-    """A matrix of rows A = U V, of which only the factors are stored.
+    """A matrix of rows A = U V that stores only the factors.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Factorised:
     Raises
     ------
     ValueError
-        They are not matrices of finite numbers, or U has not as many columns as V has rows.
+        U and V are not matrices of finite numbers, or the number of U's columns differs from the number of V's rows.
 
     Examples
     --------
@@ -55,9 +55,10 @@ class Factorised:
 
     @classmethod
     def sketch(cls, X: Any, d: int, seed: int = 0) -> "Factorised":
-        """Rows of X as sketches of d numbers: U = X G^T and V = G, Gaussian of variance 1 / d, drawn from the seed.
+        """Return the rows of X as sketches of d numbers: U = X G^T and V = G, with Gaussian G of variance 1 / d.
 
-        A = X G^T G has X as its mean. Coefficients are those of X's columns, and all that is kept of a row is G a.
+        The seed determines G. The mean of A = X G^T G is X. Coefficients refer to X's columns, and only G a is kept for
+        a row a.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""How a solver came to its solution."""
+"""The history of a solver's run."""
 
 from typing import Any, NamedTuple
 
@@ -10,18 +10,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class History(NamedTuple):
-    """Objective and duality gap of a solver while it ran.
+    """The objective and duality gap of a solver during its run.
 
     Attributes
     ----------
     passes
-        Passes over the data so far, of shape (steps,); the first is 0, where the solver began.
+        Passes over the data so far, of shape (steps,). The first is 0, at the start.
     seconds
-        Seconds of work so far, without the time that this history itself took.
+        Seconds of work so far, without the time for this history.
     objective
         The objective there.
     gap
-        The duality gap there, an upper bound of how much the objective may still fall; NaN of a solver without one.
+        The duality gap there, an upper bound on the distance to the optimum. NaN for a solver without one.
 
     """
 

@@ -1,4 +1,4 @@
-"""What the window solvers share: their arguments, data and labels checked, classes one against rest, predictions."""
+"""The common part of the window solvers: checks of arguments and data, one-against-rest classes, predictions."""
 
 import abc
 import secrets
@@ -41,18 +41,18 @@ class Problem:
 
 
 class LinearSolver(Component, base.Base, abc.ABC):
-    """A linear model without intercept, solved to the end on data that are there at once.
+    """The base class of the solvers: a linear model without intercept, on data available at once.
 
     Attributes
     ----------
     coef_
-        Coefficients of shape (p,); of K > 2 classes, one against rest, (K, p).
+        The coefficients, of shape (p,). For K > 2 classes, one against rest, (K, p).
     classes_
-        The labels in ascending order, of a loss of labels.
+        The labels in ascending order, for a loss of labels.
     n_iter_
-        Passes over the data, of the output that took most.
+        The largest number of passes over the data for any output.
     history_
-        A `History`; of K > 2 classes a tuple of one each.
+        A `History`. For K > 2 classes, a tuple with one for each.
 
     """
 
@@ -76,16 +76,16 @@ class LinearSolver(Component, base.Base, abc.ABC):
         X
             Rows of shape (n, p).
         y
-            n numbers, or of a loss of labels n labels of at least two classes.
+            n numbers, or n labels of at least two classes for a loss of labels.
         sample_weight
-            n weights from 0 up; None is 1 each. Only their ratios matter.
+            n weights from 0 up. None means all 1. Only their ratios matter.
         coef_init
-            Where to begin, of the shape of `coef_`; None is 0.
+            The start, of the shape of `coef_`. None means 0.
 
         Raises
         ------
         ValueError
-            An argument, or the data, cannot be used. The solver is as it was.
+            An argument or the data are unusable. The solver is unchanged.
 
         """
         loss, regularizer = self._checked()
@@ -104,23 +104,23 @@ class LinearSolver(Component, base.Base, abc.ABC):
         return self
 
     def solve_outputs(self, X: Array, targets: Sequence[Array] | Array, weights: Array, starts: Array) -> Array:
-        """The coefficients of several outputs of the same rows, float64 of shape (K, p); the solver stays as it is.
+        """Return the coefficients of several outputs of the same rows, float64 of shape (K, p).
 
         Parameters
         ----------
         X
             Rows, contiguous float64 of shape (n, p), finite.
         targets
-            Of each output numbers, or labels of -1 and 1, which may all be the same; float64 of shape (n,).
+            For each output, numbers or labels of -1 and 1, which may all be the same; float64 of shape (n,).
         weights
             Weights from 0 up of mean 1, shape (n,).
         starts
-            Where to begin, shape (K, p).
+            The starts, shape (K, p).
 
         Raises
         ------
         ValueError
-            An argument of the solver, or the data, cannot be used.
+            An argument of the solver or the data are unusable.
 
         """
         loss, regularizer = self._checked()
@@ -137,9 +137,9 @@ class LinearSolver(Component, base.Base, abc.ABC):
         return coefs, [history for _, history in solved]
 
     def decision_function(self, X: Any) -> Array:
-        """The scores a . x of rows, shape (n,), of K > 2 classes (n, K).
+        """Return the scores a . x of rows: shape (n,), or (n, K) for K > 2 classes.
 
-        The columns of a data frame are found by their names, where a data frame was fitted.
+        After a fit on a data frame, columns are found by name.
         """
         self._require_fitted()
         rows = self._rows(by_name(X, self._names))
@@ -148,7 +148,7 @@ class LinearSolver(Component, base.Base, abc.ABC):
         return np.asarray(rows @ self.coef_.T)
 
     def predict(self, X: Any) -> Array:
-        """Numbers, or of a loss of labels the label of the highest score."""
+        """Predict numbers or, for a loss of labels, the label with the highest score."""
         scores = self.decision_function(X)
         if not self._window_loss().of_labels:
             return scores
@@ -160,7 +160,7 @@ class LinearSolver(Component, base.Base, abc.ABC):
             raise ValueError(f"this {type(self).__name__} has no coefficients yet: call fit first")
 
     def cut_to(self, n: int, p: int) -> dict[str, Any]:  # noqa: ARG002 - of use where it is overridden
-        """The arguments that are too large for n rows or p columns, each as large as it may be."""
+        """Return the arguments that are too large for n rows or p columns, each at its limit."""
         return {}
 
     def _checked(self) -> tuple[WindowLoss, ElasticNet]:

@@ -1,4 +1,4 @@
-"""Matrix risk minimisation by the doubly stochastic primal-dual coordinate method (DSPDC)."""
+"""Matrix risk minimization by the doubly stochastic primal-dual coordinate method (DSPDC)."""
 
 from typing import Any, Self
 
@@ -21,11 +21,12 @@ _LARGEST = 1e70
 
 
 class MatrixDSPDC(LinearSolver):
-    """Linear model of matrices with positive semi-definite coefficients, solved by block DSPDC.
+    """A linear model of matrices with positive semi-definite coefficients, solved by block DSPDC.
 
     min over positive semi-definite X_1, ..., X_p of (1/n) sum_i phi_i(sum_j <D_i^j, X_j>) + l2/2 sum_j |X_j|^2. An
-    iteration updates m dual variables and q matrices, each by an eigenvalue decomposition: where these cost most, q of
-    p is what is saved. With q = p it is the stochastic primal-dual coordinate method (SPDC).
+    iteration updates m dual variables and q matrices, each by an eigenvalue decomposition. If the decompositions cost
+    most, an iteration costs q / p of the full update. With q = p, it is the stochastic primal-dual coordinate method
+    (SPDC).
 
     Parameters
     ----------
@@ -34,31 +35,32 @@ class MatrixDSPDC(LinearSolver):
     l2
         The strength of the regularization, above 0. Defaults to 0.01.
     dual
-        m, the records of an iteration, neighbours in X: shuffle records that come in an order. Defaults to 1.
+        m, the records of an iteration, which are adjacent in X. Shuffle records if they are sorted. Defaults to 1.
     primal
-        q, the matrices of an iteration. Defaults to 1; None is all of them.
+        q, the matrices of an iteration. None is all of them. Defaults to 1.
     scale
-        Lambda, of which the step sizes follow: "sampled" (the default), a quarter of the largest squared spectral norm
-        of ten draws of m records and q matrices; "thumb", m q max_i |D_i|^2 / p; or a number above 0. Where the duality
-        gap has risen to twice what it was at first, or has not fallen below its least for 20 passes (then for 40, 80,
-        ...), Lambda is doubled.
+        Lambda, which sets the step sizes. "sampled" (the default) is a quarter of the largest squared spectral norm of
+        ten draws of m records and q matrices. "thumb" is m q max_i |D_i|^2 / p. A number above 0 sets it directly.
+        Lambda doubles if the duality gap rises to twice its first value, or has no new minimum for 20 passes (then for
+        40, 80, ...).
     balance
-        How the product of both step sizes, which Lambda gives, is shared: "theorem", as the paper's Theorem 1 has it;
-        "data", with a larger primal step, which is faster where the records' matrices are nearly at right angles to
-        each other. None (the default) is "data" where n is at most a quarter of the numbers of a record's matrices.
+        How to split the product of both step sizes, which Lambda gives. "theorem" follows the paper's Theorem 1. "data"
+        has a larger primal step, which is faster if the records' matrices are nearly orthogonal. None (the default) is
+        "data" if n is at most a quarter of the numbers in a record's matrices.
     tol
         The duality gap at which to stop. Defaults to 1e-6.
     max_passes
-        The most passes; one is as many iterations as update every coordinate once on average. Defaults to 100.
+        The largest number of passes. A pass has enough iterations to update every coordinate once on average. Defaults
+        to 100.
     seed
-        The seed of the draws; None (the default) is another one each time.
+        The seed of the draws. None (the default) draws a new one each time.
 
     Attributes
     ----------
     coef_
-        The matrices, shape (p, d, d); of K > 2 classes, one against rest, (K, p, d, d).
+        The matrices, shape (p, d, d). For K > 2 classes, one against rest, (K, p, d, d).
     n_projections_
-        Eigenvalue decompositions of the iterations, in all.
+        The total number of eigenvalue decompositions.
 
     Examples
     --------
@@ -110,18 +112,18 @@ class MatrixDSPDC(LinearSolver):
         Parameters
         ----------
         X
-            The matrices D_i^j of the records, shape (n, p, d, d); only their symmetric parts matter.
+            The matrices D_i^j of the records, shape (n, p, d, d). Only their symmetric parts matter.
         y
-            n numbers, or of a loss of labels n labels of at least two classes.
+            n numbers, or n labels of at least two classes for a loss of labels.
         sample_weight
-            n weights from 0 up; None is 1 each.
+            n weights from 0 up. None means all 1.
         coef_init
-            Where to begin, of the shape of `coef_`; None is 0.
+            The start, of the shape of `coef_`. None means 0.
 
         Raises
         ------
         ValueError
-            An argument, or the data, cannot be used. The solver is as it was.
+            An argument or the data are unusable. The solver is unchanged.
 
         """
         require_block_arguments(self)
@@ -136,7 +138,7 @@ class MatrixDSPDC(LinearSolver):
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """The scores of records' matrices (n, p, d, d): shape (n,), of K > 2 classes (n, K)."""
+        """Return the scores of records' matrices (n, p, d, d): shape (n,), or (n, K) for K > 2 classes."""
         self._require_fitted()
         D = _matrices(X)
         if D.shape[1:] != self.coef_.shape[-3:]:

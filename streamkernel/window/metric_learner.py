@@ -31,58 +31,58 @@ _LARGEST = 1e35
 
 
 class MetricLearner(Component, base.Base):
-    """Large-margin nearest neighbour metric learning (LMNN), of one task or of several at once (MT-LMNN).
+    """Large-margin nearest neighbor metric learning (LMNN), for one task or several (MT-LMNN).
 
-    A Mahalanobis metric under which records are near their neighbours of the same label, and farther by a margin of 1
-    from records of other labels. Of several tasks, that of task t is X_0 + X_t, with X_0 shared by all:
+    It learns a Mahalanobis metric. Records are near their neighbors with the same label, and farther from records with
+    other labels, by a margin of 1. With several tasks, the metric of task t is X_0 + X_t, and all tasks share X_0:
 
     min over positive semi-definite X_0, X_1, ... of shared_l2/2 |X_0 - I|^2 + sum_t l2/2 |X_t|^2
     + pull times the mean of d_t(u, v)^2 over pairs + the mean of phi(d_t(u, w)^2 - d_t(u, v)^2) over triplets
 
-    phi is the smooth hinge, a pair one of a record u and one of its k nearest records v of its label, a triplet a pair
-    with one of the nearest records w of another label, all within a task and by the Euclidean distance. Give inputs on
-    comparable scales. It learns from records that are there at once: a file, or a window of a stream.
+    phi is the smooth hinge. A pair is a record u and one of its k nearest records v with the same label. A triplet adds
+    one of the nearest records w with another label. All are within a task, by the Euclidean distance. Scale the inputs
+    comparably. All records must be available at once: a file, or a window of a stream.
 
     Parameters
     ----------
     neighbours
-        k, the target neighbours of a record. Defaults to 3.
+        k, the number of target neighbors of a record. Defaults to 3.
     impostors
-        The records of other labels, the nearest to u, that each pair is compared with. Defaults to 1, as in the paper.
+        The number of nearest records with other labels to compare with each pair. Defaults to 1, as in the paper.
     max_triplets
-        The most triplets; of more, so many are drawn by the seed. Defaults to 100,000.
+        The largest number of triplets. If there are more, the seed draws this number of them. Defaults to 100,000.
     pull
-        How much the pairs' distances count, above 0. Where classes overlap so much that no metric keeps them apart, the
-        best one is near 0, which tells nothing apart: give less. Defaults to 1, as in the paper.
+        The weight of the pairs' distances, above 0. If no metric separates the classes because they overlap, the best
+        one is near 0 and useless. Then use a smaller weight. Defaults to 1, as in the paper.
     shared_l2
-        How strongly X_0 is drawn to the identity, above 0. Defaults to 0.01.
+        The strength of the pull of X_0 toward the identity, above 0. Defaults to 0.01.
     l2
-        How strongly the tasks' own X_t are drawn to 0, above 0. Defaults to 0.1.
+        The strength of the pull of each task's X_t toward 0, above 0. Defaults to 0.1.
     dual
-        m, the triplets of an iteration; None (the default) is a hundredth of them, at least 1.
+        m, the triplets of an iteration. None (the default) is a hundredth of them, at least 1.
     primal
-        q, the matrices of an iteration; None (the default) is a fifth of them, at least 1.
+        q, the matrices of an iteration. None (the default) is a fifth of them, at least 1.
     scale, balance
-        As of `MatrixDSPDC`.
+        As in `MatrixDSPDC`.
     tol
         The duality gap at which to stop. Defaults to 1e-4.
     max_passes
-        The most passes. Defaults to 100.
+        The largest number of passes. Defaults to 100.
     seed
-        The seed of what is drawn; None (the default) is another one each time.
+        The seed of the draws. None (the default) draws a new one each time.
 
     Attributes
     ----------
     inputs_
-        The names of the inputs: the columns of a data frame, else 0, 1, ...
+        The names of the inputs: the columns of a data frame, or 0, 1, ...
     metric_
-        The metric, shape (d, d), symmetric and positive semi-definite; of several tasks the shared X_0.
+        The metric, shape (d, d), symmetric and positive semi-definite. With several tasks, the shared X_0.
     metrics_
-        The metric of each task by its label: X_0 + X_t, or of a single one X_0; empty where no tasks were given.
+        The metric of each task by its label: X_0 + X_t, or X_0 for a single task. Empty without tasks.
     n_triplets_
-        The triplets that were learnt from.
+        The number of triplets used.
     n_projections_
-        Eigenvalue decompositions of the iterations.
+        The number of eigenvalue decompositions.
     history_
         A `History`.
 
@@ -143,16 +143,16 @@ class MetricLearner(Component, base.Base):
         Parameters
         ----------
         X
-            Records of shape (n, d), a data frame or an array.
+            Records as a data frame or an array of shape (n, d).
         y
             n labels.
         tasks
-            n labels of tasks; None (the default) is one task. Records of different tasks are never compared.
+            n labels of tasks. None (the default) is one task. Records of different tasks are never compared.
 
         Raises
         ------
         ValueError
-            An argument, or the data, cannot be used. The learner is as it was.
+            An argument or the data are unusable. The learner is unchanged.
 
         """
         self._check()
@@ -187,7 +187,7 @@ class MetricLearner(Component, base.Base):
         return self
 
     def problem(self, X: Array, y: Array, tasks: Array | None, rng: np.random.Generator) -> MatrixProblem:
-        """The problem (33) of records, of which X_0 and the tasks' matrices are the blocks.
+        """Return the problem (33) of records, with X_0 and the tasks' matrices as blocks.
 
         Raises
         ------
@@ -228,9 +228,9 @@ class MetricLearner(Component, base.Base):
         return MatrixProblem(data, ones, ones, window_loss("smooth_hinge"), l2, data.pack(linear), constant)
 
     def transform(self, X: Any, task: Any = None) -> Array:
-        """Records (n, d) as vectors (n, rank) whose Euclidean distances are those of the metric, a task's or shared.
+        """Map records (n, d) to vectors (n, rank) with the metric's distances, for a task or the shared metric.
 
-        The columns of a data frame are found by their names, where a data frame was fitted.
+        After a fit on a data frame, columns are found by name.
         """
         factor = self._factor(task)
         rows = dense_rows(by_name(X, self._columns))
@@ -239,17 +239,16 @@ class MetricLearner(Component, base.Base):
         return np.asarray(rows @ factor.T)
 
     def distance(self, a: Any, b: Any, task: Any = None) -> float:
-        """The distance of two records, as `dist_func` of River's nearest neighbours takes it.
+        """Return the distance of two records, for `dist_func` of River's nearest neighbors.
 
-        An input that a record lacks is 0, as is None, NaN or a string; one that the metric does not know changes
-        nothing.
+        An input is 0 if it is missing, None, NaN or a string. An input that the metric does not know changes nothing.
 
         Parameters
         ----------
         a, b
-            Records by the names of `inputs_`, or vectors of shape (d,).
+            Records with the names of `inputs_`, or vectors of shape (d,).
         task
-            The task whose metric it is; None (the default) is the only one, or what all tasks share.
+            The task to use. None (the default) is the only one, or the metric that all tasks share.
 
         Raises
         ------

@@ -29,14 +29,14 @@ _DIVERGES = 2.0
 
 
 class S3GD(StochasticSolver):
-    """Linear model by stratified semi-stochastic gradient descent (S3GD) [1]_, which ends as SVRG.
+    """A linear model solved by stratified semi-stochastic gradient descent (S3GD) [1]_, then by SVRG.
 
-    It minimises (1/n) sum phi(x_i . w, y_i) + l2/2 |w|^2 + l1 |w|_1. Some rows, near the centres of k-means, are
-    anchors. The derivative of a row's loss is near the mean of its nearest anchors' derivatives, so a full gradient is
-    approximated in as many operations as the anchors have values, and corrects the gradients of mini-batches. The steps
-    converge to a ball around the minimum, not to it: when they gain no more, SVRG goes on with exact full gradients.
+    It minimizes (1/n) sum phi(x_i . w, y_i) + l2/2 |w|^2 + l1 |w|_1. Some rows, near the centers of k-means, are
+    anchors. The derivative of a row's loss is close to the mean of its nearest anchors' derivatives. So the anchors'
+    values give an approximate full gradient at low cost, and it corrects the gradients of mini-batches. The steps
+    converge only to a ball around the minimum. When they stop improving, SVRG continues with exact full gradients.
 
-    The graph of anchors costs many passes, once for all classes: `preparation_seconds_`.
+    Building the graph of anchors costs many passes, once for all classes: `preparation_seconds_`.
 
     Parameters
     ----------
@@ -44,43 +44,44 @@ class S3GD(StochasticSolver):
         `"squared"`, `"log"`, `"smooth_hinge"`, `"squared_hinge"`, or `"modified_log"`, which is
         log(1 + exp(-beta (y z - 1))) / beta of a score z.
     l2
-        Weight of half the squared norm, above 0.
+        The weight of half the squared norm, above 0.
     l1
-        Weight of the sum of absolute values.
+        The weight of the sum of absolute values.
     anchors
-        How many rows are anchors, at most as many as there are.
+        The number of anchors, at most the number of rows.
     neighbours
-        How many anchors a row's derivative is approximated by.
+        The number of anchors that approximate a row's derivative.
     inner
-        Steps between two gradients at the anchors.
+        The number of steps between two gradients at the anchors.
     batch
-        Rows a step, drawn with replacement, at most as many as there are.
+        The number of rows a step, drawn with replacement, at most the number of rows.
     step
-        Length of the steps for rows whose mean squared norm is 1; for other rows it is divided by that norm. None is
-        the inverse of the smoothness that mini-batches have in the mean square. Where it is too long it is shortened,
-        if the solver may switch.
+        The length of the steps for rows with a mean squared norm of 1. For other rows, it is divided by that norm. None
+        is the inverse of the mean-square smoothness of mini-batches. If it is too long and `switch` is True, the solver
+        shortens it.
     max_passes
-        Passes over the rows after which it ends.
+        The largest number of passes over the rows.
     tol
-        Duality gap at which it ends.
+        The duality gap at which to stop.
     switch
-        Whether to go on by SVRG where the steps gain no more: where the full gradient, which is taken every quarter
-        to half a pass, is smaller than the deviation of a step's. If not, its ball is where it ends.
+        Whether to continue with SVRG when the steps stop improving. That is when the full gradient, computed every
+        quarter to half a pass, is smaller than the deviation of a step's gradient. If False, the solver stops in its
+        ball.
     class_weight
         `"balanced"` gives both labels of a problem the same weight.
     beta
-        Sharpness of the loss `"modified_log"`.
+        The sharpness of the loss `"modified_log"`.
     record_every
-        Passes between two points of the history while S3GD's steps are taken. None is a quarter.
+        The passes between two points of the history during S3GD's steps. None is a quarter.
     seed
-        Seed of the anchors and of the rows that are drawn. None draws one.
+        The seed of the anchors and the drawn rows. None draws one.
 
     Attributes
     ----------
     preparation_seconds_
-        Seconds that the anchors took, which the history leaves out.
+        The seconds for finding the anchors, which the history does not include.
     switched_
-        Passes after which SVRG went on; NaN where it did not. Of K > 2 classes K of them.
+        The passes after which SVRG continued; NaN if it did not. For K > 2 classes, K of them.
 
     Examples
     --------
@@ -140,7 +141,7 @@ class S3GD(StochasticSolver):
         self.seed = seed
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None) -> Self:
-        """Solve; as `LinearSolver.fit`."""
+        """Solve, as in `LinearSolver.fit`."""
         # Only here, so that a solver holds nothing of the rows afterwards.
         self._prepared = None
         try:
@@ -153,7 +154,7 @@ class S3GD(StochasticSolver):
         return self
 
     def cut_to(self, n: int, p: int) -> dict[str, Any]:  # noqa: ARG002 - columns do not matter
-        """Anchors and neighbours of at most n rows."""
+        """Limit anchors and neighbors to n rows."""
         return {"anchors": min(self.anchors, n), "neighbours": min(self.neighbours, n)}
 
     def _checked(self) -> Any:

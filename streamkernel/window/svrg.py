@@ -16,10 +16,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SVRG(StochasticSolver):
-    """Linear model by proximal stochastic variance reduced gradient (SVRG) [1]_.
+    """A linear model solved by the proximal stochastic variance reduced gradient (SVRG) [1]_.
 
-    It minimises (1/n) sum phi(x_i . w, y_i) + l2/2 |w|^2 + l1 |w|_1. Each outer iteration takes the full gradient, and
-    then steps along the gradients of mini-batches, which the full gradient corrects so that their variance goes to 0.
+    It minimizes (1/n) sum phi(x_i . w, y_i) + l2/2 |w|^2 + l1 |w|_1. Each outer iteration computes the full gradient,
+    and then steps along the gradients of mini-batches. The full gradient corrects them, so that their variance goes to
+    0.
 
     Parameters
     ----------
@@ -27,26 +28,26 @@ class SVRG(StochasticSolver):
         `"squared"`, `"log"`, `"smooth_hinge"`, `"squared_hinge"`, or `"modified_log"`, which is
         log(1 + exp(-beta (y z - 1))) / beta of a score z.
     l2
-        Weight of half the squared norm, above 0.
+        The weight of half the squared norm, above 0.
     l1
-        Weight of the sum of absolute values.
+        The weight of the sum of absolute values.
     inner
-        Steps between two full gradients. None looks for their number while it runs.
+        The number of steps between two full gradients. None finds it during the run.
     batch
-        Rows a step, drawn with replacement, at most as many as there are.
+        The number of rows a step, drawn with replacement, at most the number of rows.
     step
-        Length of the steps for rows whose mean squared norm is 1; for other rows it is divided by that norm. None is
-        the inverse of the smoothness that mini-batches have in the mean square, and is halved where it is too large.
+        The length of the steps for rows with a mean squared norm of 1. For other rows, it is divided by that norm. None
+        is the inverse of the mean-square smoothness of mini-batches, halved if it is too large.
     max_passes
-        Passes over the rows after which it ends.
+        The largest number of passes over the rows.
     tol
-        Duality gap at which it ends.
+        The duality gap at which to stop.
     class_weight
         `"balanced"` gives both labels of a problem the same weight.
     beta
-        Sharpness of the loss `"modified_log"`.
+        The sharpness of the loss `"modified_log"`.
     seed
-        Seed of the rows that are drawn. None draws one.
+        The seed of the drawn rows. None draws one.
 
     Examples
     --------

@@ -154,5 +154,5 @@ def test_the_page_says_what_the_code_accepts():
         KernelDensityRatio(kernel=kernel, p=1, q=0)
         domain = kernel.domain
         bound = "any" if domain is None else "above -c" if domain.is_open else "from 0 up"
-        assert inputs == f"{bound}, {'standardised' if kernel.standardizes else 'as they come'}", written
+        assert inputs == f"{bound}, {'standardized' if kernel.standardizes else 'unscaled'}", written
     assert seen >= set(OF_TABLE_1) | {"Sum", "Product", "Scaled", "Mahalanobis"}
