@@ -1,22 +1,51 @@
-"""Where compiled code is cached: in the folders that numba takes, also such as can only be read.
+"""Where compiled code is found: shipped with the package, or in the folders that numba caches in.
 
-numba passes over a folder that it cannot write to, whatever is in it: what an image holds whose file system is mounted
-read-only, or that another user built, would be compiled anew at every start.
+The key of an entry is the level of the instruction set, so one entry serves all processors of that level. An entry is
+of the sources as they are: a change of any file of this folder makes all entries stale, since functions are compiled
+into their callers.
 
-This rests on parts of numba that are not public. Where they are others, its own cache is used.
+numba passes over a folder that it cannot write to. Here such a folder is read: an image may be mounted read-only, or
+another user may own it.
+
+This rests on parts of numba that are not public. Where they differ, numba's own cache is used.
 """
 
+import functools
+import hashlib
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import llvmlite.binding
 from numba.core import caching, config
 
-__all__ = ["Cache"]
+from streamkernel.compute.levels import LEVEL
+
+__all__ = ["SHIPPED", "Cache"]
 
 _BASE: Any = caching.FunctionCache
 _IMPLEMENTATION: Any = caching.FunctionCache._impl_class
 _INDEX: Any = caching.IndexDataCacheFile
+_IN_TREE: Any = caching.InTreeCacheLocator
+_CONFIG: Any = config
+_FOLDER = Path(__file__).parent
+
+#: The folder of a wheel's compiled code. A checkout has none.
+SHIPPED = _FOLDER / "shipped"
+
+
+@functools.cache
+def _stamp() -> str:
+    """What all compiled code depends on: the sources of this folder, and the compiler's version."""
+    digest = hashlib.sha256(llvmlite.__version__.encode())
+    for path in sorted(_FOLDER.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _cpu() -> str:
+    """The level or the processor that an entry of this process is compiled for."""
+    return LEVEL or _CONFIG.CPU_NAME or llvmlite.binding.get_host_cpu_name()
 
 
 def _or_readable(locator: Any) -> Any:
@@ -25,7 +54,11 @@ def _or_readable(locator: Any) -> Any:
     class Locator(locator):  # type: ignore[misc]
         def __init__(self, function: Any, file: str) -> None:
             super().__init__(function, file)
-            self._stem = f"{Path(file).stem}.{function.__qualname__}".replace("<", "").replace(">", "")
+            self._file = Path(file)
+            self._stem = f"{self._file.stem}.{function.__qualname__}".replace("<", "").replace(">", "")
+
+        def get_source_stamp(self) -> Any:
+            return _stamp() if self._file.parent == _FOLDER else super().get_source_stamp()
 
         def ensure_cache_path(self) -> None:
             try:
@@ -36,12 +69,11 @@ def _or_readable(locator: Any) -> Any:
 
         def _holds_code(self) -> bool:
             folder = Path(self.get_cache_path())
-            name = getattr(config, "CPU_NAME", None) or llvmlite.binding.get_host_cpu_name()
             for index in folder.glob(f"{self._stem}-{self.get_disambiguator()}.*.nbi"):
                 file = _INDEX(str(folder), index.stem, self.get_source_stamp())
                 try:
                     # By signature, (triple, CPU, features) and hash of the code.
-                    if any(cpu == name for _, (_, cpu, _), _ in file._load_index()):
+                    if any(cpu == _cpu() for _, (_, cpu, _), _ in file._load_index()):
                         return True
                 except Exception:  # unpickling raises whatever the bytes make it raise
                     continue
@@ -50,11 +82,82 @@ def _or_readable(locator: Any) -> Any:
     return Locator
 
 
+class _Shipped(_IN_TREE):  # type: ignore[misc]
+    """The folder of shipped code, where no other can be written: it is read, and nothing is stored."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        super().__init__(function, file)
+        self._cache_path = str(SHIPPED)
+
+    def get_source_stamp(self) -> Any:
+        return _stamp()
+
+    def ensure_cache_path(self) -> None:
+        if not SHIPPED.is_dir():
+            raise OSError(f"{SHIPPED} is not there")
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> Any:
+        return cls(function, file) if SHIPPED.is_dir() and Path(file).parent == _FOLDER else None
+
+
 class _ReadableImplementation(_IMPLEMENTATION):  # type: ignore[misc]
-    _locator_classes = tuple(map(_or_readable, _IMPLEMENTATION._locator_classes))
+    _locator_classes = (*map(_or_readable, _IMPLEMENTATION._locator_classes), _Shipped)
 
 
-class Cache(_BASE):  # type: ignore[misc]
-    """The cache of a function's compiled code, numba's own, which is read also where it cannot be written."""
+class Cache:
+    """The cache of a function, made when it is first asked: most functions are only compiled into others.
+
+    Attributes
+    ----------
+    why
+        Why nothing can be cached; empty where it can.
+
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.why = ""
+
+    @functools.cached_property
+    def _cache(self) -> Any:
+        try:
+            return _Cache(self._function)
+        except RuntimeError as error:  # there is no folder
+            self.why = str(error)
+            return caching.NullCache()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+
+class _Cache(_BASE):  # type: ignore[misc]
+    """numba's own cache, with what is shipped read before it."""
 
     _impl_class = _ReadableImplementation
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._shipped = _INDEX(str(SHIPPED), self._impl.filename_base, _stamp())
+        self._is_kept = not isinstance(self._impl.locator, _Shipped)
+
+    @property
+    def cache_path(self) -> str | None:
+        """Where what is compiled is stored; None where no folder can be written."""
+        return self._cache_path if self._is_kept else None
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        signature, (triple, cpu, features), hashes = super()._index_key(signature, codegen)
+        return signature, ((triple, LEVEL, "") if LEVEL else (triple, cpu, features)), hashes
+
+    def _save_overload(self, signature: Any, data: Any) -> None:
+        if self._is_kept:
+            super()._save_overload(signature, data)
+
+    def _load_overload(self, signature: Any, target_context: Any) -> Any:
+        data = self._shipped.load(self._index_key(signature, target_context.codegen())) if self._enabled else None
+        return (
+            super()._load_overload(signature, target_context)
+            if data is None
+            else self._impl.rebuild(target_context, data)
+        )

@@ -81,45 +81,42 @@ def jit_long(function: Function) -> Function:
 
 
 def _compile(function: Function, fastmath: bool | set[str], nogil: bool = False) -> Function:
-    why = ""
     compiled = functools.partial(numba.njit, fastmath=fastmath, error_model="numpy", no_cfunc_wrapper=True, nogil=nogil)
-    try:
-        dispatcher = compiled(cache=_CACHE is None)(function)
-        if _CACHE and isinstance(dispatcher, CPUDispatcher):
-            setattr(dispatcher, "_cache", _CACHE(function))  # noqa: B010
-    except RuntimeError as error:
-        why = str(error)
-        dispatcher = compiled()(function)
-    else:
-        if isinstance(dispatcher, CPUDispatcher):
-            _compile_alone(dispatcher)
+    dispatcher = compiled()(function)
     if isinstance(dispatcher, CPUDispatcher):  # not where NUMBA_DISABLE_JIT leaves functions as they are
-        _announce(dispatcher, why)
+        if _CACHE:
+            setattr(dispatcher, "_cache", _CACHE(function))  # noqa: B010
+        else:
+            with contextlib.suppress(RuntimeError):
+                dispatcher.enable_caching()
+        _compile_alone(dispatcher)
+        _announce(dispatcher)
         # Sums that may be reordered are optimised by themselves, and so are the same in every caller.
         if _LINKING and not fastmath:
-            _LINKING.link_calls_of(dispatcher, compiled()(function))
+            _LINKING.link_calls_of(dispatcher, functools.partial(compiled(), function))
     return cast(Function, dispatcher)
 
 
-def _announce(dispatcher: Any, uncached: str) -> None:
+def _announce(dispatcher: Any) -> None:
     """Log, once, that there is something to compile, and warn, once, where it cannot be cached."""
     compile_anew = dispatcher._compiler.compile
 
     def compile_linked(arguments: Any, result: Any) -> Any:
         global _announced, _warned
+        kept = dispatcher.stats.cache_path
         if not _announced:
             _announced = True
-            kept = dispatcher.stats.cache_path
             _LOG.warning(
                 "compiling for this machine, which takes some seconds at the first records of a model; %s",
                 f"the result is kept in {kept}" if kept and os.access(kept, os.W_OK) else "the result is not kept",
             )
-        if uncached and not _warned:
+        if not kept and not _warned:
             _warned = True
             # Whoever makes warnings errors is not left with half a record learnt: the log has said it.
+            why = getattr(dispatcher._cache, "why", "") or "no folder can be written"
             with contextlib.suppress(RuntimeWarning):
                 warnings.warn(
-                    f"compiled code is not cached and every start compiles anew ({uncached}): "
+                    f"compiled code is not cached and every start compiles anew ({why}): "
                     "set NUMBA_CACHE_DIR to a writable folder",
                     RuntimeWarning,
                     stacklevel=2,
@@ -154,10 +151,12 @@ def _compile_alone(dispatcher: Any) -> None:
     more, or a process that was killed. What cannot be stored, on a full disk, is compiled all the same.
     """
     compile_signature = dispatcher.compile
-    folder = Path(dispatcher.stats.cache_path)
-    path = folder / f"{dispatcher.__module__}.{dispatcher.__name__}.lock"
 
     def compile_alone(signature: Any) -> Any:
+        if not dispatcher.stats.cache_path:
+            return compile_signature(signature)
+        folder = Path(dispatcher.stats.cache_path)
+        path = folder / f"{dispatcher.__module__}.{dispatcher.__name__}.lock"
         # Threads first: a process that holds a file waits for none of its own threads.
         with global_compiler_lock, _locked(path):
             known = len(dispatcher.overloads)

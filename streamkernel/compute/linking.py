@@ -11,7 +11,8 @@ same, and compiling takes longer.
 # mypy: disable-error-code="no-untyped-call"
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from numba.core import compiler, sigutils
@@ -19,6 +20,7 @@ from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import make_concrete_template
 
+from streamkernel.compute.levels import ATTRIBUTES
 from streamkernel.compute.options import QuickFlags
 
 _NEEDED = {
@@ -39,6 +41,13 @@ class Library(JITCodeLibrary):
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
         self._is_loaded = False
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        for function in ir_module.functions:
+            if ATTRIBUTES and not function.is_declaration:
+                # llvmlite knows the attributes without a value by name and refuses others.
+                set.add(function.attributes, ATTRIBUTES)
+        super().add_ir_module(ir_module)
 
     def get_pointer_to_function(self, name: str) -> Any:
         """The address of machine code, which is made where it is not there; 0 for a name that the module has not."""
@@ -75,15 +84,15 @@ def linking() -> Iterator[None]:
         codegen._library_class, compiler.Flags = before  # type: ignore[misc]
 
 
-def link_calls_of(dispatcher: Any, inner: Any) -> None:
+def link_calls_of(dispatcher: Any, make_inner: Callable[[], Any]) -> None:
     """Let compiled code that calls a function link it in.
 
     Parameters
     ----------
     dispatcher
         The function as Python calls it.
-    inner
-        The same function, a dispatcher of its own, which nobody calls.
+    make_inner
+        Makes another dispatcher of the same function, which nobody calls; once something is compiled that calls it.
 
     """
     compiled: dict[tuple[Any, ...], Any] = {}
@@ -93,6 +102,12 @@ def link_calls_of(dispatcher: Any, inner: Any) -> None:
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
         return flags
 
+    @functools.cache
+    def inner() -> Any:
+        made = make_inner()
+        made._compiler._customize_flags = without_wrappers
+        return made
+
     def get_call_template(args: Sequence[Any], kws: dict[str, Any]) -> Any:
         try:
             return linked_template(args, kws)
@@ -100,13 +115,13 @@ def link_calls_of(dispatcher: Any, inner: Any) -> None:
             return numbas_template(args, kws)
 
     def linked_template(args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, ...]:
-        pysig, args = inner._compiler.fold_argument_types(args, kws)
+        pysig, args = inner()._compiler.fold_argument_types(args, kws)
         args = tuple(args)
         result = compiled.get(args)
         if result is None:
-            result = inner._compiler.compile(args, None)
+            result = inner()._compiler.compile(args, None)
             cpu_target.target_context.insert_user_function(result.library, result.fndesc, [result.library])
-        name = inner.py_func.__name__
+        name = dispatcher.py_func.__name__
         template = make_concrete_template(name, key=name, signatures=[result.signature])
         compiled[args] = result
         return template, pysig, args, {}
@@ -116,6 +131,5 @@ def link_calls_of(dispatcher: Any, inner: Any) -> None:
         result = compiled.get(tuple(args))
         return numbas_overload(signature) if result is None else result.library
 
-    inner._compiler._customize_flags = without_wrappers
     dispatcher.get_call_template = get_call_template
     dispatcher.get_overload = get_overload

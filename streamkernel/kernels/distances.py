@@ -1,7 +1,6 @@
 """Distances and inner products of all pairs of rows."""
 
 import numpy as np
-from scipy.spatial import distance
 
 from streamkernel.state import Array
 
@@ -20,6 +19,8 @@ def distances(X: Array, Y: Array, metric: str = "euclidean") -> Array:
     X, Y = np.asarray(X, np.float64), np.asarray(Y, np.float64)
     if not X.shape[1]:
         return np.zeros((len(X), len(Y)))
+    from scipy.spatial import distance  # it takes a tenth of a second, which few processes need
+
     return np.asarray(distance.cdist(X, Y, metric))
 
 

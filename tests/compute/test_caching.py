@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import llvmlite.binding
 import pytest
 from numba.core import caching
 from numba.core.caching import IndexDataCacheFile
@@ -193,5 +192,5 @@ def test_a_folder_that_cannot_be_written_and_holds_nothing_is_passed_over(import
 def test_code_for_another_cpu_is_passed_over(imported, request, monkeypatch):
     assert imported()(3) == 6
     request.getfixturevalue("unwritable")
-    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "another")
+    monkeypatch.setattr("streamkernel.compute.caching.LEVEL", "another")
     assert imported().stats.cache_path is None
