@@ -22,17 +22,22 @@ PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # that tests start compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test ring-1 test-integration test-long test-spark lint types docs lock kafka-demo clean
+.PHONY: run test ring-1 test-integration test-long test-spark lint types docs dist lock kafka-demo clean
 
-# The stamp is renewed whenever the dependencies change, so a second run starts at once.
-.venv/ready: pyproject.toml requirements.lock
+# The stamps are renewed when the dependencies change, so a second run starts at once. The daemon runs with a third of
+# the packages that tests and docs need.
+.venv/run: pyproject.toml requirements-run.lock
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("streamkernel needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": set PYTHON=python3.12 or so")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --requirement requirements-run.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: .venv/ready
+.venv/ready: .venv/run requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@touch $@
+
+run: .venv/run
 	$(BIN)/streamkernel run $(CONFIG) --fresh
 
 # Ring 1: everything in one process. Lint and types run beside the tests.
@@ -79,6 +84,10 @@ types: .venv/ready
 docs: .venv/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# What a release uploads, into dist/, built from the last commit and tried in empty environments.
+dist: .venv/ready
+	$(BIN)/python -m release.dist dist
+
 # The newest versions that pyproject.toml allows, for every Python it allows, with the hashes of their files.
 lock:
 	$(PYTHON) -m venv .venv/lock
@@ -87,6 +96,8 @@ lock:
 		--no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements.lock
 	echo "pyspark==$(SPARK)" | .venv/lock/bin/uv pip compile pyproject.toml --extra dev --extra spark --universal --python-version 3.11 --generate-hashes \
 		--constraint - --no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements-spark.lock
+	echo setuptools | .venv/lock/bin/uv pip compile pyproject.toml --extra daemon --universal --python-version 3.11 --generate-hashes \
+		- --constraint requirements.lock --no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements-run.lock
 	.venv/lock/bin/uv pip compile pyproject.toml --extra kafka-codecs --extra registry --universal --python-version 3.11 --generate-hashes \
 		--constraint requirements.lock --no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements-image.lock
 

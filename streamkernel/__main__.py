@@ -12,9 +12,23 @@ def main() -> None:
     # The command line takes a second to import.
     handle_early_signals()
     with quiet_interrupts():
-        from streamkernel.daemon.cli import main as run
+        try:
+            from streamkernel.daemon.cli import main as run
+        except ModuleNotFoundError as error:
+            if (error.name or "streamkernel").startswith("streamkernel"):
+                raise
+            sys.exit(_missing(error))
 
     sys.exit(run())
+
+
+def _missing(error: ModuleNotFoundError) -> int:
+    """Say which library the command needs that an install of the estimators alone does not have."""
+    print(
+        f"streamkernel: the command needs {error.name}, which is not installed: pip install 'streamkernel[daemon]'",
+        file=sys.stderr,
+    )
+    return 2
 
 
 if __name__ == "__main__":

@@ -2,7 +2,5 @@
 
 import warnings
 
-with warnings.catch_warnings():
-    # It reads its message definitions, at its first import, by functions that Python 3.11 and 3.12 call deprecated.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import kafka  # noqa: F401
+# kafka-python reads its message definitions by functions that Python 3.11 and 3.12 call deprecated.
+warnings.filterwarnings("ignore", "(read|open)_text is deprecated", DeprecationWarning, r"kafka\.")

@@ -210,9 +210,9 @@ def _unusable(which: str, fault: Fault, section: str, kind: str) -> str:
 
 def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType) -> str:
     """Look at the topic of an output: to open it would shut out the daemon that writes to it."""
+    sink = make_sink(settings, key, targets)
     from streamkernel.connectors.kafka.writing.sink import KafkaSink
 
-    sink = make_sink(settings, key, targets)
     assert isinstance(sink, KafkaSink)
     return f"{key}: {sink.probe()}"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +83,8 @@ def make_source(
             from streamkernel.connectors.journal.source import JournalSource
 
             return JournalSource(**given, checkpoints_kept=0 if checkpoint is None else checkpoint.keep)
-        from streamkernel.connectors.kafka.reading.source import KafkaSource
+        with _extra("kafka", key):
+            from streamkernel.connectors.kafka.reading.source import KafkaSource
 
         return KafkaSource(
             **given,
@@ -137,11 +139,9 @@ def make_sink(
     """
     names = included_names(sink) if isinstance(sink, PassingColumnsConfig) else ()
     if isinstance(sink, settings.ParquetPredictionsConfig):
-        try:
+        with _extra("parquet", key):
             from streamkernel.connectors.parquet.columns import prediction_columns
             from streamkernel.connectors.parquet.sink import ParquetSink
-        except ImportError:
-            raise ConfigError([f"{key}.kind: parquet needs pyarrow: pip install 'streamkernel[parquet]'"]) from None
         of_models = model_columns(sink) if several_models else []
         passed = [*of_models, *passed_columns(sink)]
         columns = prediction_columns(targets, sink.classes, passed, checkpoint=mode == "predict")
@@ -158,7 +158,8 @@ def make_sink(
             return CsvSink(sink.path, sink.existing, sink.classes, names, added)
         return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSinkConfig):
-        from streamkernel.connectors.kafka.writing.sink import KafkaSink
+        with _extra("kafka", key):
+            from streamkernel.connectors.kafka.writing.sink import KafkaSink
 
         given = {name: value for name, value in sink if name not in _NOT_OF_TOPICS}
         passed = passed_columns(sink) if isinstance(sink, PassingColumnsConfig) else []
@@ -177,6 +178,17 @@ def make_sink(
     from streamkernel.connectors.memory import NullSink
 
     return NullSink()
+
+
+@contextmanager
+def _extra(kind: str, key: str) -> Iterator[None]:
+    """Import a connector whose libraries are an extra, which has the name of its kind."""
+    try:
+        yield
+    except ImportError as error:
+        missing = (error.name or str(error)).partition(".")[0]
+        line = f"{key}.kind: {kind} needs {missing}, which is not installed: pip install 'streamkernel[{kind}]'"
+        raise ConfigError([line]) from None
 
 
 def _line(key: str, error: Exception) -> str:
