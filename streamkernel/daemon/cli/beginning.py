@@ -1,8 +1,9 @@
-"""The commands of who begins: `schema`, `init` and `warm-up`."""
+"""The commands for a beginning: `configs`, `schema`, `init` and `warm-up`."""
 
 from __future__ import annotations
 
 import logging
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,23 @@ import typer
 
 from streamkernel.daemon.cli.printing import to_json
 
-__all__ = ["init", "schema", "warm_up"]
+__all__ = ["configs", "init", "schema", "warm_up"]
+
+
+def configs(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.", show_default=False)],
+) -> None:
+    """Write example configurations, systemd units and the Grafana and Prometheus mixin into a folder."""
+    import shutil
+    from importlib.resources import as_file, files
+
+    from streamkernel.daemon.config.problems import ConfigError
+
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError([f"FOLDER: {folder} is not empty. Name a new folder"])
+    with as_file(files("streamkernel") / "data") as data:
+        shutil.copytree(data, folder, dirs_exist_ok=True)
+    print(f"wrote {folder}. Try: cd {shlex.quote(str(folder))} && streamkernel run configs/quickstart.yaml")
 
 
 def schema() -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from streamkernel.daemon.cli.beginning import init, schema, warm_up
+from streamkernel.daemon.cli.beginning import configs, init, schema, warm_up
 from streamkernel.daemon.cli.distributed import spark
 from streamkernel.daemon.cli.evaluating import evaluate
 from streamkernel.daemon.cli.kept import inspect, promote, replay
@@ -92,6 +92,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     inspect,
     schema,
     init,
+    configs,
     completion,
     warm_up,
 )
