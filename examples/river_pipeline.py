@@ -6,5 +6,4 @@ from streamkernel import AdaptiveKernelClassifier
 
 model = AdaptiveKernelClassifier(seed=1)
 print(evaluate.progressive_val_score(datasets.Bananas(), model, metrics.Accuracy()))
-print(model.expert_weights)
-print(model.feature_importances_)
+print({name: round(share, 2) for name, share in model.feature_importances_.items()})
