@@ -76,6 +76,7 @@ test-spark: .venv/spark/ready
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python docs/prose.py
 
 types: .venv/ready
 	$(BIN)/mypy

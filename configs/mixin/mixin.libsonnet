@@ -1,7 +1,7 @@
 // The monitoring mixin of streamkernel (https://monitoring.mixins.dev): the files that `python -m configs.mixin` wrote, with
 // other addresses and another matcher of targets where _config says so. Bounds of alerts are changed by that command.
 local written = {
-  runbooks: 'http://localhost:8000/runbooks',
+  runbooks: 'https://streamkernel.github.io/streamkernel/runbooks',
   dashboards: 'http://localhost:3000/dashboards?query=streamkernel',
   selector: 'job=~"streamkernel.*"',
 };

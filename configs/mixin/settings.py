@@ -76,7 +76,7 @@ class MixinSettings:
 
     """
 
-    runbooks: str = "http://localhost:8000/runbooks"
+    runbooks: str = "https://streamkernel.github.io/streamkernel/runbooks"
     dashboards: str = "http://localhost:3000/dashboards?query=streamkernel"
     selector: str = 'job=~"streamkernel.*"'
     bounds: AlertBounds = field(default_factory=AlertBounds)
