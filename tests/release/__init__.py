@@ -1,0 +1,1 @@
+"""What a release holds, and what an install without extras says."""
