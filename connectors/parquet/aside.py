@@ -7,7 +7,8 @@ from pathlib import Path
 
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.parquet.mark import PartsMark
-from streamkernel.connectors.parquet.parts import fingerprint, parts_of
+from streamkernel.connectors.parquet.part_names import parts_of
+from streamkernel.connectors.parquet.parts import fingerprint
 from streamkernel.connectors.ports import SinkError
 
 __all__ = ["find_old_name", "is_marked", "set_aside"]

@@ -18,7 +18,8 @@ from streamkernel.connectors.files.locking import lock
 from streamkernel.connectors.files.opening import half_set_aside
 from streamkernel.connectors.parquet.aside import is_marked
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark
-from streamkernel.connectors.parquet.parts import fingerprint, part_name, parts_of, rows_of
+from streamkernel.connectors.parquet.part_names import part_name, parts_of
+from streamkernel.connectors.parquet.parts import fingerprint, rows_of
 from streamkernel.connectors.parquet.rows import RowsFile
 from streamkernel.connectors.ports import SinkError
 

@@ -1,9 +1,8 @@
-"""Part files: their names in a folder, and how one is made whole before it has its name."""
+"""Part files: each is written whole before it has its name."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,37 +13,10 @@ import pyarrow.parquet as pq
 from streamkernel.connectors.durable import sync_folder
 from streamkernel.connectors.files.mark import digest, last_bytes
 
-__all__ = ["ROW_GROUP", "fingerprint", "part_name", "parts_of", "rows_of", "write_part"]
+__all__ = ["ROW_GROUP", "fingerprint", "rows_of", "write_part"]
 
-_PART = re.compile(r"part-(\d{8,})\.parquet", re.ASCII)
 # What readers skip at once, and hold in memory at once.
 ROW_GROUP = 2**17
-
-
-def part_name(number: int) -> str:
-    """Return the name of a part.
-
-    Examples
-    --------
-    >>> part_name(7)
-    'part-00000007.parquet'
-
-    """
-    return f"part-{number:08d}.parquet"
-
-
-def parts_of(folder: Path) -> dict[int, Path]:
-    """Return the parts in a folder by their number; what has another name is not ours."""
-    try:
-        entries = list(os.scandir(folder))
-    except FileNotFoundError:
-        return {}
-    found = {
-        int(match[1]): Path(entry.path)
-        for entry in entries
-        if (match := _PART.fullmatch(entry.name)) and entry.is_file(follow_symlinks=False)
-    }
-    return {number: path for number, path in sorted(found.items()) if path.name == part_name(number)}
 
 
 def write_part(aside: Path, path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], compression: str) -> None:

@@ -17,7 +17,8 @@ from streamkernel.connectors.parquet.aside import find_old_name, set_aside
 from streamkernel.connectors.parquet.columns import LineColumns, ParquetColumn
 from streamkernel.connectors.parquet.folder import Existing, PartsFolder
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark
-from streamkernel.connectors.parquet.parts import fingerprint, part_name, write_part
+from streamkernel.connectors.parquet.part_names import part_name
+from streamkernel.connectors.parquet.parts import fingerprint, write_part
 from streamkernel.connectors.parquet.rows import RowsFile
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from streamkernel.connectors.parquet import parts
 from streamkernel.connectors.parquet.columns import ParquetColumn
+from streamkernel.connectors.parquet.part_names import part_name
 from streamkernel.connectors.parquet.sink import ParquetSink
 
 COLUMNS = [ParquetColumn("offset", "int"), ParquetColumn("prediction", "str")]
@@ -33,7 +33,7 @@ def put(one: ParquetSink, *offsets: int) -> None:
 def rows(path: Path) -> list[list[int]]:
     """Give the offsets in each part, in the order of their names."""
     found = sorted(path.glob("*"))
-    assert [one.name for one in found] == [parts.part_name(int(one.stem[5:])) for one in found]
+    assert [one.name for one in found] == [part_name(int(one.stem[5:])) for one in found]
     return [pq.read_table(one).column("offset").to_pylist() for one in found]
 
 

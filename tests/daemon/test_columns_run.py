@@ -256,5 +256,5 @@ def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: py
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert lines_of(tmp_path, PARTS + "}") == [
-        "predictions.kind: parquet needs pyarrow, which is not installed: pip install 'streamkernel[parquet]'"
+        "predictions.kind: parquet needs libraries that are not installed: pip install 'streamkernel[parquet]'"
     ]

@@ -31,6 +31,6 @@ def test_a_topic_without_its_client(monkeypatch, capsys, tmp_path):
     )
     assert main(["check", str(config)]) == 2
     assert (
-        "source.kind: kafka needs kafka, which is not installed: pip install 'streamkernel[kafka]'"
+        "source.kind: kafka needs libraries that are not installed: pip install 'streamkernel[kafka]'"
         in capsys.readouterr().err
     )

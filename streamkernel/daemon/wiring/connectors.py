@@ -185,9 +185,8 @@ def _extra(kind: str, key: str) -> Iterator[None]:
     """Import a connector whose libraries are an extra, which has the name of its kind."""
     try:
         yield
-    except ImportError as error:
-        missing = (error.name or str(error)).partition(".")[0]
-        line = f"{key}.kind: {kind} needs {missing}, which is not installed: pip install 'streamkernel[{kind}]'"
+    except ImportError:
+        line = f"{key}.kind: {kind} needs libraries that are not installed: pip install 'streamkernel[{kind}]'"
         raise ConfigError([line]) from None
 
 
