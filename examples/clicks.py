@@ -26,11 +26,11 @@ ads = [(rng.choice(TOPICS), rng.gauss(0, 0.7)) for _ in range(N_ADS)]
 def view() -> tuple[dict[str, Any], bool, float]:
     """Return the features of a view, whether it was clicked, and the probability of that."""
     user, ad = int(N_USERS * rng.random() ** 2), int(N_ADS * rng.random() ** 2)  # a few come often, most seldom
-    device, hour = rng.choice(["phone", "desktop"]), rng.uniform(0, 24)
+    phone, hour = float(rng.random() < 0.5), rng.uniform(0, 24)
     topic, appeal = ads[ad]
-    peak = 1.5 * math.cos(math.tau * (hour - (20 if device == "phone" else 11)) / 24)
+    peak = 1.5 * math.cos(math.tau * (hour - (20 if phone else 11)) / 24)
     p = 1 / (1 + math.exp(3 - appeal - 2.5 * (likes[user] == topic) - peak))
-    return {"user": f"u{user}", "ad": f"a{ad}", "topic": topic, "device": device, "hour": hour}, rng.random() < p, p
+    return {"user": f"u{user}", "ad": f"a{ad}", "topic": topic, "phone": phone, "hour": hour}, rng.random() < p, p
 
 
 # %% Three models: ours on click rates, logistic regression on click rates and on hashed ids.
@@ -42,12 +42,12 @@ def rates(*others: str) -> Any:
     return found
 
 
-numbers = compose.Select("hour") | preprocessing.StandardScaler()
+numbers = compose.Select("hour", "phone") | preprocessing.StandardScaler()
 hashed = compose.SelectType(str) | preprocessing.FeatureHasher(4096, seed=1)
-scaled = rates("hour") | preprocessing.StandardScaler()
-encoded = compose.Select("topic", "device") | preprocessing.OneHotEncoder()
+scaled = rates("hour", "phone") | preprocessing.StandardScaler()
+encoded = compose.Select("topic") | preprocessing.OneHotEncoder()
 models: dict[str, Any] = {
-    "AdaptiveKernelClassifier, click rates": rates("hour", "device") | AdaptiveKernelClassifier(seed=1),
+    "AdaptiveKernelClassifier, click rates": rates("hour", "phone") | AdaptiveKernelClassifier(seed=1),
     "LogisticRegression, click rates": scaled + encoded | linear_model.LogisticRegression(),
     "LogisticRegression, hashed ids": numbers + hashed | linear_model.LogisticRegression(),
 }

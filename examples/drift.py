@@ -67,5 +67,5 @@ if sys.argv[1:]:
     axes.axvline(REPLACED, color="grey", ls="--")
     axes.axvspan(AGING, AGED, color="grey", alpha=0.2, lw=0)
     axes.set(xlabel="records", ylabel="absolute error, last 100 records", yscale="log")
-    axes.legend()
+    figure.legend(loc="outside upper center", ncols=3)
     figure.savefig(sys.argv[1], dpi=90)
