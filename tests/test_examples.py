@@ -1,4 +1,4 @@
-"""The scripts in examples/ run, and the README quotes them and the quickstart as they are."""
+"""The scripts in examples/ run; README and docs/examples.md quote them, what they print, and the quickstart."""
 
 import re
 import runpy
@@ -12,6 +12,9 @@ from streamkernel.daemon.config.schema import Config
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs" / "examples.md").read_text()
+#: The scripts with a section on the page, and that section.
+SECTIONS = {re.findall(r"examples/(\w+)\.py", text)[-1]: text for text in PAGE.split("\n## ")[1:-1]}
 
 
 @pytest.mark.parametrize(
@@ -34,10 +37,24 @@ def test_an_example_runs(script, expected, capsys, monkeypatch):
     assert expected in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("script", SECTIONS)
+def test_the_page_quotes_an_example_and_what_it_prints(script, capsys, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    path, picture = ROOT / "examples" / f"{script}.py", tmp_path / "picture.png"
+    monkeypatch.setattr(sys, "argv", [str(path), str(picture)])
+    runpy.run_path(str(path), run_name="__main__")
+    quoted = re.findall(r"```(\w+)\n(.*?)```", SECTIONS[script], re.DOTALL)
+    assert [body for language, body in quoted if language == "text"] == [capsys.readouterr().out]
+    assert all(body in path.read_text() for language, body in quoted if language == "python")
+    assert f"](images/{script}.png)" in SECTIONS[script]
+    assert picture.stat().st_size > 10_000
+
+
 def test_every_example_is_tested():
     """kafka_demo and replay beside the tests of Kafka, for they need a broker."""
     scripts = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"__init__"}
-    assert scripts == {
+    assert set(SECTIONS) == {"fraud", "demand", "drift", "clicks", "anomaly"}
+    assert scripts - set(SECTIONS) == {
         "river_pipeline",
         "frames",
         "categories",
