@@ -12,10 +12,8 @@ RUN sed -n '/^setuptools==/,/# via/p' requirements.lock > setuptools.lock \
 COPY pyproject.toml README.md LICENSE ./
 COPY connectors connectors
 COPY streamkernel streamkernel
-# Compiled code is found by the time its source was changed, of which an image's layers keep whole seconds only.
 RUN python -m pip wheel --no-build-isolation --no-deps --wheel-dir wheel . \
  && python -m pip --python /opt/streamkernel/bin/python install --no-compile --no-deps wheel/*.whl \
- && find /opt/streamkernel/lib -name '*.py' -exec touch --date="@$(date +%s)" {} + \
  && /opt/streamkernel/bin/python -m compileall -q -j 0 /opt/streamkernel/lib
 
 FROM python:3.13-slim-bookworm
@@ -29,7 +27,7 @@ ENV PATH=/opt/streamkernel/bin:$PATH \
     HEALTHZ=http://127.0.0.1:9108/healthz
 USER 10001:10001
 WORKDIR /var/lib/streamkernel
-# For the processor that builds: on one of another model the code is compiled anew.
+# For the level of the processor that builds: on one of a lower level the code is compiled again.
 RUN streamkernel warm-up
 EXPOSE 9108
 STOPSIGNAL SIGTERM

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
+from streamkernel.compute.levels import LEVEL
 
 MODELS = "AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor"
 RECORDS = 2_000
@@ -26,7 +27,7 @@ INPUTS = 8
 WAIT = 0.1
 #: What is not to be exceeded, in seconds: the first record, each later wait, all together.
 FIRST, LATER, TOGETHER = 8.0, 3.0, 12.0
-_GENERIC = {"NUMBA_CPU_NAME": "generic"}
+_NATIVE = {"STREAMKERNEL_CPU": "native"}
 
 
 def stream(name: str, n: int) -> list[tuple[dict[str, float], Any]]:
@@ -82,12 +83,9 @@ def cold_and_warm(name: str, n: int, caches: int, **environment: str) -> tuple[l
     return cold, warm
 
 
-def native_and_generic(name: str, n: int, rounds: int) -> list[float]:
-    """Microseconds of a warm record, native and generic: medians of processes of either in turn.
-
-    In turn, because what else the machine does slows the code with the narrow vectors down more.
-    """
-    kinds: tuple[dict[str, str], ...] = ({}, _GENERIC)
+def level_and_native(name: str, n: int, rounds: int) -> list[float]:
+    """Microseconds of a warm record by the code of a level and by native code, in turn: medians of processes."""
+    kinds: tuple[dict[str, str], ...] = ({}, _NATIVE)
     with tempfile.TemporaryDirectory() as folder:
         later: list[list[float]] = [[], []]
         for turn in range(rounds + 1):
@@ -145,24 +143,22 @@ def text(n: int, caches: int) -> str:
                 ["model", "record", "seconds", "of the processor", f"processes of {caches}"],
                 [row for name, (cold, _) in native.items() for row in waits(name, cold)],
             ),
-            elsewhere(n, caches),
+            for_this_processor(n, caches),
         ]
     )
 
 
-def elsewhere(n: int, rounds: int) -> str:
-    """The section on code for any processor."""
-    took = {name: native_and_generic(name, n, rounds) for name in MODELS}
+def for_this_processor(n: int, rounds: int) -> str:
+    """The section on native code."""
+    took = {name: level_and_native(name, n, rounds) for name in MODELS}
     return "\n\n".join(
         [
-            "## Built elsewhere",
-            "Compiled code is for one processor: its model's name and features are part of the key under which it is "
-            "found. On another one all is compiled anew, and costs what the first table says. With "
-            "`NUMBA_CPU_NAME=generic` where it is compiled and where it runs, it is found on any processor of the same "
-            "architecture, and runs slower: its loops take the narrowest vectors. Medians of "
+            "## For this processor alone",
+            f"By default code is compiled for a level of x86-64 (here {LEVEL}), so that it is found on every processor "
+            "of that level. With `STREAMKERNEL_CPU=native` it is compiled for all that this processor has. Medians of "
             f"{rounds} processes of either in turn.",
             report.table(
-                ["model", "a record, warm, us", "generic", "ratio"],
+                ["model", "a record, warm, us", "native", "ratio"],
                 [[name, f"{own:.0f}", f"{other:.0f}", f"{other / own:.2f}"] for name, (own, other) in took.items()],
             ),
         ]
@@ -175,13 +171,13 @@ def main() -> None:
     parser.add_argument("--model", help="measure one, and print JSON")
     parser.add_argument("--records", type=int, default=RECORDS)
     parser.add_argument("--caches", type=int, default=3, help="fresh folders for each model")
-    parser.add_argument("--elsewhere", action="store_true", help="print the section on code for any processor alone")
+    parser.add_argument("--native", action="store_true", help="print the section on native code alone")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     arguments = parser.parse_args()
     if arguments.model:
         json.dump(first_records(arguments.model, arguments.records), sys.stdout)
-    elif arguments.elsewhere:
-        print(elsewhere(arguments.records, arguments.caches))
+    elif arguments.native:
+        print(for_this_processor(arguments.records, arguments.caches))
     else:
         report.write(arguments.out / "first_use.md", text(arguments.records, arguments.caches))
 
