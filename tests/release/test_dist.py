@@ -1,6 +1,10 @@
 """What is made of the README for PyPI, and which program a trial runs."""
 
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from release.dist import absolute
 from release.trial import FILES, quoted_example
@@ -23,3 +27,10 @@ def test_the_trial_runs_the_program_of_the_readme():
 def test_what_a_trial_looks_for_is_shipped():
     for path in FILES:
         assert (ROOT / "streamkernel/data" / path).read_bytes() == (ROOT / path).read_bytes()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("processes")
+def test_everything_is_built_and_used_from_empty_environments(tmp_path):
+    subprocess.run([sys.executable, "-m", "release.dist", str(tmp_path / "dist")], cwd=ROOT, check=True)
+    assert {path.suffix for path in (tmp_path / "dist").iterdir()} == {".gz", ".whl"}
