@@ -10,7 +10,9 @@ RUN sed -n '/^setuptools==/,/# via/p' requirements.lock > setuptools.lock \
  && python -m venv --without-pip /opt/streamkernel \
  && python -m pip --python /opt/streamkernel/bin/python install --no-compile --require-hashes --requirement requirements-image.lock
 COPY pyproject.toml README.md LICENSE ./
+COPY configs configs
 COPY connectors connectors
+COPY examples/data examples/data
 COPY streamkernel streamkernel
 RUN python -m pip wheel --no-build-isolation --no-deps --wheel-dir wheel . \
  && python -m pip --python /opt/streamkernel/bin/python install --no-compile --no-deps wheel/*.whl \

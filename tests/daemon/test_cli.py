@@ -203,7 +203,7 @@ def test_nothing_is_imported_that_is_not_needed(here: Home) -> None:
         "prometheus_client",
     }
     # Of other extras than the daemon's.
-    assert not of_run & {"crc32c", "fastavro", "kafka", "lz4", "matplotlib", "pandas", "pyarrow", "snappy"}
+    assert not of_run & {"crc32c", "fastavro", "kafka", "lz4", "matplotlib", "pandas", "pyarrow"}
     assert not of_run & {"anyio", "httptools", "starlette", "uvicorn"}  # without metrics
 
 
