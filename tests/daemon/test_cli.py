@@ -113,7 +113,7 @@ def test_a_run_ends_with_a_table_and_inspect_shows_what_is_left(here: Home, laun
     one = launcher.call(here, "inspect", described["file"], "--json")
     assert json.loads(one.stdout)["payload_sha256"] == described["payload_sha256"]
     table = launcher.call(here, "inspect", "out/state").stdout
-    assert re.search(r"account: consumed +1,200", table)
+    assert re.search(r"^records +consumed 1,200, ", table, re.MULTILINE)
     for missing in ("out", "nowhere", "stream.csv"):
         ended = launcher.call(here, "inspect", missing)
         assert ended.returncode == 1
