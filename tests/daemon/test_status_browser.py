@@ -151,7 +151,7 @@ def test_a_machine_that_grows_late_labels_and_several_models(browser: Browser, h
         text = opened.wait_for(lambda text: "Models side by side" in text)
         for shown in (
             "Features", "blocks grown", "margin of the check", "0.0123", "0.0456", "87.0%", "drifts detected",
-            "metrics relearnt", "Late labels", "pending", "75.0%", "250 ms", "champion", "challenger",
+            "metrics relearned", "Late labels", "pending", "75.0%", "250 ms", "champion", "challenger",
         ):  # fmt: skip
             assert shown in text, shown
         titles = opened.page.locator(".chart figcaption span").all_inner_texts()

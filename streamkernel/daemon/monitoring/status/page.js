@@ -76,7 +76,7 @@ function drawTiles(status) {
   tiles.draw([
     ["Records", whole(of.consumed), figures.records === of.consumed ? "" : `${whole(figures.records)} by this process`],
     ["Records/s", short(status.rate), "over the last seconds"],
-    ["Progressive loss", number(figures.progressive_loss), "predicted, then learned"],
+    ["Progressive loss", number(figures.progressive_loss), "before learning"],
     ...rolling(figures).map(([name, value]) => [`Rolling ${named(name)}`, number(value)]),
     ...(known(status.calibration_error) ? [["Calibration error", number(status.calibration_error)]] : []),
     ...(known(status.interval_coverage) ? [["Interval coverage", share(status.interval_coverage), "of 90%"]] : []),
@@ -116,7 +116,7 @@ function drawCharts(status) {
 
 const GROWTH = {
   features: "features", blocks: "blocks", grown: "blocks grown", reused: "blocks reused", refits: "refits",
-  window: "records in the window", drifts: "drifts detected", metric_relearnings: "metrics relearnt",
+  window: "records in the window", drifts: "drifts detected", metric_relearnings: "metrics relearned",
 };
 
 function drawModel(status) {
