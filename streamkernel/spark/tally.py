@@ -11,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from streamkernel.batch.passes import ScoredChunk
-from streamkernel.daemon.stream.quality import log_losses, macro_f1
+from streamkernel.daemon.stream.baseline import macro_f1
+from streamkernel.daemon.stream.quality import log_losses
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import LARGEST, clamped
 from streamkernel.records.classes import Classes
@@ -151,15 +152,16 @@ class Tally:
         if name == "log_loss":
             return self.log_loss / n
         correct: Counter[Hashable] = Counter()
-        seen: Counter[Hashable] = Counter()
+        targets: Counter[Hashable] = Counter()
+        predictions: Counter[Hashable] = Counter()
         for (truth, prediction), count in self.pairs.items():
-            seen[truth] += count
-            seen[prediction] += count
+            targets[truth] += count
+            predictions[prediction] += count
             if truth == prediction:
                 correct[truth] += count
         if name == "accuracy":
             return correct.total() / n
-        return macro_f1(correct, seen)
+        return macro_f1(correct, targets, predictions)
 
     def _of_errors(self, name: str) -> float:
         if name == "mae":

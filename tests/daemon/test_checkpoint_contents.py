@@ -21,7 +21,8 @@ from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, rea
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.describe import describe, description_table
+from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.monitoring.description_lines import description_lines
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
@@ -213,8 +214,8 @@ def test_a_forged_checkpoint_is_used_or_refused_in_one_sentence(
     assert "\n" not in why
     assert len(why) < 3000
     with contextlib.suppress(CheckpointError):
-        description_table(describe(path))
-        description_table(describe(tmp_path))
+        description_lines(describe(path), 80, every=True)
+        description_lines(describe(tmp_path), 80, every=True)
 
 
 class TestPassedOver:

@@ -94,7 +94,10 @@ def test_a_run_ends_with_a_table_and_inspect_shows_what_is_left(here: Home, laun
     here.configure(log={"format": "json", "level": "debug"}, metrics={"port": 0})
     ended = launcher.call(here, "run", "config.yaml")
     assert ended.returncode == 0
-    for row in ("records", "accuracy", "macro f1", "log loss", "progressive loss", "features", "blocks grown, reused"):
+    for row in (
+        "records", "accuracy", "accuracy of the majority class", "macro f1", "log loss, all records",
+        "log loss of the class shares", "progressive loss, last 1,000", "features", "blocks grown, reused",
+    ):  # fmt: skip
         assert re.search(rf"^ +{row} +[\d.,]", ended.stdout, re.MULTILINE), row
     assert re.search(r"account: consumed +1,200", ended.stdout)
     assert "records/s" in ended.stdout
@@ -110,7 +113,7 @@ def test_a_run_ends_with_a_table_and_inspect_shows_what_is_left(here: Home, laun
     one = launcher.call(here, "inspect", described["file"], "--json")
     assert json.loads(one.stdout)["payload_sha256"] == described["payload_sha256"]
     table = launcher.call(here, "inspect", "out/state").stdout
-    assert re.search(r"account: consumed +1,200", table)
+    assert re.search(r"^records +consumed 1,200, ", table, re.MULTILINE)
     for missing in ("out", "nowhere", "stream.csv"):
         ended = launcher.call(here, "inspect", missing)
         assert ended.returncode == 1

@@ -128,12 +128,12 @@ def test_a_model_that_was_disabled_has_no_features_from_there_on() -> None:
 
 def test_the_best_of_a_metric_is_known_where_runs_differ() -> None:
     views = {
-        name: View(overall={"accuracy": accuracy, "log_loss": loss, "flagged": accuracy})
+        name: View(overall={"accuracy": accuracy, "log_loss": loss, "flagged": accuracy}, loss=loss)
         for name, accuracy, loss in (("a", 0.9, 0.5), ("b", 0.9, 0.2), ("c", math.nan, 0.3))
     }
     rows = figure_rows(views)
     best = {label: [figure is not None and figure.best for figure in row] for label, row in rows.items()}
-    assert best["log loss"] == [False, True, False]
+    assert best["log loss, all records"] == [False, True, False]
     for label in ("accuracy", "flagged", "records", "progressive loss"):
         assert best[label] == [False] * 3  # the same, of no known direction, or chance
 

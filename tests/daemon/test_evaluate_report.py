@@ -52,8 +52,11 @@ def test_it_has_the_figures_of_json_and_a_chart_of_each_curve(here: Home, capsys
         values = [figures[run]["metrics"][name] for run in ("grows", "adapts")]
         best = (min if name == "log_loss" else max)(values)
         shown = [shown_number(one) + " (best)" * (one == best) for one in values]
-        assert page.rows[name.replace("_", " ")] == shown
-    assert page.rows["progressive loss"] == [shown_number(one["progressive_loss"]) for one in figures.values()]
+        assert page.rows[name.replace("_", " ") + ", all records" * (name == "log_loss")] == shown
+    baseline = figures["grows"]["baseline"]
+    assert page.rows["accuracy of the majority class"][0] == shown_number(baseline["accuracy"])
+    losses = [shown_number(one["progressive_loss"]) for one in figures.values()]
+    assert page.rows["progressive loss, last 1,000"] == losses
     assert page.rows["features"] == [f"{figures['grows']['features']:,}", ""]
     curve = figures["adapts"]["curve"]
     assert page.rows["drifts detected"] == ["", str(len(curve["drifts"]))] == ["", "1"]
@@ -110,7 +113,7 @@ def test_secrets_are_not_in_it(here: Home, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_same_evaluation_gives_the_same_bytes(here: Home) -> None:
     def document() -> str:
         found = evaluate(prepare(here.config), StopSignals())
-        found.view = replace(found.view, seconds=1.0)
+        found.view = replace(found.view, rate=1.0)
         return report({"config": found}, WHEN)
 
     assert document() == document()
@@ -156,7 +159,8 @@ def test_curves_of_few_or_strange_values(evaluation: Evaluation, told: str) -> N
 
 def test_no_run_at_all_and_many_of_them(tmp_path: Path) -> None:
     assert "Evaluation of 0 runs" in ReportPage(report({}, WHEN)).text
-    runs = {f"run {number} {'x' * 2 * number}": Evaluation(View(), [50, 100], [number, 2.0]) for number in range(50)}
+    view = View(loss=1.0)
+    runs = {f"run {number} {'x' * 2 * number}": Evaluation(view, [50, 100], [number, 2.0]) for number in range(50)}
     page = ReportPage(report(runs, WHEN))
     assert "Evaluation of 50 runs" in page.text
     assert len(page.rows["progressive loss"]) == 50
@@ -179,7 +183,7 @@ def test_records_without_labels(here: Home, capsys: pytest.CaptureFixture[str]) 
     assert main(["evaluate", "config.yaml", *files, "--set", "source.target=null"]) == 0
     assert "no record had a label" in capsys.readouterr().err
     page = ReportPage((here.folder / "report.html").read_text("utf-8"))
-    assert page.rows["accuracy"] == ["nan"]
+    assert not {"accuracy", "progressive loss, last 1,000"} & set(page.rows)
     assert page.labels[0] == "Progressive loss by records, at the end: config none"
 
 

@@ -135,7 +135,7 @@ class TestClasses:
             labels = [f"label {number}" for number in range(start, start + 100)]
             quality.add(labels, labels, None)
             sizes.append(len(pickle.dumps(quality)))
-        assert max(sizes) - min(sizes) < 10  # digits of counts; a label would take more
+        assert max(sizes) - min(sizes) < 20  # digits of counts; a label would take more
         assert quality.overall() == {"accuracy": 1.0, "macro_f1": 1.0}
 
     def test_labels_of_one_hash_are_told_apart_without_being_compared(self) -> None:

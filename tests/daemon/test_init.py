@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import shlex
 import shutil
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -230,7 +232,7 @@ def test_files_that_were_put_together_and_columns_without_a_name_of_their_own(tm
         (b"{broken\n", "no line of its beginning is a JSON object"),
         (b'{"a": "\xff"}\n', "is not UTF-8, as JSON lines must be"),
         (b"\xff\xfea\x00", "is UTF-16"),
-        (b"PAR1\x00\x01", "is no text"),
+        (b"PK\x00\x01", "is no text"),
         (b"a,y\n1,\n2,\n", "the column 'y' is empty in its first records"),
         (b"a," + b"x" * 200_000 + b"\n", "no line after the header has its 2 fields"),
         (b"a,${y}\n1,2\n", "begins a variable in a configuration"),
@@ -241,6 +243,26 @@ def test_a_file_it_can_make_nothing_of(tmp_path: Path, data: bytes, said: str) -
     path.write_bytes(data)
     with pytest.raises(SampleError, match=said):
         configuration_for(path)
+
+
+def test_parquet_is_converted_by_the_command_that_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"zip": ["02134", "10001", None], "price": [0.1, float("nan"), 1e300], "sold": [True, False, True]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "the orders.parquet")
+    with pytest.raises(SampleError) as told:
+        configuration_for(tmp_path / "the orders.parquet")
+    assert "\n" not in str(told.value)
+    program, option, code, *arguments = shlex.split(str(told.value).partition("init that: ")[2])
+    assert (program, option) == ("python", "-c")
+    monkeypatch.setattr(sys, "argv", ["-c", *arguments])
+    exec(code, {})
+    with CsvSource(tmp_path / "the orders.parquet.csv", target="sold", target_type="bool") as source:
+        source.open()
+        found = [(record.x, record.y) for record in source.poll(10, 0.0)]
+    assert found[0] == ({"zip": 2134.0, "price": 0.1}, True)  # until init says that zip is a text
+    assert found[2] == ({"price": 1e300}, True)
+    settings = made(tmp_path / "the orders.parquet.csv", "sold")
+    assert settings["source"]["inputs"]["types"]["zip"] == "string"
 
 
 def test_a_failure_is_one_line(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:

@@ -276,5 +276,5 @@ class TestMixture:
         for name, share in figures["input_importance"].items():
             assert values[f"input_importance{{input={name}}}"] == pytest.approx(share, abs=0.2)
         table = launcher.call(home, "inspect", "out/state").stdout
-        assert re.search(r"model: expert_weights: head, drift 0 +\d+\.\d%", table)
-        assert re.search(r"model: input_importance: a +\d+\.\d%", table)
+        assert re.search(r"^experts +\w[\w ,.]+: \d+\.\d%;", table, re.MULTILINE)
+        assert re.search(r"^inputs .*\ba: \d+\.\d%", table, re.MULTILINE)

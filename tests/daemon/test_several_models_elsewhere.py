@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from decimal import Decimal
 from typing import Any
@@ -13,7 +14,8 @@ from river import base
 
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Events
-from streamkernel.daemon.monitoring.describe import describe, description_table
+from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.monitoring.description_lines import description_lines
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.challengers import Challengers
@@ -185,10 +187,9 @@ class TestOtherCommands:
         promote(several(here), "challenger")
         about = describe(here.folder / "out/state")
         assert about["published"] == "challenger"
-        table = description_table(about)
-        cells = [str(cell) for cell in table.columns[0].cells]
-        assert "models: champion: began" in cells
-        assert "models: champion: model: state_digest" in cells
+        assert "models      champion (challenger), challenger (published)" in description_lines(about, 80)
+        lines = "\n".join(description_lines(about, 80, every=True))
+        assert re.search(r"^models\n  champion\n    bytes +[\d,]+\n    began +0\n", lines, re.MULTILINE)
 
     def test_a_running_daemon_is_not_promoted(self, here: Home) -> None:
         from streamkernel.daemon.base.errors import DaemonError

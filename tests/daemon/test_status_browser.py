@@ -151,7 +151,7 @@ def test_a_machine_that_grows_late_labels_and_several_models(browser: Browser, h
         text = opened.wait_for(lambda text: "Models side by side" in text)
         for shown in (
             "Features", "blocks grown", "margin of the check", "0.0123", "0.0456", "87.0%", "drifts detected",
-            "metrics relearnt", "Late labels", "pending", "75.0%", "250 ms", "champion", "challenger",
+            "metrics relearned", "Late labels", "pending", "75.0%", "250 ms", "champion", "challenger",
         ):  # fmt: skip
             assert shown in text, shown
         titles = opened.page.locator(".chart figcaption span").all_inner_texts()
@@ -160,6 +160,33 @@ def test_a_machine_that_grows_late_labels_and_several_models(browser: Browser, h
         run.time.now += 100
         opened.wait_for(lambda text: "The figures are 1 min 40 s old" in text)
         assert_open_to_all(opened)
+        assert opened.complaints == []
+        opened.close()
+
+
+def test_a_chart_ends_at_the_number_of_its_tile_and_bars_go_from_0_to_100_percent(browser: Browser, here: Home) -> None:
+    run = BoardedRun(here)
+    run.learn(loss=1.0, rolling={"accuracy": 0.5, "log_loss": 0.9})
+    run.learn(loss=2.0, rolling={"accuracy": 0.5, "log_loss": 0.9})
+    experts = {"stack, drift 0": 0.4, "trees": 0.1}
+    run.learn(
+        1.0, loss=1.5, rolling={"accuracy": 0.75, "log_loss": 0.9}, experts=experts
+    )  # the history has no point yet
+    with serving(run.health) as url:
+        opened = Opened(browser, url)
+        text = opened.wait_for(lambda text: "Weights of the experts" in text)
+        assert "log loss" not in text.lower()
+        chart = opened.page.locator(".chart").first
+        assert chart.locator("strong").inner_text() == "1.5"
+        lines = [float(line.get_attribute("y1") or "") for line in chart.locator(".grid line").all()]
+        marks = [float(mark) for mark in chart.locator(".labels text[text-anchor=end]").all_text_contents()[:-1]]
+        shown = float(chart.locator(".dot").get_attribute("cy") or "")
+        value = marks[0] + (shown - lines[0]) / (lines[-1] - lines[0]) * (marks[-1] - marks[0])
+        assert value == pytest.approx(1.5, abs=0.01)
+        bars = opened.page.locator("#experts .bars td.bar > *").all()
+        assert [bar.evaluate("bar => bar.style.width") for bar in bars] == ["40%", "10%"]
+        link = opened.page.locator("#experts a")
+        assert (link.get_attribute("href") or "").endswith("/how-to/status-page.html#the-experts")
         assert opened.complaints == []
         opened.close()
 
@@ -190,25 +217,25 @@ def test_a_member_shows_its_partitions_and_leads_to_each(
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[tuple[Page, list[str]]]:
+def opened(browser: Browser, file: Path) -> Iterator[tuple[Page, list[str]]]:
     """Open a file in Chromium; what the console says is added to a list."""
     complaints: list[str] = []
-    with chromium(program("chromium")) as browser:
-        page = browser.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: complaints.append(request.url) if request.url != file.as_uri() else None)
-        page.goto(file.as_uri())
-        yield page, complaints
+    page = browser.new_page()
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: complaints.append(request.url) if request.url != file.as_uri() else None)
+    page.goto(file.as_uri())
+    yield page, complaints
+    page.close()
 
 
-def test_it_is_fit_for_every_reader(here: Home) -> None:
+def test_it_is_fit_for_every_reader(browser: Browser, here: Home) -> None:
     write_drifting(here.folder / "stream.csv")
     names = ["grows", "<script>alert(1)", "a_name_that_is_longer_than_the_screen_of_a_phone_is_wide" * 2]
     for name, model in zip(names, (GROWING, ADAPTIVE, ADAPTIVE), strict=True):
         here.configure(model=model).rename(here.folder / f"{name}.yaml")
     assert main(["evaluate", *(f"{name}.yaml" for name in names), "--html", "report.html"]) == 0
-    with opened(here.folder / "report.html") as (page, complaints):
+    with opened(browser, here.folder / "report.html") as (page, complaints):
         for scheme, width in (("light", 1200), ("dark", 1200), ("light", 360)):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # it is one of the two
             page.set_viewport_size({"width": width, "height": 900})

@@ -43,7 +43,7 @@ def spark(
     from rich.console import Console
 
     from streamkernel.daemon.base.errors import DaemonError
-    from streamkernel.daemon.monitoring.summary import summary_table
+    from streamkernel.daemon.monitoring.summary import summary
 
     if trigger is not None and until_end:
         raise ConfigError(["--trigger and --until-end exclude each other: give one of them"])
@@ -56,4 +56,4 @@ def spark(
 
     options = JobOptions(checkpoint_location, trigger, max_per_batch, until_end, fresh)
     view = run_job(plan, options)
-    Console(stderr=True).print(summary_table({plan.path.stem: view}))
+    Console(stderr=True).print(summary({plan.path.stem: view}))

@@ -42,7 +42,7 @@ def evaluate(
     from streamkernel.daemon.base.errors import DaemonError
     from streamkernel.daemon.evaluate import evaluate as evaluate_plan
     from streamkernel.daemon.monitoring.log import start_logging
-    from streamkernel.daemon.monitoring.summary import summary_table
+    from streamkernel.daemon.monitoring.summary import summary
     from streamkernel.daemon.stream.stop import StopSignals
 
     if plot is not None:
@@ -76,7 +76,7 @@ def evaluate(
     if missing:
         _log.warning("not all was evaluated: %s%s", f"{stopped.name} came, " if stopped() else "", ", ".join(missing))
     failures = _write_files(files, evaluations)
-    Console().print(summary_table({name: evaluation.view for name, evaluation in evaluations.items()}))
+    Console().print(summary({name: evaluation.view for name, evaluation in evaluations.items()}))
     if failure is not None:
         for text in failures:
             _log.error("%s", text)

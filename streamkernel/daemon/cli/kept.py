@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -51,16 +52,16 @@ def inspect(
     checkpoint: Annotated[
         Path, typer.Argument(metavar="CHECKPOINT", help="A checkpoint file or directory.", show_default=False)
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print all that its header holds.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, which has all of it.")] = False,
 ) -> None:
     """Say what a checkpoint file or directory holds."""
-    from rich.console import Console
-
-    from streamkernel.daemon.monitoring.describe import describe, description_table
+    from streamkernel.daemon.monitoring.describe import describe
+    from streamkernel.daemon.monitoring.description_lines import description_lines
 
     described = describe(checkpoint)
     if as_json:
         # In ASCII: what a record brought must not steer the terminal. And orjson knows no number of more than 64 bits.
         print(json.dumps(described, indent=2))
     else:
-        Console().print(description_table(described))
+        print("\n".join(description_lines(described, shutil.get_terminal_size().columns, every)))

@@ -34,7 +34,7 @@ def run(
 
     from streamkernel.daemon.config.grouped import group_of
     from streamkernel.daemon.config.problems import ConfigError
-    from streamkernel.daemon.monitoring.summary import summary_table
+    from streamkernel.daemon.monitoring.summary import summary
     from streamkernel.daemon.runtime import run as run_daemon
     from streamkernel.daemon.stream.stop import Stopped
 
@@ -55,7 +55,7 @@ def run(
     except Stopped as stop:
         _log.info("%s", stop)
         return
-    Console(stderr=prints_lines(plan)).print(summary_table(view.by_model() or {plan.path.stem: view}))
+    Console(stderr=prints_lines(plan)).print(summary(view.by_model() or {plan.path.stem: view}))
 
 
 def check(config: ConfigArgument, settings: SetOption = None) -> None:

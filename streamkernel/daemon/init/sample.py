@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import time
 from codecs import BOM_UTF8
 from collections import Counter
@@ -26,6 +27,10 @@ __all__ = ["Sample", "SampleError", "read_sample"]
 _MOST_BYTES = 2**20
 _MOST_RECORDS = 1000
 _DELIMITERS = ",;\t|"
+_PARQUET = b"PAR1"
+_PARQUET_TO_CSV = (
+    "import sys, pyarrow.csv as c, pyarrow.parquet as p; c.write_csv(p.read_table(sys.argv[1]), sys.argv[2])"
+)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -76,6 +81,12 @@ def read_sample(path: Path) -> Sample:
     data = _first_bytes(path)
     if data.startswith(_UTF_16):
         raise SampleError(f"{path}: is UTF-16: convert it, such as by iconv -f utf-16 -t utf-8")
+    if data.startswith(_PARQUET):
+        command = shlex.join(["python", "-c", _PARQUET_TO_CSV, str(path), f"{path}.csv"])
+        raise SampleError(
+            f"{path}: is Parquet, which no source reads: pip install 'streamkernel[parquet]', convert it to CSV, "
+            f"and init that: {command}"
+        )
     if b"\0" in data:
         raise SampleError(f"{path}: is no text: init takes CSV and JSON lines")
     # Where files were put together, marks stand inside, too.

@@ -12,6 +12,8 @@ from streamkernel.daemon.monitoring.view import View
 __all__ = ["Figure", "figure_rows", "shown_number"]
 
 _LARGEST_IN_FULL = 1e12
+_LABELS = {"log_loss": "log loss, all records"}
+_BASELINES = {"log_loss": "class shares", "mae": "mean so far", "rmse": "mean so far"}
 # Of report metrics alone: the loss of one model may not be that of another, and how fast a run was is chance, too.
 _BETTER: Mapping[str, Literal["higher", "lower"]] = {
     "accuracy": "higher",
@@ -41,7 +43,7 @@ def figure_rows(views: Mapping[str, View]) -> dict[str, list[Figure | None]]:
 
     """
     columns = [dict(_figures(view)) for view in views.values()]
-    best = {name.replace("_", " "): _best(name, views.values()) for name in _BETTER}
+    best = {_label(name): _best(name, views.values()) for name in _BETTER}
     return {
         label: [
             None if label not in column else Figure(column[label], index in best.get(label, ()))
@@ -67,8 +69,13 @@ def shown_number(value: float) -> str:
 def _figures(view: View) -> Iterable[tuple[str, str]]:
     yield "records", f"{view.taken:,}"
     for name, value in view.overall.items():
-        yield name.replace("_", " "), shown_number(value)
-    yield "progressive loss", shown_number(view.loss)
+        if not math.isnan(value):
+            yield _label(name), shown_number(value)
+            if name in view.baseline:
+                of = _BASELINES.get(name, "majority class")
+                yield f"{_name(name)} of the {of}", shown_number(view.baseline[name])
+    if not math.isnan(view.loss):
+        yield f"progressive loss{f', last {view.window:,}' if view.window else ''}", shown_number(view.loss)
     if view.losses_not_finite:
         yield "losses not finite", f"{view.losses_not_finite:,}"
     if "features" in view.growth:
@@ -76,11 +83,20 @@ def _figures(view: View) -> Iterable[tuple[str, str]]:
         yield "blocks grown, reused", f"{view.growth['grown']:,}, {view.growth['reused']:,}"
     if "refits" in view.growth:
         yield "refits", f"{view.growth['refits']:,}"
-    yield "records/s", f"{view.rate:,.0f}"
+    if not math.isnan(view.rate):
+        yield "records/s", f"{view.rate:,.0f}"
     for name, count in view.account.items():
         yield f"account: {name}", f"{count:,}"
     for name, count in view.labels.items():
         yield f"labels: {name}", f"{count:,}"
+
+
+def _name(metric: str) -> str:
+    return metric.replace("_", " ")
+
+
+def _label(metric: str) -> str:
+    return _LABELS.get(metric, _name(metric))
 
 
 def _best(name: str, views: Iterable[View]) -> Sequence[int]:

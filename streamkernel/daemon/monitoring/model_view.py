@@ -29,6 +29,7 @@ class ModelView:
     losses: int = 0  # that went into the sum
     losses_not_finite: int = 0
     overall: Mapping[str, float] = field(default_factory=dict)
+    baseline: Mapping[str, float] = field(default_factory=dict)
     rolling: Mapping[str, float] = field(default_factory=dict)
     growth: Mapping[str, int] = field(default_factory=dict)
 
@@ -71,6 +72,7 @@ def views_of_models(processor: Processor) -> dict[str, ModelView]:
             losses=scores.loss.count,
             losses_not_finite=scores.loss.n_not_finite,
             overall=scores.quality.overall(),
+            baseline=scores.quality.baseline(),
             rolling=scores.quality.rolling(),
             growth={} if learner is None else growth_of(learner.model),
         )

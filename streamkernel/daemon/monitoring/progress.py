@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
@@ -38,7 +39,9 @@ def show_progress(
         def show(view: View) -> None:
             features = f"  {view.growth['features']:,} features" if "features" in view.growth else ""
             dead = f"  {view.account['dead']:,} dead letters"
-            state = f"{view.rate:,.0f} records/s  loss {view.loss:.4f}{features}{dead}"
+            rate = "" if math.isnan(view.rate) else f"{view.rate:,.0f} records/s  "
+            loss = "" if math.isnan(view.loss) else f"loss {view.loss:.4f}"
+            state = f"{rate}{loss}{features}{dead}"
             progress.update(task, completed=view.offset, state=state)
 
         yield show

@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rich.box import SIMPLE
+from rich.console import Group
 from rich.table import Table
 
 from streamkernel.daemon.monitoring.figures import figure_rows
 from streamkernel.daemon.monitoring.view import View
 
-__all__ = ["summary_table"]
+__all__ = ["summary", "summary_table"]
+
+_NOTES = {
+    "progressive loss": "the mean of the model's loss before it learns each record",
+    "majority class": "predicts the most frequent class so far",
+    "class shares": "the probability of a class is its share so far",
+    "mean so far": "predicts the mean of the targets so far",
+}
+
+
+def summary(views: Mapping[str, View]) -> Group:
+    """Return the table, and below it what is not said by the names of its rows."""
+    table = summary_table(views)
+    labels = " ".join(figure_rows(views))
+    return Group(table, *(f"  {name}: {note}" for name, note in _NOTES.items() if name in labels), "")
 
 
 def summary_table(views: Mapping[str, View]) -> Table:

@@ -18,13 +18,16 @@ class View:
 
     account: Mapping[str, int] = field(default_factory=dict)  # `RecordCounts`, since the first start
     taken: int = 0  # records this process consumed
-    seconds: float = 0.0  # since this process took its first record
+    seconds: float = 0.0  # since this process began
+    rate: float = math.nan  # records a second since the first batch was learned: compiling does not count
     offset: int = 0  # where the source goes on
     loss: float = math.nan  # the progressive loss
     loss_sum: float = 0.0  # of all losses of this process
     losses_not_finite: int = 0  # its losses that no mean can be taken of
     overall: Mapping[str, float] = field(default_factory=dict)  # the report metrics over all records of this process
+    baseline: Mapping[str, float] = field(default_factory=dict)  # those of the majority class, or of the mean so far
     rolling: Mapping[str, float] = field(default_factory=dict)  # and over the last ones
+    window: int = 0  # how many labeled records the progressive loss and the rolling metrics look back; 0: not known
     # Features, blocks, grown and reused, where the model has them.
     growth: Mapping[str, int] = field(default_factory=dict)
     experts: Mapping[str, float] = field(default_factory=dict)  # the weights of its experts, where it has them
@@ -40,11 +43,6 @@ class View:
     labels: Mapping[str, int] = field(default_factory=dict)
     checkpoint: str = "off"  # a phrase on the last checkpoint
     models: Mapping[str, ModelView] = field(default_factory=dict)  # of several, each by its name
-
-    @property
-    def rate(self) -> float:
-        """Records a second of this process."""
-        return self.taken / self.seconds if self.seconds > 0 else 0.0
 
     def phrase(self) -> str:
         """Return how many records were consumed, and the progressive loss where this process has learnt any.
@@ -66,6 +64,7 @@ class View:
             "seconds": self.seconds,
             "records_per_second": self.rate,
             "metrics": dict(self.overall),
+            **({"baseline": dict(self.baseline)} if self.baseline else {}),
             "rolling": dict(self.rolling),
             "progressive_loss": self.loss,
             **({"losses_not_finite": self.losses_not_finite} if self.losses_not_finite else {}),
@@ -89,8 +88,11 @@ class View:
             loss=one.loss,
             loss_sum=one.loss_sum,
             losses_not_finite=one.losses_not_finite,
+            rate=self.rate if one.published else math.nan,
             overall=one.overall,
+            baseline=one.baseline,
             rolling=one.rolling,
+            window=self.window,
             growth=one.growth,
             models={},
         )

@@ -76,6 +76,7 @@ class Watch:
         self._before = processor.counts.consumed
         self._before_all = processor.taken
         self._start = self._turned = self._refreshed = clock()
+        self._first: tuple[float, int] | None = None  # when the first batch was learned, and how many records it had
         self._measure_at = -math.inf
         self._logged = 0
         self._line_at = _FIRST_LINE
@@ -94,6 +95,8 @@ class Watch:
         if processed.next is not None:
             self._offset = processed.next.offset
         self._last_record = time.time()
+        if self._first is None and processed.counts.predicted:
+            self._first = self._clock(), self._processor.counts.consumed
         self._notices.chunk(processed, self._offset)
         self._dead_letters.chunk(processed)
         self._refits.chunk()
@@ -133,12 +136,15 @@ class Watch:
             account=processor.counts.to_json(),
             taken=processor.counts.consumed - self._before,
             seconds=now - self._start,
+            rate=self._rate(now),
             offset=self._offset,
             loss=processor.loss.mean(),
             loss_sum=processor.loss.sum,
             losses_not_finite=processor.loss.n_not_finite,
             overall=processor.quality.overall(),
+            baseline=processor.quality.baseline(),
             rolling=processor.quality.rolling(),
+            window=processor.quality.window,
             growth=growth_of(model),
             experts=experts_of(model),
             inputs=important_inputs(model, exact),
@@ -160,3 +166,9 @@ class Watch:
                 self._measure_at = now + _MEMORY_PAUSE * (self._clock() - now)
             self._exporter.publish()
         return self.view
+
+    def _rate(self, now: float) -> float:
+        """Return the records a second since the first batch was learned, NaN before the second one."""
+        began, before = self._first or (now, 0)
+        n_records = self._processor.counts.consumed - before
+        return n_records / (now - began) if n_records and now > began else math.nan

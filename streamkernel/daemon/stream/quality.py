@@ -16,10 +16,11 @@ from typing import Any, Literal
 import numpy as np
 from river import stats
 
+from streamkernel.daemon.stream.baseline import Baseline, MajorityClass, MeanSoFar, macro_f1
 from streamkernel.daemon.stream.classes import OTHER, ClassNumbers
 from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
 
-__all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses", "macro_f1"]
+__all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses"]
 
 REPORTS: dict[str, tuple[Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2", "flagged"], ...]] = {
     "classification": ("accuracy", "macro_f1", "log_loss"),
@@ -56,26 +57,6 @@ def log_losses(targets: Sequence[Any], probabilities: Sequence[Mapping[Any, floa
     return losses
 
 
-def macro_f1(correct: Counter[Any], seen: Mapping[Any, int]) -> float:
-    """Return the mean of the F1 of the classes, as River of each class seen.
-
-    Parameters
-    ----------
-    correct
-        By class, the predictions that are right.
-    seen
-        By class, how often it came plus how often it was predicted; at least one class.
-
-    Examples
-    --------
-    >>> macro_f1(Counter({"a": 2}), {"a": 4, "b": 1})
-    0.5
-
-    """
-    # F1 of a class: twice those that are right, of all that came or were predicted.
-    return math.fsum(2 * correct[one] / count for one, count in seen.items()) / len(seen)
-
-
 class _Classification:
     """Counts by class: pairs are numbers of classes, and None for a prediction past the limit that is wrong."""
 
@@ -104,7 +85,7 @@ class _Classification:
             return math.nan
         if name == "accuracy":
             return self._correct.total() / self._targets.total()
-        return macro_f1(self._correct, self._targets + self._predictions)
+        return macro_f1(self._correct, self._targets, self._predictions)
 
 
 class _Regression:
@@ -157,6 +138,7 @@ class _Scored:
         return self._above / self._count if self._count else math.nan
 
 
+_BASELINES: dict[str, type[Baseline]] = {"classification": MajorityClass, "regression": MeanSoFar}
 _TALLIES: dict[str, type[_Classification | _Regression | _Scored]] = {
     "classification": _Classification,
     "regression": _Regression,
@@ -191,6 +173,7 @@ class Quality:
     def __init__(self, task: str, names: Sequence[str], window: int, max_classes: int = 1000) -> None:
         self._make = _TALLIES[task]
         self._tally = self._make()
+        self._baseline = _BASELINES[task]() if task in _BASELINES else None
         self._pairs: deque[tuple[Any, Any]] = deque(maxlen=window)
         self._losses: deque[float] = deque(maxlen=window)
         self._wants_log_loss = "log_loss" in names
@@ -210,6 +193,8 @@ class Quality:
             losses = log_losses(targets, probabilities)
         else:
             losses = np.full(len(pairs), math.nan)
+        if self._baseline is not None:
+            self._baseline.add([target for target, _ in pairs])
         if None in predictions:
             kept = [prediction is not None for prediction in predictions]
             pairs = list(compress(pairs, kept))
@@ -229,6 +214,11 @@ class Quality:
     def overall(self) -> dict[str, float]:
         """Return each metric over all records; NaN before the first."""
         return {name: self._tally.get(name) for name in self.names}
+
+    def baseline(self) -> dict[str, float]:
+        """Return each metric that a baseline has over all records: the most frequent class or the mean so far."""
+        found = {} if self._baseline is None else {name: self._baseline.get(name) for name in self.names}
+        return {name: value for name, value in found.items() if not math.isnan(value)}
 
     def rolling(self) -> dict[str, float]:
         """Return each metric over the window, computed anew: nothing drifts, nothing is paid until it is asked for."""

@@ -62,8 +62,9 @@ class Chart {
     parent.append(this.figure);
   }
 
-  /** Draw a series up to now; the latest value is that of the last view. */
-  draw(times, values, now, interval, latest) {
+  /** Draw a series up to now; its last value stands beside the title. */
+  draw(times, values, now, interval) {
+    const latest = values[values.length - 1];
     const first = times.length ? times[0] : now;
     const long = Math.min(HOUR, Math.max(SHORTEST, now - first));
     const start = now - long;

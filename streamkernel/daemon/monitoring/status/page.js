@@ -4,6 +4,7 @@ const PAUSE_MS = 2000;
 const PATIENCE_MS = 10000;
 const STALE_SECONDS = 10;
 const HOUR_SECONDS = 3600;
+const DOCS = "https://streamkernel.github.io/streamkernel/how-to/status-page.html";
 
 // Without a name and a password, which the address may have and no request may.
 const here = new URL(location.pathname, location.origin);
@@ -23,11 +24,11 @@ const models = new Table(byId("models"), "Models side by side", [
 ], "cards");
 const pairs = [["", "text"], ["", "number"]];
 const growth = new Table(byId("growth"), "Growth and change", pairs);
-const experts = new Bars(byId("experts"), "Weights of the experts", "blue");
-const inputs = new Bars(byId("inputs"), "Importance of the inputs", "green");
+const experts = new Bars(byId("experts"), "Weights of the experts", "expert", "blue", `${DOCS}#the-experts`);
+const inputs = new Bars(byId("inputs"), "Importance of the inputs", "input", "green");
 const account = new Table(byId("account"), "Records since the first start", pairs);
 const labels = new Table(byId("labels"), "Late labels", pairs);
-const loop = new Bars(byId("loop"), "Time of the loop", "orange");
+const loop = new Bars(byId("loop"), "Time of the loop", "activity", "orange");
 const checkpoints = new Table(byId("checkpoints"), "Checkpoints", pairs);
 const positions = new Table(byId("positions"), "Positions", [["of", "text"], ["partition", "number"], ["offset", "number"]]);
 const lag = new Table(byId("lag"), "Records still to come", [["topic", "text"], ["partition", "number"], ["records", "number"]]);
@@ -59,8 +60,9 @@ function remember(status) {
   }
 }
 
+/** The rolling metrics, but for the log-loss: the progressive loss is the one loss of the page. */
 function rolling(figures) {
-  return Object.entries(figures.rolling ?? {});
+  return Object.entries(figures.rolling ?? {}).filter(([name]) => name !== "log_loss");
 }
 
 function total(status) {
@@ -74,7 +76,7 @@ function drawTiles(status) {
   tiles.draw([
     ["Records", whole(of.consumed), figures.records === of.consumed ? "" : `${whole(figures.records)} by this process`],
     ["Records/s", short(status.rate), "over the last seconds"],
-    ["Progressive loss", number(figures.progressive_loss)],
+    ["Progressive loss", number(figures.progressive_loss), "before learning"],
     ...rolling(figures).map(([name, value]) => [`Rolling ${named(name)}`, number(value)]),
     ...(known(status.calibration_error) ? [["Calibration error", number(status.calibration_error)]] : []),
     ...(known(status.interval_coverage) ? [["Interval coverage", share(status.interval_coverage), "of 90%"]] : []),
@@ -106,14 +108,15 @@ function drawCharts(status) {
       if (!values.some(known)) continue;
       charts.set(name, new Chart(byId("charts"), title, colour, fromZero, format));
     }
-    charts.get(name).draw(times, values, status.now, history.interval, latest);
+    // The line ends at the number beside its title; the history has a point each five seconds only.
+    charts.get(name).draw([...times, status.snapshot], [...values, latest], status.now, history.interval);
   }
   byId("history").hidden = !charts.size;
 }
 
 const GROWTH = {
   features: "features", blocks: "blocks", grown: "blocks grown", reused: "blocks reused", refits: "refits",
-  window: "records in the window", drifts: "drifts detected", metric_relearnings: "metrics relearnt",
+  window: "records in the window", drifts: "drifts detected", metric_relearnings: "metrics relearned",
 };
 
 function drawModel(status) {

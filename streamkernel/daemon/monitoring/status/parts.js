@@ -101,22 +101,24 @@ class Table {
   }
 }
 
-/** A table of shares, each with a bar beside its number. */
+/** A table of shares, each with a bar from 0 to 100% beside its number; a page of the documentation may explain them. */
 class Bars {
-  constructor(parent, caption, colour) {
-    this.table = new Table(parent, caption, [["", "text"], ["", "bar"], ["", "number"]], "bars");
+  constructor(parent, caption, title, colour, explained) {
+    this.table = new Table(parent, caption, [[title, "text"], ["0 to 100%", "bar"], ["share", "number"]], "bars");
     this.table.table.dataset.colour = colour;
+    if (!explained) return;
+    const link = element("a", this.table.table.caption, "what they are");
+    [link.href, link.target, link.rel] = [explained, "_blank", "noopener noreferrer"];
   }
 
   /** Show the largest shares, the largest first, or all in their order. */
   draw(given, most = Infinity) {
     const shares = most < Infinity ? [...given].sort(([, one], [, other]) => (other || 0) - (one || 0)) : given;
-    const largest = Math.max(1e-12, ...shares.map(([, value]) => (known(value) ? value : 0)));
     this.table.draw(shares.map(([name, value]) => [{ text: visible(name, 60), title: visible(name) }, "", share(value)]), most);
     shares.slice(0, this.table.body.rows.length).forEach(([, value], place) => {
       const cell = this.table.body.rows[place].cells[1];
       cell.setAttribute("aria-hidden", "true");
-      cell.firstElementChild.style.width = `${(100 * Math.max(0, value || 0)) / largest}%`;
+      cell.firstElementChild.style.width = `${100 * Math.min(1, Math.max(0, value || 0))}%`;
     });
   }
 }

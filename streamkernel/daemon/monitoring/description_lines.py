@@ -1,0 +1,148 @@
+"""The description of a checkpoint as the lines that `inspect` prints: twelve that matter, or all of it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from streamkernel.daemon.monitoring.visible import visible
+
+__all__ = ["description_lines"]
+
+# Enough to tell two models apart, and fit for a narrow terminal.
+_DIGEST_SHOWN = 12
+_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b")
+_SHARES = ("expert_weights", "input_importance")
+_MOST_SHARES = 3
+_DEEPEST = 20
+_MOST_POSITIONS = 4
+_COUNTS = ("n_features", "n_blocks", "n_refits")
+
+
+def description_lines(described: Mapping[str, Any], width: int, every: bool = False) -> list[str]:
+    """Return the description as lines in which no word is cut.
+
+    Parameters
+    ----------
+    described
+        What `describe` gives.
+    width
+        Of the terminal.
+    every
+        Whether all that is in the header follows the lines that matter. Digests are cut there: JSON has them whole.
+
+    """
+    if "partitions" in described:
+        return list(_partition_lines(described["partitions"]))
+    lines = _aligned(_that_matter(described), width)
+    return [*lines, "", *_tree({**described, "written": _time(described["written"])}, width)] if every else lines
+
+
+def _that_matter(described: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    config, model, older = described["config"], described["model"], len(described.get("directory", ())) - 1
+    yield "checkpoint", f"{described['file']}{f', the newest of {older + 1:,}' if older > 0 else ''}"
+    for problem in described.get("invalid", ()):
+        yield "invalid", problem
+    yield "written", f"{_time(described['written'])}, {described['payload_bytes']:,} bytes"
+    yield "mode", described["mode"]
+    yield "records", _counts(described["account"])
+    if "labels" in described:
+        yield "labels", f"{described['labels']['pending']:,} records wait for theirs"
+    yield "source", ", ".join(f"{key} {config['source'][key]}" for key in ("kind", "target") if key in config["source"])
+    yield "goes on at", _positions(described["positions"])
+    yield "outputs", "; ".join(_output(key, one) for key, one in described["outputs"].items())
+    if "models" in described:
+        yield "models", ", ".join(f"{name} ({_state(described, name)})" for name in described["models"])
+    counts = [f"{_shown(model[name])} {name[2:]}" for name in _COUNTS if name in model]
+    yield "model", ", ".join([str(model.get("class", "")).rpartition(".")[2], *counts])
+    yield "experts", _largest(model.get("expert_weights", {}))
+    yield "inputs", _largest(model.get("input_importance", {}))
+    yield "state digest", model.get("state_digest", "")
+    yield "written by", ", ".join(f"{name} {one}" for name, one in described["versions"].items())
+
+
+def _output(key: str, output: Mapping[str, Any]) -> str:
+    return " ".join([key, *(str(output[name]) for name in ("kind", "path", "topic") if name in output)])
+
+
+def _state(described: Mapping[str, Any], name: str) -> str:
+    if name == described["published"]:
+        return "published"
+    return "disabled" if described["models"][name].get("disabled") else "challenger"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def _positions(positions: Iterable[Any]) -> str:
+    places = sorted((partition, offset) for _, partition, offset in positions)
+    if len(places) == 1 and not places[0][0]:
+        return f"offset {places[0][1]:,}"
+    shown = [f"{offset:,} of partition {partition}" for partition, offset in places[:_MOST_POSITIONS]]
+    more = len(places) - len(shown)
+    return ", ".join([*shown, *([f"and {more:,} more partitions"] if more else [])])
+
+
+def _largest(shares: Mapping[str, float]) -> str:
+    """Return the largest shares, and how many more there are."""
+    ordered = sorted(shares.items(), key=lambda one: -one[1])
+    more = len(ordered) - _MOST_SHARES
+    shown = [f"{name}: {_share(share)}" for name, share in ordered[:_MOST_SHARES]]
+    return "; ".join([*shown, *([f"{more:,} more"] if more > 0 else [])])
+
+
+def _aligned(rows: Iterable[tuple[str, str]], width: int, indent: str = "") -> list[str]:
+    """Return a line for each row that has a text, or several where it is too long: the names are a column."""
+    texts = [(visible(name), visible(str(text))) for name, text in rows if text != ""]
+    wide = max((len(name) for name, _ in texts), default=0)
+    wrap = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    lines = []
+    for name, text in texts:
+        wrap.initial_indent, wrap.subsequent_indent = f"{indent}{name:{wide}}  ", " " * (len(indent) + wide + 2)
+        if len(wrap.initial_indent) + max(map(len, text.split()), default=0) > width:  # a long word begins a line
+            lines.append(f"{indent}{name}")
+            wrap.initial_indent = wrap.subsequent_indent = f"{indent}  "
+        lines += wrap.wrap(text)
+    return lines
+
+
+def _tree(entries: Mapping[str, Any], width: int, indent: str = "", shares: bool = False) -> list[str]:
+    """Return all entries, those of a mapping below its name."""
+    below = {name: one for name, one in entries.items() if isinstance(one, dict) and one and len(indent) < _DEEPEST}
+    plain = [(name, one) for name, one in entries.items() if name not in below and one not in ([], {}, None)]
+    rows = [(name, _share(one) if shares else _DIGEST.sub(r"\1…", _shown(one))) for name, one in plain]
+    lines = _aligned(rows, width, indent)
+    for name, one in below.items():
+        lines += [f"{indent}{visible(name)}", *_tree(one, width, f"{indent}  ", name in _SHARES)]
+    return lines
+
+
+def _share(value: Any) -> str:
+    return f"{value:.1%}" if isinstance(value, float) else _shown(value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    return str(value)
+
+
+def _time(written: float) -> str:
+    return f"{datetime.fromtimestamp(float(written), UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _partition_lines(partitions: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    rows = [("partition", "written", "records", "goes on at", "state digest")]
+    for partition, about in partitions.items():
+        offsets = " ".join(f"{offset:,}" for _, _, offset in about["positions"])
+        digest = str(about["model"].get("state_digest", ""))[:_DIGEST_SHOWN]
+        rows.append((partition, _time(about["written"]), f"{about['account']['consumed']:,}", offsets, digest))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield visible("  ".join(f"{cell:{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,165 @@
+"""Baselines of the report metrics: they see no input, and predict each target from the ones before it.
+
+What a chunk costs them hardly grows with its length: counts and sums stand for its records.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any, Protocol
+
+import numpy as np
+from river import stats
+
+from streamkernel.daemon.stream.classes import OTHER
+from streamkernel.finite import LARGEST
+
+__all__ = ["Baseline", "MajorityClass", "MeanSoFar", "macro_f1"]
+
+_LOSS_OF_A_NEW_CLASS = -math.log(1e-15)  # as where a model gives a class no probability
+
+
+def macro_f1(correct: Counter[Any], targets: Counter[Any], predictions: Counter[Any]) -> float:
+    """Return the mean of the F1 of the classes that came.
+
+    A class that is predicted and did not come has no F1: where it left the window, its last predictions change nothing.
+
+    Parameters
+    ----------
+    correct, targets, predictions
+        By class: how many predictions are right, how often it came, and how often it was predicted. One class came.
+
+    Examples
+    --------
+    >>> macro_f1(Counter({"a": 2}), Counter({"a": 3}), Counter({"a": 2, "b": 1}))
+    0.8
+
+    """
+    return math.fsum(2 * correct[one] / (n + predictions[one]) for one, n in targets.items()) / len(targets)
+
+
+class Baseline(Protocol):
+    """Predicts each target but the first from the ones before it, then learns it, however they are cut into chunks."""
+
+    def add(self, targets: Sequence[Any]) -> None:
+        """Take in the targets of a chunk."""
+
+    def get(self, name: str) -> float:
+        """Return a metric by its name in the configuration; NaN before the second target, and where it has none."""
+
+
+class MajorityClass:
+    """Predicts the most frequent class so far, with the shares of all as probabilities: River's `PriorClassifier`.
+
+    It takes the numbers of classes.
+
+    Examples
+    --------
+    >>> baseline = MajorityClass()
+    >>> baseline.add([1, 2, 1, 1])
+    >>> round(baseline.get("accuracy"), 2), round(baseline.get("log_loss"), 2)
+    (0.67, 11.88)
+
+    """
+
+    def __init__(self) -> None:
+        self._first = OTHER
+        self._best = OTHER  # none
+        self._targets: Counter[int] = Counter()
+        self._predictions: Counter[int] = Counter()
+        self._correct: Counter[int] = Counter()
+        self._n = 0
+        self._log_loss = 0.0
+
+    def add(self, targets: Sequence[int]) -> None:
+        """Predict each class, then count it."""
+        if not self._n and targets:
+            self._first, self._n = targets[0], 1
+            self._targets[targets[0]] = 1
+            self._best = targets[0]
+            targets = targets[1:]
+        here = Counter(targets)
+        self._add_losses(targets, here)
+        best, counts = self._best, self._targets
+        rivals = (counts[one] + n for one, n in here.items() if one not in (best, OTHER))
+        if best != OTHER and max(rivals, default=0) < counts[best]:  # it stays the most frequent one
+            self._predictions[best] += len(targets)
+            self._correct[best] += here[best]
+            counts.update(here)
+        else:
+            self._count_each(targets)
+        self._n += len(targets)
+
+    def get(self, name: str) -> float:
+        """Return a metric by its name in the configuration; NaN before the second record."""
+        n_scored = self._n - 1
+        if n_scored < 1:
+            return math.nan
+        if name == "log_loss":
+            return self._log_loss / n_scored
+        if name == "accuracy":
+            return self._correct.total() / n_scored
+        return macro_f1(self._correct, self._targets - Counter([self._first]), self._predictions)
+
+    def _add_losses(self, targets: Sequence[int], here: Counter[int]) -> None:
+        """Add the logarithms of all shares before each record, of which the gamma function has the sums."""
+        self._log_loss += math.lgamma(self._n + len(targets)) - math.lgamma(self._n) if targets else 0.0
+        for one, n in here.items():
+            before = self._targets[one]
+            self._log_loss -= math.lgamma(before + n) - math.lgamma(before or 1)
+            if not before:
+                self._log_loss += _LOSS_OF_A_NEW_CLASS - math.log(self._n + targets.index(one))
+
+    def _count_each(self, targets: Sequence[int]) -> None:
+        counts, best, most = self._targets, self._best, self._targets[self._best] if self._best else 0
+        guesses = []
+        for target in targets:
+            guesses.append(best)
+            counts[target] = count = counts[target] + 1
+            # Of classes that came equally often, the one that came first wins. The classes past the limit are many.
+            if count >= most and (target == best or count > most or target < best) and target != OTHER:
+                best, most = target, count
+        self._best = best
+        self._predictions.update(guesses)
+        self._correct.update(compress(targets, map(operator.eq, targets, guesses)))
+        del self._correct[OTHER]
+
+
+class MeanSoFar:
+    """Predicts the mean of the targets so far: River's `StatisticRegressor`, which has 0 for the first one.
+
+    Examples
+    --------
+    >>> baseline = MeanSoFar()
+    >>> baseline.add([1.0, 3.0, 5.0])
+    >>> baseline.get("mae")
+    2.5
+
+    """
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._sum = 0.0
+        self._absolute = stats.Mean()
+        self._squared = stats.Mean()
+
+    def add(self, targets: Sequence[float]) -> None:
+        """Predict each target, then add it."""
+        values = np.clip(np.array(targets, float), -LARGEST, LARGEST)
+        sums = np.cumsum(np.append(self._sum, values))  # one by one, however they are cut
+        first = 0 if self._n else 1
+        errors = values[first:] - sums[first:-1] / np.arange(self._n + first, self._n + len(values))
+        self._n, self._sum = self._n + len(values), float(sums[-1])
+        if len(errors):
+            self._absolute.update_many(np.abs(errors))
+            self._squared.update_many(errors * errors)
+
+    def get(self, name: str) -> float:
+        """Return a metric by its name in the configuration; NaN before the second record, and for R2."""
+        if not self._absolute.n or name == "r2":  # R2 compares with a mean by itself
+            return math.nan
+        return float(self._absolute.get()) if name == "mae" else math.sqrt(float(self._squared.get()))
