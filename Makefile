@@ -99,7 +99,7 @@ lock:
 		--constraint - --no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements-spark.lock
 	echo setuptools | .venv/lock/bin/uv pip compile pyproject.toml --extra daemon --universal --python-version 3.11 --generate-hashes \
 		- --constraint requirements.lock --no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements-run.lock
-	.venv/lock/bin/uv pip compile pyproject.toml --extra kafka-codecs --extra registry --universal --python-version 3.11 --generate-hashes \
+	.venv/lock/bin/uv pip compile pyproject.toml --extra daemon --extra kafka --extra kafka-codecs --extra registry --universal --python-version 3.11 --generate-hashes \
 		--constraint requirements.lock --no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements-image.lock
 
 kafka-demo: .venv/ready
