@@ -53,6 +53,13 @@ def environment(home: Path) -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith(own)} | {"HOME": str(home)}
 
 
+def stranger(python: Path) -> int | None:
+    """Return a user that may write nowhere; None if we are not root, or it may not run this interpreter."""
+    path = python.resolve()
+    reachable = all(one.stat().st_mode & 0o001 for one in [path, *path.parents])
+    return NOBODY if os.getuid() == 0 and reachable else None
+
+
 def run(folder: Path, *command: str | Path) -> float:
     """Run a command in a folder; return how many seconds it took."""
     begun = time.perf_counter()
@@ -69,7 +76,7 @@ def first_record(python: Path, folder: Path, model: str) -> tuple[float, float]:
         [str(python), "-c", FIRST, model, str(WAIT)],
         cwd=folder,
         env=environment(Path("/nonexistent")),
-        user=NOBODY if os.getuid() == 0 else None,
+        user=stranger(python),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         check=True,
@@ -143,6 +150,8 @@ def own_file(wheel: Path, folder: Path, checkout: Path) -> list[list[str]]:
 
 def text(wheel: Path, checkout: Path, runs: int) -> str:
     """The report."""
+    load = os.getloadavg()[0]
+    reads_only = os.getuid() != 0 or stranger(Path(sys.executable)) is not None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)  # nobody may look into it
@@ -151,9 +160,10 @@ def text(wheel: Path, checkout: Path, runs: int) -> str:
         [
             "# The first minute",
             f"`python -m benchmarks.first_minute --wheel dist` on {report.machine()}; {os.cpu_count()} processors, "
-            f"load {os.getloadavg()[0]:.1f} before. Empty home, cold caches. The first record is the median of {runs} "
-            "processes of a user that can write neither the package's folder nor a home. Waits are all of the next "
-            f"2,000 records that took over {1e3 * WAIT:g} ms. Packages come from the registry that pip is set to.",
+            f"load {load:.1f} before. Empty home, cold caches. The first record is the median of {runs} processes "
+            f"without a home{', which cannot write the package folder either' if reads_only else ''}. Waits are all of "
+            f"the next 2,000 records that took over {1e3 * WAIT:g} ms. Packages come from the registry that pip is set "
+            "to.",
             report.table(["step", "seconds", "lowest to highest", "later waits"], rows),
         ]
     )
