@@ -17,7 +17,7 @@ from typing import Any
 
 import llvmlite
 import llvmlite.binding
-from numba.core import caching, config
+from numba.core import caching, config, runtime
 
 from streamkernel.compute.levels import LEVEL
 
@@ -28,6 +28,7 @@ _IMPLEMENTATION: Any = caching.FunctionCache._impl_class
 _INDEX: Any = caching.IndexDataCacheFile
 _IN_TREE: Any = caching.InTreeCacheLocator
 _CONFIG: Any = config
+_RUNTIME: Any = runtime
 _FOLDER = Path(__file__).parent
 
 #: The folder of a wheel's compiled code. A checkout has none.
@@ -153,6 +154,15 @@ class _Cache(_BASE):  # type: ignore[misc]
     def _save_overload(self, signature: Any, data: Any) -> None:
         if self._is_kept:
             super()._save_overload(signature, data)
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        # numba imports all that it can compile before it looks. What is found needs its runtime alone.
+        _RUNTIME.rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(signature, target_context)
+            if found is not None:
+                return found
+        return super().load_overload(signature, target_context)
 
     def _load_overload(self, signature: Any, target_context: Any) -> Any:
         data = self._shipped.load(self._index_key(signature, target_context.codegen())) if self._enabled else None
