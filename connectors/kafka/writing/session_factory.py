@@ -98,9 +98,7 @@ class SessionFactory:
             bounds = scan.bounds()
             session.ends = {partition: there.end for partition, there in bounds.items()}
             if mark is not None:
-                session.written = written_since(
-                    scan, mark, bounds, sequences or {}, cancelled, **self._scan_settings
-                )
+                session.written = written_since(scan, mark, bounds, sequences or {}, cancelled, **self._scan_settings)
                 session.existing = dict(mark.existing)
             elif any(there.end > there.first for there in bounds.values()):
                 session.existing = dict(scan.existing(bounds))
