@@ -1,4 +1,4 @@
-"""The page that leads from nothing to a topic of predictions: its scripts, configuration and commands do what it shows."""
+"""The page that leads from nothing to a topic of predictions: its scripts and commands do what it shows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def reader(broker: Cluster, topic: Callable[..., str], launcher: Launcher, tmp_p
 
 def shown(beginning: str) -> str:
     """Return the block of the page that begins so."""
-    (body,) = [body for body in re.findall(r"^```\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL) if beginning in body]
+    blocks = re.findall(r"^```([^\n]*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    (body,) = [body for kind, body in blocks if not kind and beginning in body]
     return str(body)
 
 
