@@ -13,6 +13,8 @@ from streamkernel.connectors.kafka.consumer.batches import OddHeaders
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.passed import Passed, SourceMessage
+from streamkernel.connectors.passing import PassThrough
 from streamkernel.connectors.ports import Position, Record
 
 STREAM = "cluster/t/1"
@@ -161,3 +163,12 @@ class TestInclude:
         assert [reason(one) for one in found] == ["not_json", None]
         assert found[1].blank
         assert found[1].x == {}
+
+
+def test_a_message_passes_without_another_look_at_its_value() -> None:
+    decoder = MessageDecoder(JsonObjects("y", "int", 20), 100)
+    decoder.passing = PassThrough([], message=True)
+    batch = [message(5, b'{"a": 1}', key=b"k"), message(6, None), message(7, b"[")]
+    good, blank, bad = decoder.records(STREAM, PartitionBatch(3, 5, 8, batch))
+    assert good.passed == Passed({}, SourceMessage(b"k", (), -1))
+    assert blank.passed is bad.passed is None

@@ -141,9 +141,9 @@ class TestCompaction:
     MARK = OutputMark("c/out/1", "me", {0: 10}, Producer(1, 0))
     FOUND = (FoundLine(0, at(7), True), FoundLine(0, at(4, 1), True), FoundLine(0, at(9), False))
 
-    def written(self, keys_repeat: bool) -> list[Position]:
-        scan = Scan(*self.FOUND)
-        found = written_since(scan, self.MARK, {0: Bounds(0, 30)}, {}, keys_repeat=keys_repeat)  # type: ignore[arg-type]
+    def written(self, keys_repeat: bool, in_order: bool = True) -> list[Position]:
+        how = {"keys_repeat": keys_repeat, "in_order": in_order}
+        found = written_since(Scan(*self.FOUND), self.MARK, {0: Bounds(0, 30)}, {}, **how)  # type: ignore[arg-type]
         places = [at(offset, partition) for partition in (0, 1) for offset in range(11)]
         return [place for place in places if found.take(place)]
 
@@ -152,3 +152,6 @@ class TestCompaction:
 
     def test_where_no_two_lines_share_a_key_only_those_that_are_there_do(self) -> None:
         assert self.written(False) == [at(7), at(4, 1)]
+
+    def test_in_a_replay_a_later_line_says_nothing_about_earlier_records(self) -> None:
+        assert self.written(True, in_order=False) == [at(7), at(4, 1)]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from streamkernel.connectors import MemorySource
 from streamkernel.connectors.passed import PassedColumn
 from streamkernel.connectors.ports import SinkError, SourceError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.config.schema import CsvPredictionsConfig, KafkaPredictionsConfig
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.columns import passed_columns, target_type_of
+from streamkernel.daemon.wiring.columns import let_pass, passed_columns, target_type_of
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import GOOD, KAFKA, MODEL, SOURCE, lines_of, plan_of
 from tests.daemon.conftest import Home
@@ -156,6 +158,27 @@ def test_a_name_stands_for_a_column(tmp_path: Path) -> None:
         PassedColumn("id", "id"),
         PassedColumn("when", "at", "timestamp"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("source", "written", "passes"),
+    [
+        (KAFKA, "}", True),
+        (KAFKA, "key: position}", False),
+        (KAFKA, "key: position, pass_through: [headers]}", True),
+        (GOOD, "}", False),  # its lines have keys of their own
+    ],
+)
+def test_by_default_lines_have_the_keys_of_messages(tmp_path: Path, source: str, written: str, passes: bool) -> None:
+    asked: list[bool] = []
+
+    class Asked(MemorySource):
+        def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
+            assert not columns
+            asked.append(message)
+
+    let_pass(Asked([]), plan_of(tmp_path, source + TOPIC + written).config)
+    assert asked == [True] * passes
 
 
 def test_the_time_of_a_message_is_a_timestamp(tmp_path: Path) -> None:

@@ -44,7 +44,6 @@ def test_each_message_has_key_headers_and_time_of_its_record_once(
         "kind": "kafka",
         "topic": target,
         "bootstrap_servers": broker.bootstrap,
-        "key": "source",
         "pass_through": ["headers", "timestamp"],
         "include": ["id", "kafka.key", "kafka.timestamp", "kafka.header.trace"],
     }

@@ -14,7 +14,7 @@ from streamkernel.connectors.decode import UndecodableError, shown
 from streamkernel.connectors.kafka.consumer.batches import OddHeaders
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.objects import JsonObjects
-from streamkernel.connectors.passed import SourceMessage
+from streamkernel.connectors.passed import Passed, SourceMessage
 from streamkernel.connectors.passing import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record
 
@@ -147,13 +147,16 @@ class MessageDecoder:
         return record._replace(x=extras | record.x)
 
     def _with_passed(self, record: Record, passing: PassThrough, message: Any) -> Record:
+        passed = SourceMessage(message.key, tuple(message.headers), message.timestamp) if passing.message else None
+        if not passing.columns:  # by far the most frequent case: the value need not be read once more
+            odd = record.fault is not None or record.blank
+            return record if odd else Record(*record[:-1], Passed({}, passed))
         about: dict[str, Any] = {
             f"kafka.header.{name}": as_text(value) for name, value in message.headers if value is not None
         }
         about["kafka.headers"] = {name: None if value is None else as_text(value) for name, value in message.headers}
         about["kafka.key"] = None if message.key is None else as_text(message.key)
         about["kafka.timestamp"] = message.timestamp / 1000 if message.timestamp >= 0 else None
-        passed = SourceMessage(message.key, tuple(message.headers), message.timestamp) if passing.message else None
         return self._decoder.with_passed(record, passing, about, passed)
 
     def _extras(self, message: Any) -> Iterator[tuple[str, Any]]:

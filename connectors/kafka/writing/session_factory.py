@@ -54,6 +54,7 @@ class SessionFactory:
         options: Mapping[str, Any],
         *,
         keys_repeat: bool = False,
+        in_order: bool = True,
     ) -> None:
         if compression in ("lz4", "snappy") and not getattr(codec, f"has_{compression}")():
             raise ValueError(f"compression {compression} is not installed: pip install 'streamkernel[kafka-codecs]'")
@@ -61,7 +62,7 @@ class SessionFactory:
         self._settings = client_settings(servers, {**_DEFAULTS, **options}, OUTPUT_RESERVED)
         self._transactional_id = transactional_id
         self._compression = compression
-        self._keys_repeat = keys_repeat
+        self._scan_settings = {"keys_repeat": keys_repeat, "in_order": in_order}
 
     def scan(self, attempt: int = 0) -> TopicScan:
         """Connect to the topic, without writing to it or fencing another producer."""
@@ -97,9 +98,7 @@ class SessionFactory:
             bounds = scan.bounds()
             session.ends = {partition: there.end for partition, there in bounds.items()}
             if mark is not None:
-                session.written = written_since(
-                    scan, mark, bounds, sequences or {}, cancelled, keys_repeat=self._keys_repeat
-                )
+                session.written = written_since(scan, mark, bounds, sequences or {}, cancelled, **self._scan_settings)
                 session.existing = dict(mark.existing)
             elif any(there.end > there.first for there in bounds.values()):
                 session.existing = dict(scan.existing(bounds))

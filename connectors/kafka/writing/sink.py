@@ -75,6 +75,9 @@ class KafkaSink(Sink):
         The schema registry of the lines.
     schema
         What a line holds, as it is registered; needed with a registry.
+    in_order
+        Whether lines come in the order of their records. If not, a later line in the topic does not show that an
+        earlier one was written.
     connect
         Makes the sessions; a test may have other ones than those of kafka-python.
     clock
@@ -102,6 +105,7 @@ class KafkaSink(Sink):
         value_format: ValueFormat = "json",
         registry: RegistrySettings | None = None,
         schema: LineSchema | None = None,
+        in_order: bool = True,
         connect: ConnectSession | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -109,7 +113,9 @@ class KafkaSink(Sink):
         self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
         self.transactional_id = transactional_id
         self._sessions = SessionFactory(
-            topic, self.servers.split(","), transactional_id, compression, options or {}, keys_repeat=key == "source"
+            *(topic, self.servers.split(","), transactional_id, compression, options or {}),
+            keys_repeat=key == "source",
+            in_order=in_order,
         )
         self._connect = connect or self._sessions.connect
         self._encoder: LineEncoder | None = None

@@ -90,10 +90,10 @@ def take_over(message: SourceMessage, key: KeyOf, passing: Collection[Passing]) 
     TakenOver(keyed=True, key=b'k', headers=(('trace', b'1'), ('empty', b'')), timestamp=None)
 
     """
-    headers = [(name, value or b"") for name, value in message.headers if name not in _OWN]
+    headers = message.headers if "headers" in passing else ()
     return TakenOver(
         key == "source",
         message.key if key == "source" else None,
-        tuple(headers) if "headers" in passing else (),
+        tuple((name, value or b"") for name, value in headers if name not in _OWN),
         message.timestamp if "timestamp" in passing and message.timestamp >= 0 else None,
     )

@@ -21,6 +21,8 @@ class WrittenLines:
     passed
         By partition of a source, an offset: the lines of it and of all records before were there, and may be removed.
         A partition is forgotten when it was asked for a record behind the offset.
+    in_order
+        Whether lines are written in the order of their records. If not, `passed` says nothing about a single record.
 
     Examples
     --------
@@ -32,12 +34,21 @@ class WrittenLines:
     >>> written = WrittenLines(passed={("s", 1): 5})
     >>> [written.take(Position("s", 1, offset)) for offset in (4, 5, 6)]
     [True, True, False]
+    >>> WrittenLines(passed={("s", 1): 5}, in_order=False).take(Position("s", 1, 4))
+    False
 
     """
 
-    def __init__(self, positions: Iterable[Position] = (), passed: Mapping[tuple[str, int], int] | None = None) -> None:
+    def __init__(
+        self,
+        positions: Iterable[Position] = (),
+        passed: Mapping[tuple[str, int], int] | None = None,
+        *,
+        in_order: bool = True,
+    ) -> None:
         self._left: dict[tuple[str, int], set[int]] = {}
         self.passed = dict(passed or {})
+        self.in_order = in_order
         for stream, partition, offset in positions:
             self._left.setdefault((stream, partition), set()).add(offset)
 
@@ -55,8 +66,8 @@ class WrittenLines:
         left.discard(offset)
         if not left:
             self._left.pop(key, None)
-        last = self.passed.get(key, -1)
-        if offset >= last:
+        last = self.passed.get(key, -1) if self.in_order else -1
+        if self.in_order and offset >= last:
             self.passed.pop(key, None)
         return found or offset <= last
 

@@ -27,6 +27,7 @@ def written_since(
     cancelled: Callable[[], bool] = lambda: False,
     *,
     keys_repeat: bool = False,
+    in_order: bool = True,
 ) -> WrittenLines:
     """Return the lines that are not to be written again by a run that goes on from a mark.
 
@@ -41,6 +42,8 @@ def written_since(
     keys_repeat
         Whether several lines may have one key, of which a compacted topic keeps the last: lines before the last one
         of their partition of the source count as written then, though they are gone.
+    in_order
+        Whether this run writes lines in the order of their records. A replay does not.
 
     Raises
     ------
@@ -60,7 +63,7 @@ def written_since(
     if keys_repeat and same:
         passed |= _last_ones(found, passed)
     committed = [line.origin for line in found if line.committed]
-    return WrittenLines([*WrittenLines.positions(mark.written), *committed], passed)
+    return WrittenLines([*WrittenLines.positions(mark.written), *committed], passed, in_order=in_order)
 
 
 def _last_ones(found: list[FoundLine], passed: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:

@@ -31,7 +31,7 @@ def column_conflicts(config: Config) -> Iterator[str]:
     if isinstance(output, ClassColumnsConfig):
         yield from _of_classes(config, output)
     if isinstance(output, KafkaPredictionsConfig) and not isinstance(config.source, KafkaSourceConfig):
-        if output.key == "source":
+        if output.key == "source" and "key" in output.model_fields_set:
             yield "predictions.key: source needs a source of kind kafka, whose messages have keys; use position"
         if output.pass_through:
             yield "predictions.pass_through: needs a source of kind kafka, whose messages have headers and timestamps"

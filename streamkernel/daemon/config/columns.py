@@ -67,8 +67,9 @@ class KafkaPredictionsConfig(PassingColumnsConfig, KafkaSinkConfig):
     """Writes each prediction to a Kafka topic exactly once, as a JSON object or a value of a schema registry."""
 
     key: Literal["position", "source"] = Field(
-        default="position",
-        description="The message key: position is unique for each record, source is the key of the source message.",
+        default="source",
+        description="The message key: source is the key of the source message. position is unique for each record, and "
+        "always used if the source is not a topic.",
     )
     pass_through: list[Literal["headers", "timestamp"]] = Field(
         default_factory=list, description="What else to copy from the source message."

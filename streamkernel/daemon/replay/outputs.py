@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,8 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
         Where an output cannot be gone on with.
 
     """
-    targets, several = target_type_of(plan), bool(plan.models)
-    made = {key: make_sink(one, key, targets, several_models=several) for key, one in plan.config.outputs.items()}
+    make = partial(make_sink, targets=target_type_of(plan), several_models=bool(plan.models), in_order=False)
+    made = {key: make(one, key) for key, one in plan.config.outputs.items()}
     sinks = ReplaySinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
     stack.enter_context(sinks)
     for key, sink in made.items():
@@ -74,7 +75,7 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
             output = plan.config.dead_letters
             assert output is not None
             appending = output.model_copy(update={"existing": "append"})
-            sinks.sinks[key] = sink = make_sink(appending, key, targets, several_models=several)
+            sinks.sinks[key] = sink = make(appending, key)
             sinks.mended, mark = True, None
             _log.info("%s was changed since it was written: it is taken as it is now", letters)
         sink.open(mark)

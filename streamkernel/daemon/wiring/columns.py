@@ -6,7 +6,7 @@ from streamkernel.connectors.passed import PassedColumn
 from streamkernel.connectors.ports import Source
 from streamkernel.daemon.config.columns import KafkaPredictionsConfig, PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.schema import Config, TargetType
+from streamkernel.daemon.config.schema import Config, KafkaSourceConfig, TargetType
 
 __all__ = ["included_names", "let_pass", "model_columns", "passed_columns", "target_type_of"]
 
@@ -48,7 +48,11 @@ def let_pass(source: Source, config: Config) -> None:
     output = config.predictions
     if not isinstance(output, PassingColumnsConfig):
         return
-    message = isinstance(output, KafkaPredictionsConfig) and bool(output.key == "source" or output.pass_through)
+    message = (
+        isinstance(config.source, KafkaSourceConfig)
+        and isinstance(output, KafkaPredictionsConfig)
+        and bool(output.key == "source" or output.pass_through)
+    )
     if output.include or message:
         source.pass_through(passed_columns(output), message=message)
 
