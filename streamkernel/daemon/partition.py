@@ -52,7 +52,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
     except Stopped as stop:
         _log.info("%s", stop)
     except Exception as error:
-        _log.debug("the failure in full", exc_info=error)
+        _log.debug("the full traceback", exc_info=error)
         reporter.send("failed", sentence(error))
         reporter.flush(_FLUSH_SECONDS)
         return 1

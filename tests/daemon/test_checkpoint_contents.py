@@ -318,7 +318,7 @@ class TestUnsavable:
             ended = launcher.call(home, "run", "config.yaml")
             assert ended.returncode == 1
             assert "the model holds" in ended.stderr
-            assert "everything up to record 200 is saved: a restart goes on from there" in ended.stderr
+            assert "everything up to record 200 is saved: a restart continues there" in ended.stderr
             assert "Traceback" not in ended.stderr
             assert home.header()["account"]["consumed"] == 200
 

@@ -46,7 +46,7 @@ def test_check_tries_everything_and_starts_nothing(here: Home, launcher: Launche
     assert sorted(path.name for path in here.folder.iterdir()) == ["config.yaml", "stream.csv"]
     launcher.call(here, "run", "config.yaml", "--max-records", "600")
     again = launcher.call(here, "check", "config.yaml")
-    assert "checkpoint: out/state, a run goes on from number 2, record 600" in again.stdout
+    assert "checkpoint: out/state, a run continues from number 2, record 600" in again.stdout
 
 
 def test_check_says_all_that_would_fail(here: Home, launcher: Launcher) -> None:

@@ -105,8 +105,7 @@ class TestLateLabels:
                     "error": {
                         "reason": "nested",
                         "detail": "input 'a' is a list, not a number or a string",
-                        "remedy": "set source.inputs.nested: flatten, "
-                        "which makes an input of each value in it, or ignore",
+                        "remedy": "set source.inputs.nested: flatten to make each inner value an input, or ignore",
                     }
                 },
             ]

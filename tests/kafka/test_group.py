@@ -200,7 +200,7 @@ def test_check_tries_the_group_and_disturbs_nobody(
     assert cli.main(["check", "config.yaml"]) == 0
     said = capsys.readouterr().out
     assert f"group: group {group.name} on kafka topic {group.topic} at {local_broker.bootstrap}: each partition" in said
-    assert re.search(r"^checkpoint: out/state/partition-2, a run goes on from number \d, record 50$", said, re.M)
+    assert re.search(r"^checkpoint: out/state/partition-2, a run continues from number \d, record 50$", said, re.M)
     assert "source.order" not in said
     with local_broker.admin() as admin:
         assert group.name not in {found["group_id"] for found in admin.list_groups()}

@@ -121,7 +121,7 @@ class TopicReader:
                 attempt += 1
                 self._stopping.wait(min(LONGEST_PAUSE, 0.2 * attempt))
             except Exception as error:  # whatever it is, the daemon must hear of it, and not wait for ever
-                _log.debug("the failure in full", exc_info=error)
+                _log.debug("the full traceback", exc_info=error)
                 self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
                 return
 

@@ -140,7 +140,7 @@ class _Member:
     def _own_trouble(self) -> str | None:
         silence = time.monotonic() - self._turned
         if silence > _SILENCE_SECONDS:
-            return f"the member has not turned for {silence:.0f} s"
+            return f"the member has made no progress for {silence:.0f} s"
         problem = self._membership.health_problem
         return None if problem is None else self._redact(problem)
 
