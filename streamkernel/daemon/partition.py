@@ -83,7 +83,7 @@ class PartitionListener(LifecycleListener):
                     _log.info("waiting for %s, held by %s", store.directory, holder)
                     self._reporter.send("waiting", holder)
             if stopped():
-                raise Stopped("told to end before it had the partition")
+                raise Stopped("stopped before it had the partition")
             time.sleep(LOCK_SECONDS)
 
     def serving(self, host: str, port: int) -> None:

@@ -86,7 +86,7 @@ def test_check_says_what_is_not_promised(here: Home, launcher: Launcher) -> None
     assert ended.returncode == 0
     assert "source: standard input, not tried" in ended.stdout
     assert "csv from standard input cannot be resumed" in ended.stdout
-    assert "predictions cannot be cut back" in ended.stdout
+    assert "predictions cannot be truncated: after" in ended.stdout
     assert "dead_letters are off" in ended.stdout
 
 

@@ -181,9 +181,9 @@ def test_letters_that_are_not_whole_are_still_dead(home: Home) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"position": {"partition": 0, "offset": 6}}', "line 1: is no dead letter: raw: Field required"),
-        ("not json\n", "line 1: is no dead letter: neither a JSON object nor a header of CSV"),
-        ('{"position": 1, "raw": ""}', "line 1: is no dead letter: position: "),
+        ('{"position": {"partition": 0, "offset": 6}}', "line 1: is not a dead letter: raw: Field required"),
+        ("not json\n", "line 1: is not a dead letter: neither a JSON object nor a header of CSV"),
+        ('{"position": 1, "raw": ""}', "line 1: is not a dead letter: position: "),
         ('{"position": {"partition": 0, "offset": -6}, "raw": ""}', "position.offset: "),
         ('{"position": {"partition": 0, "offset": 6}, "raw": "x", "encoding": "base64"}', "raw: "),
         ('{"position": {"partition": 0, "offset": 6}, "raw": "x", "encoding": "klingon"}', "raw: unknown encoding"),
@@ -200,7 +200,7 @@ def test_a_line_that_is_no_letter_stops_before_anything_is_learnt(
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
     err = capsys.readouterr().err
     assert said in err
-    assert "mend the line or remove it; nothing was replayed" in err
+    assert "fix the line or remove it. Nothing was replayed" in err
     assert dead.header() == before
 
 

@@ -134,7 +134,7 @@ def test_lines_to_standard_output_come_alone(here: Home, launcher: Launcher) -> 
     ended = launcher.call(here, "run", "config.yaml")
     assert ended.returncode == 0
     assert len([json.loads(line) for line in ended.stdout.splitlines()]) == here.header()["account"]["predicted"]
-    assert "predictions cannot be cut back: after a restart some of its lines may stand there twice" in ended.stderr
+    assert "predictions cannot be truncated: after a restart it may have some lines twice" in ended.stderr
     assert "accuracy" in ended.stderr
 
 

@@ -100,7 +100,7 @@ def test_one_that_cannot_be_refitted_ends_the_run_or_is_disabled(warm: Home, mon
 
     monkeypatch.setattr(WindowRefit, "refit", refuse)
     asked = {"model": refitted(every=10_000), "warm_start": {"source": SOURCE}}
-    with pytest.raises(DaemonError, match="cannot be refitted behind the warm start: the window is singular: raise l2"):
+    with pytest.raises(DaemonError, match="cannot be refitted after the warm start: the window is singular: raise l2"):
         run(prepare(warm.configure(**asked)))
     assert not warm.header()["warm_start"]["done"]
     run(prepare(warm.configure(**{**asked, "warm_start": {"source": SOURCE, "refit": False}})))
@@ -142,7 +142,7 @@ def test_check_and_evaluate_know_of_it(warm: Home) -> None:
 def test_a_refit_of_nothing_is_refused(tmp_path: Path) -> None:
     section = "warm_start: {refit: true, source: {kind: csv, path: b.csv, target: y}}\n"
     (line,) = lines_of(tmp_path, GOOD + section)
-    assert line == "warm_start.refit: no model is a streamkernel.WindowRefit, so that none has a window: leave it out"
+    assert line == "warm_start.refit: no model is a streamkernel.WindowRefit: leave it out"
     assert lines_of(tmp_path, GOOD + section.replace("true", "often")) == [
         "warm_start.refit: must be true or false, got 'often'"
     ]

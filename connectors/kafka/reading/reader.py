@@ -234,7 +234,7 @@ class TopicReader:
                 return offset
             raise SourceError(
                 f"partition {partition} ends at offset {end}, before offset {offset} where it is to be read on: "
-                "the topic lost records, or was replaced; put it back, or start anew with --fresh"
+                "the topic lost records, or was replaced; put it back, or start over with --fresh"
             )
         if offset >= bounds.first:
             return offset
@@ -243,7 +243,7 @@ class TopicReader:
             "removed by retention before they were read"
         )
         if not self._skip_gaps:
-            raise SourceError(f"{gap}: set on_gap: skip to go on without them, or start anew with --fresh")
+            raise SourceError(f"{gap}: set on_gap: skip to go on without them, or start over with --fresh")
         _log.error("%s, %s: they are skipped, as on_gap says", self._place, gap)
         return bounds.first
 

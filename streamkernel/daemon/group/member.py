@@ -65,7 +65,7 @@ def run_member(plan: Plan) -> None:
             _log.info("%s came: leaving %s", stopped.name, membership.describe())
         finally:
             member.leave()
-        _log.info("ended: whoever is given the partitions goes on from their last checkpoints")
+        _log.info("ended: the next owners of the partitions continue from their last checkpoints")
 
 
 def make_membership(plan: Plan) -> Membership:
