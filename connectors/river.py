@@ -102,7 +102,7 @@ class RiverSource(Source):
         if position and position.stream != self._stream:
             raise SourceError(
                 f"river data set {self._stream}: the position to resume at is one in {position.stream}: "
-                "go back to that source, or start anew with --fresh"
+                "go back to that source, or start over with --fresh"
             )
         if isinstance(self._made, base.RemoteDataset) and not _is_downloaded(self._made):
             raise self._failed(
@@ -120,7 +120,7 @@ class RiverSource(Source):
             if self._next < position.offset:
                 raise self._failed(
                     f"it has only {self._next:,} records, the position to resume at is {position.offset:,}: "
-                    "start anew with --fresh"
+                    "start over with --fresh"
                 )
 
     def _take(self, records: Iterator[_Pair], count: int) -> Iterator[_Pair]:

@@ -163,7 +163,7 @@ class StandardInput(ByteStream):
 
     def seek(self, offset: int) -> None:
         """Raise SourceError: what was read is gone."""
-        raise SourceError(f"standard input cannot be resumed at byte {offset:,}: start anew with --fresh")
+        raise SourceError(f"standard input cannot be resumed at byte {offset:,}: start over with --fresh")
 
     def close(self) -> None:
         """Leave standard input open: it is not ours."""

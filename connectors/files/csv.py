@@ -291,6 +291,6 @@ def _checked_encoding(encoding: str) -> str:
     if not transparent:
         raise ValueError(
             f"the encoding must write ASCII characters as single bytes, {encoding!r} does not: "
-            f"convert the file, such as by iconv -f {encoding} -t utf-8"
+            f"convert the file, for example with iconv -f {encoding} -t utf-8"
         )
     return name

@@ -116,7 +116,9 @@ def header_columns(
     except UndecodableError as error:
         raise UnusableHeaderError(f"the header cannot be read: {error}") from None
     if b"\r" in raw.rstrip(b"\r\n") and b'"' not in raw:
-        raise UnusableHeaderError("its lines end in carriage returns alone: convert it, such as by tr '\\r' '\\n'")
+        raise UnusableHeaderError(
+            "its lines end in carriage returns alone: convert it, for example with tr '\\r' '\\n'"
+        )
     if not raw.strip():
         raise UnusableHeaderError("the first line is empty, where the names of the columns are expected")
     named = columns[: n_named(columns)]

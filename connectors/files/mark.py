@@ -49,7 +49,7 @@ class FileMark(NamedTuple):
                 return known
         raise SinkError(
             f"{path}: what the checkpoint says of it is not of a file: give another path to go on in a new file, or "
-            "start anew with --fresh"
+            "start over with --fresh"
         )
 
     def names(self, descriptor: int) -> bool:

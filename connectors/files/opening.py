@@ -24,7 +24,7 @@ Existing: TypeAlias = Literal["refuse", "append", "replace"]
 
 _FLAGS = os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
 # What to do about a file that is not what the checkpoint says.
-_REMEDY = "put the right file back, give another path to go on in a new file, or start anew with --fresh"
+_REMEDY = "put the right file back, give another path to go on in a new file, or start over with --fresh"
 
 
 @dataclass

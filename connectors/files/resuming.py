@@ -59,11 +59,11 @@ def resume_offset(file: File, position: Position) -> int:
     if place is None or position.offset < 0:
         raise SourceError(
             f"{file.path}: the position to resume at is not one in a file ({position.stream:.200}): "
-            "use the source it came from, or start anew with --fresh"
+            "use the source it came from, or start over with --fresh"
         )
     difference = _difference(file, place, position.offset)
     if difference is not None:
-        raise SourceError(f"{file.path}: {difference}: put the old file back, or start anew with --fresh")
+        raise SourceError(f"{file.path}: {difference}: put the old file back, or start over with --fresh")
     return _behind_line_end(file, position.offset) if place.unended else position.offset
 
 
@@ -99,7 +99,7 @@ def _behind_line_end(file: File, offset: int) -> int:
     raise SourceError(
         f"{file.path}: the last line was learnt as {_text(before)}, without its line end, and has grown to "
         f"{_text(line)} since: end the line at byte {offset:,}, which makes what follows a line of its own, "
-        "or start anew with --fresh (with follow: true, a line is read once its end is there)"
+        "or start over with --fresh (with follow: true, a line is read once its end is there)"
     )
 
 

@@ -98,7 +98,7 @@ class SeveralFiles(Source):
         if place is None or not place.order.first <= position.partition < place.order.end:
             raise SourceError(
                 f"{self._named}: the position to resume at is not one in several files ({position.stream:.200}): use "
-                "the source it came from, or start anew with --fresh"
+                "the source it came from, or start over with --fresh"
             )
         self._order = self._compared(place.order)
         self._number = position.partition
@@ -111,8 +111,8 @@ class SeveralFiles(Source):
         path = self._order.path(self._number)
         if not os.path.lexists(path):
             raise SourceError(
-                f"{path}: there is no such file, and the checkpoint is in the midst of it: put it back, or start anew "
-                "with --fresh"
+                f"{path}: there is no such file, and the checkpoint is in the midst of it: put it back, or start "
+                "over with --fresh"
             )
         self._begin(position)
 
@@ -131,7 +131,7 @@ class SeveralFiles(Source):
             if now[: len(before.files)] != before.files:
                 raise SourceError(
                     f"{self._named}: the checkpoint has other files in this order, {_listed(before.files)}: change the "
-                    "list back, to which files may be added at its end, or start anew with --fresh"
+                    "list back, to which files may be added at its end, or start over with --fresh"
                 )
             return replace(before, files=now)
         try:

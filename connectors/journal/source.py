@@ -148,7 +148,7 @@ class JournalSource(Source):
         match = _TAIL.fullmatch(position.stream)
         if match is None or self._stream != match[1]:
             what = "there is no journal" if self._stream is None else "this is another journal than the checkpoint's"
-            raise SourceError(f"{self.directory}: {what}: put the one back that was read, or start anew with --fresh")
+            raise SourceError(f"{self.directory}: {what}: put the one back that was read, or start over with --fresh")
         self._at = position.offset
         self._saved.append(self._at)
         segment, descriptor = self._open_segment()
@@ -162,7 +162,7 @@ class JournalSource(Source):
         ):
             raise SourceError(
                 f"{self.directory}: does not hold what was read before offset {self._at}: put the journal back that "
-                "was read, or start anew with --fresh"
+                "was read, or start over with --fresh"
             )
 
     def _open_segment(self) -> tuple[Segment, int]:
@@ -202,7 +202,7 @@ class JournalSource(Source):
             if not is_place_of(self._place, self._watermark):
                 raise SourceError(
                     f"{self.directory}: the journal was removed or replaced while it was read: put the one back that "
-                    "was read, or start anew with --fresh"
+                    "was read, or start over with --fresh"
                 )
             return False
         segment, descriptor = self._open_segment()

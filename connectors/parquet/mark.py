@@ -11,7 +11,7 @@ from streamkernel.connectors.ports import Mark, SinkError
 
 __all__ = ["REMEDY", "PartsMark"]
 
-REMEDY = "give another path to go on in a new folder, or start anew with --fresh"
+REMEDY = "give another path to go on in a new folder, or start over with --fresh"
 
 
 @dataclass(frozen=True)

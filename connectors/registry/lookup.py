@@ -171,7 +171,7 @@ class RegistryLookup(Generic[Key, Found]):
                 self._fail(key, str(error), True)
                 return
             except Exception as error:  # whatever it is, nobody must wait for ever for a thread that has died
-                _log.debug("the failure in full", exc_info=error)
+                _log.debug("the full traceback", exc_info=error)
                 self._fail(key, f"{self._name(key)} cannot be used: {type(error).__name__}: {error}", False)
                 return
             else:

@@ -28,9 +28,9 @@ def check_format(value_format: ValueFormat, settings: RegistrySettings | None) -
     if settings is None:
         raise ValueError(f"schema_registry: required with value_format {value_format}")
     if settings.descriptor_set is not None and value_format != "protobuf":
-        raise ValueError("schema_registry.descriptor_set: has a meaning only with value_format protobuf")
+        raise ValueError("schema_registry.descriptor_set: works only with value_format protobuf")
     if settings.message is not None and value_format != "protobuf":
-        raise ValueError("schema_registry.message: has a meaning only with value_format protobuf")
+        raise ValueError("schema_registry.message: works only with value_format protobuf")
     if settings.message is None and settings.descriptor_set is not None:
         raise ValueError("schema_registry.message: required with schema_registry.descriptor_set")
     try:

@@ -146,7 +146,7 @@ def _source(
             with contextlib.suppress(ConnectorError):  # what it began with may be gone, as a run does not mind
                 source.open()
                 findings.columns += _columns(source, key, source.poll(1, _POLL_SECONDS))
-            return f"{said}, no record behind the checkpoint yet"
+            return f"{said}, no record after the checkpoint yet"
         if not records:
             return f"{said}, no record yet"
         first = FirstRecords(records, source.exhausted)
@@ -191,7 +191,7 @@ def _without_label(source: Source, records: Sequence[Record]) -> int:
 def _warm_start(plan: Plan, written: WarmStartConfig, positions: Mapping[int, Position], findings: Findings) -> str:
     found = _source(plan, _WARM, written.source, positions, findings)
     refits = written.refit is not False and any(map(window_refit_of, [plan.model, *plan.models.values()]))
-    return f"{found}, and the model is refitted behind it" if refits else found
+    return f"{found}, and the model is refitted after it" if refits else found
 
 
 def _registry(key: str, source: KafkaSourceConfig) -> str | None:
@@ -221,9 +221,8 @@ def _group(plan: Plan) -> str:
     from streamkernel.daemon.group.member import make_membership
 
     return (
-        f"group: {make_membership(plan).probe()}: each partition is learnt by a model and a process of its own, of "
-        "whichever member it is given to; all members must reach the checkpoint directory, on a file system whose "
-        "locks (flock) hold between them"
+        f"group: {make_membership(plan).probe()}: each partition has its own model and process. All members must "
+        "reach the checkpoint directory, on a file system with locks (flock) across machines"
     )
 
 
@@ -239,7 +238,7 @@ def _directories(plan: Plan) -> list[Path | None]:
 def _trial(plan: Plan, starts: Sequence[resume.Start], findings: Findings) -> None:
     """Let a copy of the model learn the first records, which are those of one partition."""
     if any(directory is not None and is_marked(directory) for directory in _directories(plan)):
-        findings.good.append("source: its next records are not tried: a process learns them now, or died over them")
+        findings.good.append("source: its next records are not tried: a process learns them now, or was killed by them")
         return
     main = findings.first.get("source")
     if main is not None and group_of(plan.config) is not None:
@@ -286,7 +285,7 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
         if plan.models:
             names = (f"{name} ({title_of(model)})" for name, model in plan.models.items())
             return f"models: {', '.join(names)}; {plan.published} is published"
-        return f"model: {title_of(plan.model)}, {'new' if initial is None else f'that of {initial.checkpoint}'}"
+        return f"model: {title_of(plan.model)}, {'new' if initial is None else f'from {initial.checkpoint}'}"
     _require_writable(directory / "lock")
     store = CheckpointStore(directory)
     found = store.restore(lambda one: (one.number, resume.restore(plan, one)), aside=False)
@@ -295,7 +294,7 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
         return f"checkpoint: {directory}, none yet"
     number, start = found
     starts.append(start)
-    return f"checkpoint: {directory}, a run goes on from number {number}, record {start.counts.consumed:,}"
+    return f"checkpoint: {directory}, a run continues from number {number}, record {start.counts.consumed:,}"
 
 
 def _file(key: str, path: str) -> str:
@@ -317,7 +316,7 @@ def _require_writable(path: Path) -> None:
     while not existing.exists():
         existing = existing.parent
     if existing != path and not existing.is_dir():
-        raise DaemonError(f"{path}: cannot be written: {existing} is no folder")
+        raise DaemonError(f"{path}: cannot be written: {existing} is not a folder")
     if existing == path and path.is_dir():
         raise DaemonError(f"{path}: cannot be written: it is a folder")
     if not os.access(existing, os.W_OK):

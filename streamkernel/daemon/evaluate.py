@@ -83,7 +83,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             start.warm is not None
             and warm_up(WarmRun(plan, start, processor, sinks, stopped, dead_letters))[0] == "stopped"
         ):
-            raise DaemonError(f"{plan.path}: stopped in the midst of the warm start, there is nothing to judge")
+            raise DaemonError(f"{plan.path}: stopped during the warm start: there is nothing to evaluate")
         total = plan.source.total
         with show_progress(plan.path.stem, total[0] if total is not None else None) as show:
             recorder = CurveRecorder(processor, None, show=show, dead_letters=dead_letters)
@@ -112,7 +112,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             one.stopped = stopped.name
     _describe(evaluation, plan, processor)
     if not evaluation.records or all(math.isnan(loss) for loss in evaluation.loss):
-        _log.warning("%s: no record had a label, there is nothing to judge", plan.path)
+        _log.warning("%s: no record had a label: there is nothing to evaluate", plan.path)
     return evaluation
 
 

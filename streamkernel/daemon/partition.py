@@ -52,7 +52,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
     except Stopped as stop:
         _log.info("%s", stop)
     except Exception as error:
-        _log.debug("the failure in full", exc_info=error)
+        _log.debug("the full traceback", exc_info=error)
         reporter.send("failed", sentence(error))
         reporter.flush(_FLUSH_SECONDS)
         return 1
@@ -83,7 +83,7 @@ class PartitionListener(LifecycleListener):
                     _log.info("waiting for %s, held by %s", store.directory, holder)
                     self._reporter.send("waiting", holder)
             if stopped():
-                raise Stopped("told to end before it had the partition")
+                raise Stopped("stopped before it had the partition")
             time.sleep(LOCK_SECONDS)
 
     def serving(self, host: str, port: int) -> None:

@@ -252,14 +252,14 @@ def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> d
     kind = request.kind or _KINDS.get(suffix) or learnt["kind"]
     if kind not in _SECTIONS:
         raise ConfigError(
-            [f"--input-format: required, csv or jsonl: neither the name {request.file} nor the checkpoint tells"]
+            [f"--input-format: required, csv or jsonl: neither the name {request.file} nor the checkpoint says which"]
         )
     if suffix == ".tsv":
         learnt["delimiter"] = "\t"
     known = _SECTIONS[kind].model_fields.keys()
     wrong = [key for key in request.options if key not in known]
     if wrong:
-        raise ConfigError([f"{_option(key)}: has no meaning for {kind}" for key in wrong])
+        raise ConfigError([f"{_option(key)}: does not apply to {kind}" for key in wrong])
     section = {key: value for key, value in {**learnt, **request.options}.items() if key in known}
     return {"target_type": "float" if task == "regression" else "str", **section, "kind": kind}
 

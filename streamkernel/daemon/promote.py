@@ -55,7 +55,7 @@ def promote(plan: Plan, name: str) -> list[str]:
     if plan.config.mode == "predict":
         problems.append("mode: must be learn for promote: in mode predict, publish names the model")
     if plan.config.checkpoint is None:
-        problems.append("checkpoint: required by promote, which writes what is published into its newest checkpoint")
+        problems.append("checkpoint: required by promote, which writes the published name into the newest checkpoint")
     if problems or plan.config.checkpoint is None:
         raise ConfigError(problems)
     settings = plan.config.checkpoint
@@ -99,4 +99,4 @@ def _promote(store: CheckpointStore, checkpoint: Checkpoint, name: str) -> str:
         },
         checkpoint.payload,
     )
-    return f"{store.directory}: {name} is published from record {consumed + 1:,} on, in the place of {before}"
+    return f"{store.directory}: {name} is published from record {consumed + 1:,} on, instead of {before}"

@@ -33,7 +33,7 @@ __all__ = ["run"]
 
 _log = logging.getLogger(__name__)
 
-_ENDS = {"exhausted": "the source is exhausted", "enough": "enough records were taken"}
+_ENDS = {"exhausted": "the source is exhausted", "enough": "--max-records is reached"}
 
 
 def run(
@@ -116,7 +116,7 @@ def run(
                 raise
             if why != "exhausted":
                 dead_letters.summarise()
-                _log.info("%s in the midst of the warm start", _ENDS.get(why, f"{stopped.name} came"))
+                _log.info("%s during the warm start", _ENDS.get(why, f"{stopped.name} came"))
                 return view
             if max_records is not None:
                 max_records -= start.warm.counts.consumed - before
@@ -182,7 +182,7 @@ def _way_back(plan: Plan) -> str:
         return ""
     config = "CONFIG" if str(plan.path) == STANDARD_INPUT else shlex.quote(str(plan.path))
     command = f"streamkernel replay {shlex.quote(str(path))} {config}"
-    return f"the dead letters are in {path}: mend them, then {command} learns them"
+    return f"the dead letters are in {path}: fix them, then {command} learns them"
 
 
 def _obstacle(plan: Plan) -> str | None:
@@ -198,7 +198,7 @@ def _take_store(
     store = parts.make_store(plan)
     if store is None:
         if fresh and plan.config.mode == "predict":
-            _log.info("--fresh changes nothing: this run keeps nothing, so that each one begins at the beginning")
+            _log.info("--fresh has no effect: this run stores nothing and starts at the first record")
         return None
     listener.take(store, stopped)
     stack.callback(store.close)

@@ -187,8 +187,8 @@ def _refit(run: WarmRun) -> None:
         refit_windows(run.main)
     except (ValueError, NotFiniteError) as error:
         raise DaemonError(
-            f"the model cannot be refitted behind the warm start: {error}; with warm_start.refit: false the main "
-            "source is read with the model as it is"
+            f"the model cannot be refitted after the warm start: {error}. Set warm_start.refit: false to continue "
+            "without a refit"
         ) from error
     finally:
         run.stopped.at_work(False)
@@ -206,4 +206,4 @@ def _end(run: WarmRun, checkpoints: WarmCheckpoints) -> None:
         # The run goes on from that checkpoint as from one of a process before.
         run.start.resumed, run.start.written = True, time.time()
     crash.point("seam")
-    _log.info("the warm start is learnt, %d records of it; the main source follows", warm.counts.learnt)
+    _log.info("the warm start is done: %d records; the main source follows", warm.counts.learnt)

@@ -90,7 +90,7 @@ class CheckpointBooks:
         self._store = CheckpointStore(directory, keep)
         self._store.lock()
         try:
-            if self._store.restore(self._restore, remedy="put a sound one back, or give another directory") is None:
+            if self._store.restore(self._restore, remedy="restore a valid one, or name another directory") is None:
                 self._write(model, self._counts, self.progress)  # a seed that was drawn must survive a kill
         except BaseException:
             self._store.close()

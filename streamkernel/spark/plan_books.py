@@ -107,8 +107,8 @@ class PlanBooks:
         if processor.overrun:
             raise TooManyDeadLettersError(
                 f"{n_dead:,} of the {done.counts.consumed:,} records of micro-batch "
-                f"{progress.batch} are dead letters, more than dead_letters.max_rate bears: the source is not what the "
-                "configuration says"
+                f"{progress.batch} are dead letters, more than dead_letters.max_rate bears: the source does not "
+                "match the configuration"
             )
         self._sinks.write({"dead_letters": done.letters}, {"dead_letters": done.letter_origins})
         self._start.positions.update(partials.ends)

@@ -169,8 +169,8 @@ class TestSource:
         ("value_format", "more", "said"),
         [
             ("avr", {}, "value_format must be one of json, avro, json_schema, protobuf, got 'avr'"),
-            ("avro", {"descriptor_set": "x"}, "descriptor_set: has a meaning only with value_format protobuf"),
-            ("avro", {"message": "x"}, "message: has a meaning only with value_format protobuf"),
+            ("avro", {"descriptor_set": "x"}, "descriptor_set: works only with value_format protobuf"),
+            ("avro", {"message": "x"}, "message: works only with value_format protobuf"),
             ("protobuf", {"descriptor_set": "x"}, "message: required with schema_registry.descriptor_set"),
             ("protobuf", {"descriptor_set": "none", "message": "x"}, "descriptor_set: none: cannot be read"),
         ],

@@ -76,7 +76,7 @@ class TestWriting:
         assert topic.lines() == {0: [at(1), at(2)]}
 
     def test_the_mark_of_a_file_is_refused(self) -> None:
-        with made(FakeTopic()) as sink, pytest.raises(SinkError, match="not of a topic: start anew with --fresh"):
+        with made(FakeTopic()) as sink, pytest.raises(SinkError, match="not of a topic: start over with --fresh"):
             sink.open({"length": 4711, "head": 64 * "0", "tail": 64 * "0", "file": None})
 
     @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ class TestGaps:
         cluster.remove(0, 1500)
         message = (
             r"kafka topic t at broker:9092: partition 0: offsets 20 to 1499 \(1,480 of them\) were removed by "
-            r"retention before they were read: set on_gap: skip to go on without them, or start anew with --fresh"
+            r"retention before they were read: set on_gap: skip to go on without them, or start over with --fresh"
         )
         with pytest.raises(SourceError, match=message):
             make().open(places(20))

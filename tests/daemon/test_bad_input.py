@@ -133,7 +133,7 @@ def test_what_a_river_model_raises_is_a_dead_letter(home: Home) -> None:
 
 
 class TestTooMany:
-    """More dead letters than max_rate of the last max_rate_window: the source is not what the configuration says."""
+    """More dead letters than max_rate of the last max_rate_window: the source does not match the configuration."""
 
     BAD = b"broken\n"
 

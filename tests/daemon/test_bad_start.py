@@ -52,7 +52,7 @@ def test_or_warns_at_once_and_goes_on(home: Home, caplog: pytest.LogCaptureFixtu
     plan = configured(home, NESTED * 400 + GOOD * 600, at_start="go_on")
     assert run(plan).account["learnt"] == 600
     (told,) = [line for line in caplog.messages if "are all dead letters" in line]
-    assert told.endswith("the source is not what the configuration says; the run goes on all the same")
+    assert told.endswith("the source does not match the configuration; the run continues anyway")
 
 
 def test_one_that_can_be_used_is_enough(home: Home) -> None:

@@ -44,7 +44,7 @@ def told(home: Home, **sections: Any) -> tuple[list[str], list[str]]:
 
 class TestAtTheCheckpoint:
     def test_renamed_columns_behind_it_fail(self, resumed: Home) -> None:
-        why = r"source: the model has learnt none of the inputs that come \('betrag'\), but 'amount'"
+        why = r"source: the model has learned none of the inputs that arrive \('betrag'\); it knows 'amount'"
         (said,) = told(resumed, source=jsonl())[1]
         with pytest.raises(DaemonError, match=why) as failed:
             run(prepare(resumed.config))
@@ -54,7 +54,7 @@ class TestAtTheCheckpoint:
         found = check(prepare(resumed.configure(source=jsonl(), limits={"min_known_inputs": None})))
         assert found.bad == []
         assert any(line.startswith("  betrag") for line in found.columns)
-        said = "the model has not learnt 'betrag', and its input 'amount' does not come"
+        said = "the model has not learned 'betrag', and its input 'amount' does not arrive"
         assert any(said in line for line in found.good)
 
     def test_a_source_without_further_records_shows_its_first_ones(self, home: Home) -> None:
@@ -62,7 +62,7 @@ class TestAtTheCheckpoint:
         run(prepare(home.configure(source=jsonl())))
         found = check(prepare(home.config))
         assert found.bad == []
-        assert found.good[0] == "source: jsonl file x.jsonl, no record behind the checkpoint yet"
+        assert found.good[0] == "source: jsonl file x.jsonl, no record after the checkpoint yet"
         assert any(line.startswith("  amount") for line in found.columns)
 
     def test_no_label_behind_it_is_told_and_no_error(self, home: Home) -> None:
@@ -91,7 +91,7 @@ class TestAtTheCheckpoint:
             with (home.folder / name).open("a") as file:
                 file.write(text.replace("amount", "betrag"))
         (said,) = told(home, **sections)[1]
-        assert "the model has learnt none of the inputs that come ('betrag')" in said
+        assert "the model has learned none of the inputs that arrive ('betrag')" in said
 
     def test_records_that_killed_a_process_are_not_tried(self, resumed: Home) -> None:
         assert told(resumed, source=jsonl())[1] != []
@@ -99,7 +99,7 @@ class TestAtTheCheckpoint:
         marker.write_bytes(b"A" + marker.read_bytes()[1:])
         good, bad = told(resumed, source=jsonl())
         assert bad == []
-        assert any("are not tried: a process learns them now, or died over them" in line for line in good)
+        assert any("are not tried: a process learns them now, or was killed by them" in line for line in good)
 
 
 class TestTheFirstRecords:
@@ -117,7 +117,11 @@ class TestTheFirstRecords:
         (said,) = told(home, source=jsonl(follow=True), model=LOGISTIC)[1]
         assert "can be used: ValueError" in said
         _, bad = told(home, source=jsonl(), model=LOGISTIC, dead_letters={"kind": "none", "at_start": "go_on"})
-        assert "all are dead letters" in bad[0] if len(text) < 200 else bad == []
+        assert (
+            "records could be used: the source does not match the configuration" in bad[0]
+            if len(text) < 200
+            else bad == []
+        )
 
     def test_a_third_class_of_a_loss_of_two_is_told(self, home: Home) -> None:
         (home.folder / "x.jsonl").write_text(lines("a", labels="kmn"))
@@ -163,9 +167,9 @@ class TestTheFirstRecords:
         (home.folder / "old.jsonl").write_text(lines("amount", n=40))
         warm = {"source": jsonl("old.jsonl")}
         (said,) = told(home, source=jsonl(), warm_start=warm, model=BAYES)[1]
-        with pytest.raises(DaemonError, match="the model has learnt none of the inputs that come"):
+        with pytest.raises(DaemonError, match="the model has learned none of the inputs that arrive"):
             run(prepare(home.config))
-        assert "the model has learnt none of the inputs that come ('betrag')" in said
+        assert "the model has learned none of the inputs that arrive ('betrag')" in said
 
     def test_so_does_whatever_a_model_raises(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         def learn_one(*_: Any) -> None:
@@ -183,7 +187,7 @@ class TestTheFirstRecords:
         (home.folder / "x.jsonl").write_text('{"a": 1}\n' * 60)
         off = {"checkpoint": None, "predictions": None, "dead_letters": None}
         bad = told(home, source=jsonl(), model=select, mode="predict", serve_from="out/state", **off)[1]
-        assert "the record has no input of this name" in bad[0]
+        assert "a step of the model needs this input" in bad[0]
 
     def test_nothing_is_kept(self, home: Home) -> None:
         (home.folder / "x.jsonl").write_text(lines("a"))
@@ -209,4 +213,4 @@ def test_advice_names_the_section_of_a_warm_start(home: Home) -> None:
     settings = {"kind": "csv", "target": "y", "target_type": "bool"}
     warm = {"source": {**settings, "path": "old.csv"}}
     (said,) = check(prepare(home.configure(source={**settings, "path": "x.csv"}, warm_start=warm))).bad
-    assert "set warm_start.source.target_type to what warm_start.source.target holds" in said
+    assert "set warm_start.source.target_type to the type of warm_start.source.target" in said

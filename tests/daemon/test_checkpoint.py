@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Iterator[CheckpointStore]:
 OTHER_FORMATS = pytest.mark.parametrize(
     ("version", "way"),
     [
-        *((version, "start anew with --fresh") for version in range(FORMAT_VERSION)),
+        *((version, "start over with --fresh") for version in range(FORMAT_VERSION)),
         (FORMAT_VERSION + 1, "update streamkernel"),
     ],
 )

@@ -274,7 +274,7 @@ class TestPassedOver:
         data[8:12] = (FORMAT_VERSION - 1).to_bytes(4, "little")
         newest.write_bytes(data + hashlib.sha256(data).digest())
         assert cli.main(["run", "config.yaml"]) == 1
-        why = f"has format {FORMAT_VERSION - 1}, this streamkernel reads {FORMAT_VERSION}: start anew with --fresh\n"
+        why = f"has format {FORMAT_VERSION - 1}, this streamkernel reads {FORMAT_VERSION}: start over with --fresh\n"
         assert f"{newest.name}: {why}" in capfd.readouterr().err
         assert newest.exists()
         assert cli.main(["run", "config.yaml", "--fresh", "--max-records", "50"]) == 0
@@ -319,7 +319,7 @@ class TestUnsavable:
             ended = launcher.call(home, "run", "config.yaml")
             assert ended.returncode == 1
             assert "the model holds" in ended.stderr
-            assert "everything up to record 200 is saved: a restart goes on from there" in ended.stderr
+            assert "everything up to record 200 is saved: a restart continues there" in ended.stderr
             assert "Traceback" not in ended.stderr
             assert home.header()["account"]["consumed"] == 200
 

@@ -223,7 +223,9 @@ def test_a_directory_of_another_user(
     with monkeypatch.context() as patch:
         patch.setattr(StateDirectory, "open", refuse)
         for attempt in (reader.newest, reader.newer):
-            with pytest.raises(CheckpointError, match="state: cannot be read: Permission denied: be in the group"):
+            with pytest.raises(
+                CheckpointError, match="state: cannot be read: Permission denied: join the group of the"
+            ):
                 attempt()
     assert reader.newer() == b"one"
 

@@ -46,7 +46,7 @@ def test_check_tries_everything_and_starts_nothing(here: Home, launcher: Launche
     assert sorted(path.name for path in here.folder.iterdir()) == ["config.yaml", "stream.csv"]
     launcher.call(here, "run", "config.yaml", "--max-records", "600")
     again = launcher.call(here, "check", "config.yaml")
-    assert "checkpoint: out/state, a run goes on from number 2, record 600" in again.stdout
+    assert "checkpoint: out/state, a run continues from number 2, record 600" in again.stdout
 
 
 def test_check_says_all_that_would_fail(here: Home, launcher: Launcher) -> None:
@@ -86,7 +86,7 @@ def test_check_says_what_is_not_promised(here: Home, launcher: Launcher) -> None
     assert ended.returncode == 0
     assert "source: standard input, not tried" in ended.stdout
     assert "csv from standard input cannot be resumed" in ended.stdout
-    assert "predictions cannot be cut back" in ended.stdout
+    assert "predictions cannot be truncated: after" in ended.stdout
     assert "dead_letters are off" in ended.stdout
 
 

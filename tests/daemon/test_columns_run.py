@@ -210,7 +210,7 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -
         ),
         (
             ROWS + "include: [id, id]}",
-            "predictions.include[1]: 'id' stands there twice: drop one, or give it another",
+            "predictions.include[1]: 'id' is listed twice: remove one, or rename it",
         ),
         (ROWS + "include: [{name: a}]}", "predictions.include[0].column: required"),
         (ROWS + "include: ['']}", "predictions.include[0].column: must not be empty"),
@@ -222,13 +222,13 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -
         (ROWS + "include: [5]}", "predictions.include[0]: must be a mapping, got 5"),
         (
             ROWS + "include: [kafka.key]}",
-            "predictions.include[0]: 'kafka.key' is of messages of Kafka, and source is",
+            "predictions.include[0]: 'kafka.key' exists only in Kafka messages, and source.kind is",
         ),
         (
             ROWS + "classes: [yes, 'no']}",
             "predictions.classes[0]: must be text, in quotes, as the target_type says, got",
         ),
-        (ROWS + "classes: [a, b, a]}", "predictions.classes[2]: 'a' stands there twice"),
+        (ROWS + "classes: [a, b, a]}", "predictions.classes[2]: 'a' is listed twice"),
         (
             ROWS + "classes: [a], include: [probability_a]}",
             "predictions.include[0]: each line has probability_a already",
@@ -249,21 +249,30 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -
         ),
         (
             PARTS + "}\ncheckpoint: {directory: out/state}",
-            "predictions.path: must be a folder for its parts alone, and checkpoint.directory is in it: name another",
+            "predictions.path: must be a folder only for its parts, and checkpoint.directory is in it: name another",
         ),
         (
             GOOD.replace("a.csv", "out/a.csv") + "predictions: {kind: parquet, path: ./out/}",
-            "predictions.path: must be a folder for its parts alone, and source.path is in it: name another one",
+            "predictions.path: must be a folder only for its parts, and source.path is in it: name another folder",
         ),
         (
             GOOD.replace("a.csv", "[b.csv, out/*.csv]") + "predictions: {kind: parquet, path: out}",
-            "predictions.path: must be a folder for its parts alone, and source.path is in it: name another one",
+            "predictions.path: must be a folder only for its parts, and source.path is in it: name another folder",
         ),
-        (GOOD + "dead_letters: {kind: parquet, path: a}", "dead_letters.kind: parquet is for predictions: what is to"),
+        (
+            GOOD + "dead_letters: {kind: parquet, path: a}",
+            "dead_letters.kind: parquet is only for predictions: use jsonl,",
+        ),
         (GOOD + "dead_letters: {kind: csv, path: a, include: [id]}", "dead_letters.include: unknown key"),
-        (GOOD + TOPIC + "key: source}", "predictions.key: source needs a source of kind kafka, whose messages have ke"),
+        (
+            GOOD + TOPIC + "key: source}",
+            "predictions.key: source needs a source of kind kafka: only its messages have keys.",
+        ),
         (GOOD + TOPIC + "key: id}", "predictions.key: must be one of position, source, got 'id'"),
-        (GOOD + TOPIC + "pass_through: [headers]}", "predictions.pass_through: needs a source of kind kafka, whose m"),
+        (
+            GOOD + TOPIC + "pass_through: [headers]}",
+            "predictions.pass_through: needs a source of kind kafka: only messages have headers",
+        ),
         (
             SOURCE.replace("y}", "y, target_type: float}")
             + "model: [streamkernel.KernelRegressor]\npredictions: {kind: csv, path: a, classes: [a]}",

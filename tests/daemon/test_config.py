@@ -44,7 +44,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (GOOD + "mode: learn\nmode: learn", "mode: given twice, in line 3 and in line 4"),
         (GOOD + "metrics: {port: 1, port: 2}", "metrics.port: given twice, in line 3 and in line 3"),
         (GOOD + "predicitons: null", "predicitons: unknown key, did you mean 'predictions'?"),
-        (GOOD + "1: 2", "configuration: a key must be a text, got 1"),
+        (GOOD + "1: 2", "configuration: a key must be text, got 1"),
         (
             MODEL + "source: {kind: kafca}",
             "source.kind: must be one of csv, jsonl, river, kafka, journal, got 'kafca', did you",
@@ -56,14 +56,17 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (CSV + "delimiter: ab}", "source.delimiter: must be one character, got 'ab'"),
         (CSV + "encoding: utf-99}", "source.encoding: unknown encoding 'utf-99'"),
         (CSV + "encoding: utf-16}", "source: the encoding must write ASCII characters as"),
-        (MODEL + "source: {kind: csv, path: 5}", "source.path: must be a text, got 5"),
+        (MODEL + "source: {kind: csv, path: 5}", "source.path: must be text, got 5"),
         (MODEL + "source: {kind: csv, path: ''}", "source.path: must not be empty"),
-        (MODEL + 'source: {kind: csv, path: "a\\0b"}', "source.path: must not hold a null character"),
+        (MODEL + 'source: {kind: csv, path: "a\\0b"}', "source.path: must not contain a null character"),
         (
             SOURCE + MODEL + 'predictions: {kind: csv, path: "a\\0b"}',
-            "predictions.path: must not hold a null character",
+            "predictions.path: must not contain a null character",
         ),
-        (SOURCE + MODEL + 'checkpoint: {directory: "a\\0b"}', "checkpoint.directory: must not hold a null character"),
+        (
+            SOURCE + MODEL + 'checkpoint: {directory: "a\\0b"}',
+            "checkpoint.directory: must not contain a null character",
+        ),
         (CSV + "follow: perhaps}", "source.follow: must be true or false, got 'perhaps'"),
         (CSV + "target_type: float}", "source.target_type: must be str, int or bool for a"),
         (
@@ -86,7 +89,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (topic("start: now"), "source.start: must be one of earliest, latest, got 'now'"),
         (topic("on_gap: skp"), "source.on_gap: must be one of stop, skip, got 'skp', did you mean 'skip'?"),
         (topic("include: [kee]"), "source.include[0]: must be one of key, headers, timestamp, got 'kee'"),
-        (topic("order: logged"), "source.order: logged needs a checkpoint, the order is kept in its"),
+        (topic("order: logged"), "source.order: logged needs a checkpoint: the order is stored in its"),
         (topic("target_type: float"), "source.target_type: must be str, int or bool for a classifier"),
         (topic("options: {groupid: g}"), "source.options.groupid: unknown key, did you mean 'group_id'?"),
         (
@@ -97,7 +100,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
             topic("options: {sasl_mechanism: PLAIN}"),
             "source.options: sasl_mechanism needs a security_protocol of SASL_PLAINTEXT or SASL_SSL",
         ),
-        (topic("options: {sasl_plain_password: 5}"), "source.options.sasl_plain_password: must be a text"),
+        (topic("options: {sasl_plain_password: 5}"), "source.options.sasl_plain_password: must be text"),
         (
             SOURCE + "model: river.linear_model.LogisticRegression",
             "model: must be a list, got 'river.linear_model.Logistic",
@@ -106,11 +109,11 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (GOOD + "mode: lern", "mode: must be one of learn, predict, got 'lern', did you mean 'learn'?"),
         (
             GOOD + "mode: predict",
-            "serve_from: required in mode predict, it names the checkpoint directory of the run that learnt",
+            "serve_from: required in mode predict: the checkpoint directory of the run that learned",
         ),
         (
             GOOD + "mode: predict\nserve_from: a/b\ncheckpoint: {directory: a/../a/b}",
-            "checkpoint.directory: must differ from serve_from, which is only read: leave it out to keep nothing",
+            "checkpoint.directory: must differ from serve_from, which is read-only: leave it out to store nothing",
         ),
         (
             PREDICT + "initial_model: {checkpoint: b}",
@@ -118,21 +121,20 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         ),
         (
             GOOD + "serve_from: a",
-            "serve_from: only in mode predict; a run that learns begins with a trained model by initial_model",
+            "serve_from: only in mode predict. A run that learns starts from a trained model with initial_model",
         ),
         (
             GOOD + "reload: 5",
-            "reload: only in mode predict; a run that learns begins with a trained model by initial_model",
+            "reload: only in mode predict. A run that learns starts from a trained model with initial_model",
         ),
         (PREDICT + "reload: 0", "reload: must be > 0, got 0"),
         (
             GOOD + "initial_model: {checkpoint: a}\ncheckpoint: {directory: ./a}",
-            "initial_model.checkpoint: must differ from checkpoint.directory, from which this run goes on by itself",
+            "initial_model.checkpoint: must differ from checkpoint.directory, which this run continues anyway",
         ),
         (
             KAFKA.replace("}", "order: logged}") + "\nmode: predict\ncheckpoint: {directory: a}",
-            "source.order: logged needs a checkpoint.directory of its own, the model being in serve_from, the order is "
-            "kept in its directory",
+            "source.order: logged needs its own checkpoint.directory, not that in serve_from: the order is stored in",
         ),
         (
             GOOD + "predictions: {kind: excel, path: a}",
@@ -164,7 +166,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
             GOOD + "metrics: {basic_auth: {username: 'a:b', password: c}}",
             "metrics.basic_auth.username: must not contain a",
         ),
-        (GOOD + "metrics: {basic_auth: {username: a, password: 5}}", "metrics.basic_auth.password: must be a text"),
+        (GOOD + "metrics: {basic_auth: {username: a, password: 5}}", "metrics.basic_auth.password: must be text"),
         (GOOD + "limits: {max_waiting_bytes: 9}", "limits.max_waiting_bytes: must be >= 1048576, got 9"),
         (GOOD + "limits: {max_inputs: 1000001}", "limits.max_inputs: must be <= 1000000, got 1000001"),
         (GOOD + "limits: {max_string: 0}", "limits.max_string: must be > 0, got 0"),

@@ -60,8 +60,10 @@ metrics: {{port: "${{PORT}}"}}"""
         assert "hunter2" not in line
 
     def test_what_is_no_variable_is_an_error(self, tmp_path: Path) -> None:
-        assert lines_of(tmp_path, GOOD + "log: {level: '${9}'}") == ["log.level: '${9}' is no variable, write ${NAME}"]
-        assert lines_of(tmp_path, GOOD + "mode: '${A'") == ["mode: '${A' is no variable, write ${NAME}"]
+        assert lines_of(tmp_path, GOOD + "log: {level: '${9}'}") == [
+            "log.level: '${9}' is not a variable: write ${NAME}"
+        ]
+        assert lines_of(tmp_path, GOOD + "mode: '${A'") == ["mode: '${A' is not a variable: write ${NAME}"]
 
     def test_yaml_is_never_made_of_it(self, tmp_path: Path) -> None:
         (line,) = lines_of(tmp_path, GOOD + "log: '${LOG}'", LOG="{level: debug}")

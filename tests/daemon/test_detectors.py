@@ -178,19 +178,19 @@ NOVEL = CSV + "model: [streamkernel.KernelNoveltyDetector]\n"
         ),
         (
             CSV + "model: [{streamkernel.KernelDensityRatio: {p: yes, q: 'yes'}}]",
-            "the samples True (bool) and 'yes' (str) of the model: must be of one type, that of source.target_type, "
-            "which is str (in YAML, yes and no without quotes are booleans)",
+            "the samples True (bool) and 'yes' (str) of the model: must both have the type of source.target_type, "
+            "str (in YAML, yes and no without quotes are booleans)",
         ),
         (
             NOVEL + "predictions: {kind: parquet, path: p}",
-            "predictions: a score is a number and source.target a str, and this output has one type for both: "
-            "write jsonl, csv or json",
+            "predictions: a score is a number, source.target is a str, and this output needs one type for both: "
+            "use jsonl, csv or json",
         ),
         (
             NOVEL + "predictions: {kind: kafka, topic: p, "
             "bootstrap_servers: a:1, value_format: avro, schema_registry: {url: 'https://registry:8081'}}",
-            "predictions: a score is a number and source.target a str, and this output has one type for both: "
-            "write jsonl, csv or json",
+            "predictions: a score is a number, source.target is a str, and this output needs one type for both: "
+            "use jsonl, csv or json",
         ),
         (
             CSV + "model: [{streamkernel.KernelNoveltyDetector: {nu: 0}}]",

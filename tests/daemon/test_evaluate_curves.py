@@ -172,7 +172,7 @@ def test_an_evaluation_that_is_stopped_says_so(
     files = ["--json", "figures.json", "--html", "report.html"]
     assert main(["evaluate", "first.yaml", "second.yaml", *files]) == 128 + number
     told = capsys.readouterr()
-    assert "first was stopped after 100 records, second was not begun" in told.err
+    assert "first was stopped after 100 records, second did not start" in told.err
     figures = json.loads((small.folder / "figures.json").read_text())
     assert list(figures) == ["first"]
     assert figures["first"]["stopped"] == number.name
@@ -186,7 +186,7 @@ def test_a_run_that_fails_does_not_cost_the_one_before(small: Home, capsys: pyte
     files = ["--json", "figures.json", "--html", "report.html"]
     assert main(["evaluate", "first.yaml", "gone.yaml", "second.yaml", *files]) == 1
     told = capsys.readouterr()
-    assert "not all was evaluated: gone failed, second was not begun" in told.err
+    assert "the evaluation is not complete: gone failed, second did not start" in told.err
     assert told.err.endswith("gone.csv: there is no such file\n")
     assert "accuracy" in told.out
     assert list(json.loads((small.folder / "figures.json").read_text())) == ["first"]

@@ -205,7 +205,7 @@ def test_a_model_that_predicts_infinity_is_counted(home: Home, launcher: Launche
     write(home, "1.5", model=["overflowing.Overflowing"], imports=["overflowing"])
     done = launcher.call(home, "run", "config.yaml")
     assert done.returncode == 0, done.stderr
-    assert "1 predictions were no finite numbers" in done.stderr
+    assert "1 predictions were not finite" in done.stderr
     lines = home.lines("out/predictions.jsonl")
     assert [number for number, line in enumerate(lines) if line["prediction"] is None] == [7]
     assert home.header()["account"]["learnt"] == 60

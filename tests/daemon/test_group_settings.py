@@ -55,10 +55,13 @@ def test_a_group_is_fine() -> None:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"checkpoint": None}, "checkpoint: required with source.group, a partition's model changes hands through it"),
+        (
+            {"checkpoint": None},
+            "checkpoint: required with source.group: members hand a partition's model over through it",
+        ),
         (
             {"mode": "predict"},
-            "checkpoint: source.group needs a checkpoint.directory of its own, the model being in serve_from",
+            "checkpoint: source.group needs its own checkpoint.directory, not that in serve_from",
         ),
         ({"source": {**SOURCE, "partitions": [0, 1]}}, "source.partitions: must be all with source.group"),
         ({"source": {**SOURCE, "order": "logged"}}, "source.order: not with source.group"),
@@ -66,7 +69,7 @@ def test_a_group_is_fine() -> None:
         ({"source": {**SOURCE, "options": {"group_id": "h"}}}, "source.options.group_id: not with source.group"),
         (
             {"source": {**SOURCE, "group": None, "options": {"session_timeout_ms": 6000}}},
-            "source.options.session_timeout_ms: has a meaning only with source.group",
+            "source.options.session_timeout_ms: works only with source.group",
         ),
         (
             {"predictions": {"kind": "csv", "path": "out/predictions.csv"}},

@@ -121,7 +121,7 @@ def test_a_child_that_does_not_end_in_time_is_killed(
     assert caplog.messages == []
     clock.now += 0.2
     poll_until(supervisor, lambda: not supervisor.children)
-    assert re.match("partition 0: was not done after 5 s and is killed", caplog.messages[-1])
+    assert re.match("partition 0: did not end within 5 s and is killed", caplog.messages[-1])
 
 
 def test_lost_partitions_are_dropped_at_once(
@@ -162,7 +162,7 @@ def test_a_child_that_dies_is_started_again_after_a_while(
     clock.now += 61
     os.kill(supervisor.children[0].pid, signal.SIGTERM)
     poll_until(supervisor, lambda: 0 not in supervisor.children)
-    assert caplog.messages[-1].endswith("was told by somebody else to end; it is started again in 1 s")
+    assert caplog.messages[-1].endswith("was stopped from outside; it is started again in 1 s")
 
 
 def test_a_child_that_fails_is_everybodys_failure(supervise: Callable[..., Supervisor]) -> None:

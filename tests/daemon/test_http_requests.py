@@ -228,8 +228,8 @@ class TestServer:
             health.obstacle = lambda: "no broker answers"
             assert fetch(f"{url}/readyz") == (503, "no broker answers\n")
             assert fetch(f"{url}/healthz") == (200, "ok\n")
-            health.trouble = lambda: "the loop has not turned for 130 s"
-            assert fetch(f"{url}/healthz") == (503, "the loop has not turned for 130 s\n")
+            health.trouble = lambda: "the daemon has made no progress for 130 s"
+            assert fetch(f"{url}/healthz") == (503, "the daemon has made no progress for 130 s\n")
 
     def test_it_listens_on_loopback_unless_told_otherwise(self) -> None:
         with serving() as url:

@@ -46,7 +46,7 @@ def test_kills_change_nothing_and_checkpoints_do_not_grow(
     assert runs(undisturbed) == 0
     said = capsys.readouterr().err
     assert "inputs were ignored" in said
-    assert "their names are past limits.max_inputs" in said
+    assert "limits.max_inputs is reached" in said
     for count in (70, 30, 90):
         killed(home, f"consumed:{count}")
     assert runs(home) == 0

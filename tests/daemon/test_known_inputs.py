@@ -28,7 +28,7 @@ from tests.daemon.service import DIRECT, journalled, serving
 
 RIVER = ["river.preprocessing.StandardScaler", "river.naive_bayes.GaussianNB"]
 PREDICT = {"mode": "predict", "serve_from": "out/state", "checkpoint": None, "predictions": None, "dead_letters": None}
-NONE = "the model has learnt none of the inputs that come ('betrag', 'kategorie')"
+NONE = "the model has learned none of the inputs that arrive ('betrag', 'kategorie')"
 
 
 def rows(*names: str, n: int = 60) -> str:
@@ -65,7 +65,7 @@ class TestNoneIsThere:
     def test_predict(self, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
         assert main(["predict", "out/state", "renamed.csv"]) == 1
         assert capsys.readouterr().out == ""
-        assert f"renamed.csv: {NONE}, but 'amount', 'category': rename" in caplog.text
+        assert f"renamed.csv: {NONE}; it knows 'amount', 'category': rename" in caplog.text
 
     def test_mode_predict_evaluate_and_check(self, learnt: Home) -> None:
         plan = prepare(serves(learnt, "renamed.csv"))
@@ -90,7 +90,8 @@ class TestNoneIsThere:
         (home.folder / "stream.csv").write_text((home.folder / "stream.csv").read_text().replace("amount", "betrag"))
         home.configure(source=source("stream.csv"), model=RIVER, **PREDICT)
         with pytest.raises(
-            DaemonError, match=r"the model has learnt none of the inputs that come \('betrag'\), but 'amount': rename"
+            DaemonError,
+            match=r"the model has learned none of the inputs that arrive \('betrag'\); it knows 'amount': rename",
         ):
             run(prepare(home.config))
 
@@ -99,7 +100,7 @@ class TestSomeAreThere:
     def test_each_command_tells_it_once(
         self, learnt: Home, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        said = "the model has not learnt 'amuont' (did you mean 'amount'?), and its input 'amount' does not come"
+        said = "the model has not learned 'amuont' (did you mean 'amount'?), and its input 'amount' does not arrive"
         commands: dict[str, Callable[[], Any]] = {
             "typo.csv": lambda: main(["predict", "out/state", "typo.csv"]),
             "source": lambda: run(prepare(serves(learnt, "typo.csv"))),
@@ -120,15 +121,17 @@ class TestSomeAreThere:
         (home.folder / "stream.csv").write_text(text.replace("amount", "amuont"))
         run(prepare(home.configure(source=source("stream.csv"), model=["river.naive_bayes.GaussianNB"], **PREDICT)))
         # A step may leave inputs out: of none it is said that it is missing.
-        assert any("has not learnt 'amuont' (did you mean 'amount'?) (in the" in one for one in caplog.messages)
+        assert any("has not learned 'amuont' (did you mean 'amount'?) (in the" in one for one in caplog.messages)
 
     def test_how_many_must_be_there_is_said_by_the_configuration(self, learnt: Home) -> None:
-        with pytest.raises(DaemonError, match=r"has not learnt 1 of the 2 inputs that come: 'amuont' \(did you mean"):
+        with pytest.raises(
+            DaemonError, match=r"has not learned 1 of the 2 inputs that arrive: 'amuont' \(did you mean"
+        ):
             run(prepare(serves(learnt, "typo.csv", limits={"min_known_inputs": 0.6})))
 
     def test_the_target_of_the_run_that_learnt_is_told(self, learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
         run(prepare(serves(learnt, "orders.csv")))
-        assert "source: the model has not learnt 'y' (in the first 16 records)" in caplog.messages
+        assert "source: the model has not learned 'y' (in the first 16 records)" in caplog.messages
 
     @pytest.mark.usefixtures("learnt")
     def test_nothing_is_said_where_all_agree(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -179,7 +182,7 @@ class TestLive:
         names = InputNames()
         names.bound({"a": 1, "b": 2}, learn=True)
         known = KnownInputs((), InputNames(0, names.to_text())) if digests else KnownInputs("ab")
-        with pytest.raises(DaemonError, match=r"the model has learnt none of the inputs that come \('x', 'y'\)"):
+        with pytest.raises(DaemonError, match=r"the model has learned none of the inputs that arrive \('x', 'y'\)"):
             ComparedFeed(Trickle(words("xy")), known, 0.0).poll(16, 0)
         feed = ComparedFeed(Trickle(words("x", "xy")), known, 0.0)  # the first one lacks an input
         assert len(feed.poll(16, 0)) == 1
@@ -193,14 +196,14 @@ class TestLive:
         feed = ComparedFeed(Trickle([*words("x", "y"), ({"7": 1}, None), *words(*"z" * 50)]), known, 0.0)
         assert sum(len(feed.poll(16, 0)) for _ in range(53)) == 53
         (told,) = caplog.messages
-        assert told.startswith("source: the model has not learnt 'x', 'y', 'z', and its inputs '0', '1', '10'")
+        assert told.startswith("source: the model has not learned 'x', 'y', 'z', and its inputs '0', '1', '10'")
         assert told.endswith("(in the first 50 records)")
 
     @pytest.mark.parametrize("n_records", [1, 49, 50])
     def test_few_sparse_records_end_no_source(self, n_records: int, caplog: pytest.LogCaptureFixture) -> None:
         known = KnownInputs(map(str, range(12)))
         feed = ComparedFeed(MemorySource(words(*["xyz"] * n_records)), known, 0.0)
-        with nullcontext() if n_records < 50 else pytest.raises(DaemonError, match="none of the inputs that come"):
+        with nullcontext() if n_records < 50 else pytest.raises(DaemonError, match="none of the inputs that arrive"):
             while not feed.exhausted:
                 feed.poll(16, 0)
             assert f"(in the first {n_records} records)" in caplog.text
@@ -218,7 +221,7 @@ class TestLive:
         run(prepare(home.config), max_records=60)
         with path.open("a") as file:
             file.write(3 * record.replace("amount", "betrag") % (1, 2, 3))
-        with pytest.raises(DaemonError, match=r"none of the inputs that come \('betrag'\), but 'amount'"):
+        with pytest.raises(DaemonError, match=r"none of the inputs that arrive \('betrag'\); it knows 'amount'"):
             run(prepare(home.config), max_records=3)
         assert home.header()["account"]["consumed"] == 60
 
@@ -232,7 +235,7 @@ def test_replay_learns_no_letters_whose_columns_are_others(home: Home, capsys: p
     (home.folder / "mended.jsonl").write_text("\n".join(mended))
     assert main(["replay", "mended.jsonl", str(home.config)]) == 1
     assert (
-        "mended.jsonl: the model has learnt none of the inputs that come ('betrag'), but 'amount'"
+        "mended.jsonl: the model has learned none of the inputs that arrive ('betrag'); it knows 'amount'"
         in capsys.readouterr().err
     )
     assert home.header() == before
@@ -264,4 +267,4 @@ def test_so_is_a_record_to_learn_which_would_end_the_learner(learnt: Home, caplo
         assert client.ask("/learn", {"amount": 0.1, "kategorie": "k", "y": True})[0] == 202
         assert client.ask("/predict", {"amuont": 0.1, "category": "k"})[0] == 200
     assert [record["amount"] for record in journalled(learnt)] == [0.1]
-    assert "/predict: the model has not learnt 'amuont' (did you mean 'amount'?)" in caplog.text
+    assert "/predict: the model has not learned 'amuont' (did you mean 'amount'?)" in caplog.text

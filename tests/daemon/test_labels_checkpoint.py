@@ -50,13 +50,13 @@ def join_with(**given: Any) -> LabelJoin:
 @pytest.mark.parametrize(
     ("odd", "reason"),
     [
-        ({"label": math.nan}, "nan is no label"),
-        ({"label": -math.inf}, "-inf is no label"),
-        ({"label": None}, "None is no label"),
-        ({"label": ["a"]}, "is no label"),
+        ({"label": math.nan}, "nan is not a label"),
+        ({"label": -math.inf}, "-inf is not a label"),
+        ({"label": None}, "None is not a label"),
+        ({"label": ["a"]}, "is not a label"),
         ({"predicted": (None, {math.nan: 1.0})}, "a name or label is NaN"),
-        ({"moments": Moments(3, math.nan, 1.0)}, "the moments of the targets are no numbers"),
-        ({"moments": Moments(3, 1.0, math.inf)}, "the moments of the targets are no numbers"),
+        ({"moments": Moments(3, math.nan, 1.0)}, "the moments of the targets are not numbers"),
+        ({"moments": Moments(3, 1.0, math.inf)}, "the moments of the targets are not numbers"),
         ({"taken": 1}, "the account does not add up"),
     ],
 )

@@ -48,7 +48,7 @@ def test_the_defaults(tmp_path: Path) -> None:
         ),
         (CSV + "}, key: y}", "labels.key: must not be a target, got 'y'"),
         (CSV + "}, key: ''}", "labels.key: must not be empty"),
-        (CSV + "}, key: 5}", "labels.key: must be a text, got 5"),
+        (CSV + "}, key: 5}", "labels.key: must be text, got 5"),
         (CSV + "}, key: id, max_pending: 0}", "labels.max_pending: must be > 0, got 0"),
         (CSV + "}, key: id, timeout_seconds: -1}", "labels.timeout_seconds: must be > 0, got -1"),
         (CSV + "}, key: id, time_out: 1}", "labels.time_out: unknown key, did you mean 'timeout_seconds'?"),
@@ -108,7 +108,7 @@ def test_files_that_grow_come_as_they_come_which_is_said(tmp_path: Path, which: 
         f"source: {{kind: csv, path: a.csv{follow['source']}}}\n{MODEL}checkpoint: {{directory: state}}\n"
         f"labels: {{source: {{kind: csv, path: b.csv, target: y{follow['labels']}}}, key: id}}\n",
     )
-    sentence = "records and labels are taken as they come: a run that is killed may learn them in another order"
+    sentence = "records and labels are learned as they arrive: after a kill, their order may"
     assert any(line.startswith(sentence) for line in caveats(plan, {})) is (which is not None)
 
 

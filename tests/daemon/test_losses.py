@@ -204,7 +204,7 @@ def test_nan_losses_are_counted_and_shown(piped: bool, caplog: pytest.LogCapture
     found = processor.loss.n_not_finite
     assert 10 < found < 180
     assert found + processor.loss.count == 180  # of all that have a target
-    assert "losses were no finite numbers" in caplog.text
+    assert "losses were not finite" in caplog.text
     value = exporter.registry.get_sample_value("streamkernel_not_finite_total", {"value": "loss"})
     assert value == found
     view = watch.refresh()

@@ -132,8 +132,8 @@ class TestHealthThatIsReported:
         health.ready = True
         with Notifier(health, lambda: False):
             by_path.wait_for(several_pings)
-            trouble.append("the loop has not turned for 130 s")
-            by_path.wait_for("STATUS=the loop has not turned for 130 s")
+            trouble.append("the daemon has made no progress for 130 s")
+            by_path.wait_for("STATUS=the daemon has made no progress for 130 s")
             assert by_path.silent(_SILENCE)
             trouble.clear()  # such as a refit, which may take long
             by_path.wait_for(several_pings)
@@ -144,9 +144,7 @@ class TestHealthThatIsReported:
         health.trouble = lambda: str(1 / 0)
         with Notifier(health, lambda: False):
             assert by_path.silent(_SILENCE)
-        assert caplog.messages == [
-            "the service manager is not told how the daemon is: ZeroDivisionError: division by zero"
-        ]
+        assert caplog.messages == ["the service manager cannot be notified: ZeroDivisionError: division by zero"]
 
     def test_a_watchdog_of_a_microsecond_keeps_no_processor_busy(
         self, by_path: ServiceManager, monkeypatch: pytest.MonkeyPatch
@@ -236,7 +234,7 @@ def test_a_loop_that_is_stuck_is_no_longer_well(home: Home, launcher: Launcher, 
     by_path.wait_for(several_pings)
     with (home.folder / "stream.csv").open("a") as stream:
         stream.write("5,7,yes\n")
-    by_path.wait_for(lambda lines: any("the loop has not turned for" in line for line in lines))
+    by_path.wait_for(lambda lines: any("the daemon has made no progress for" in line for line in lines))
     by_path.read(0.0)
     told = len(by_path.told)
     assert not [line for line in by_path.told[told:] + by_path.read(_SILENCE) if line == "WATCHDOG=1"]

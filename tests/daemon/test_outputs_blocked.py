@@ -53,12 +53,12 @@ class TestABlockedOutput:
 
         configured(home, **writing_to(path))
         running = launcher.start(home, "run", "config.yaml")
-        waiting = running.wait_for(r"([\d,]+) bytes of lines wait for an output: no more records are read")
+        waiting = running.wait_for(r"([\d,]+) bytes of lines wait for an output: the daemon pauses reading")
         assert 2**20 <= int(waiting[1].replace(",", "")) < 2**24  # a chunk more at the most
         running.signal(signal.SIGTERM)
         assert running.wait().returncode == 1
         os.close(idle)
-        assert running.log.count("no more records are read") == 1
+        assert running.log.count("the daemon pauses reading") == 1
         assert "the last checkpoint could not be written" in running.log
         assert home.header()["account"]["consumed"] == 0
         configured(home, **writing_to("out/lines.jsonl"))

@@ -194,7 +194,7 @@ def test_records_a_model_raises_for_are_learnt_one_by_one_at_the_next_start(
     raising: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(raising.folder)
-    for said in ("unexpected OverflowError: too large", "they are learnt one by one"):
+    for said in ("unexpected OverflowError: too large", "this one learns them one at a time"):
         assert runs(raising) == 1
         assert said in capsys.readouterr().err
     page = (raising.folder / "out/state/learning").read_bytes()

@@ -132,7 +132,7 @@ class TestLines:
         (here.folder / "others.jsonl").write_text('{"c": 0.1, "d": 0.2}\n')
         status, lines, err = predict("out/state", "others.jsonl")
         assert (status, lines) == (1, [])
-        assert "the model has learnt none of the inputs that come ('c', 'd'), but 'a', 'b', 'colour': " in err
+        assert "the model has learned none of the inputs that arrive ('c', 'd'); it knows 'a', 'b', 'colour': " in err
 
     def test_an_argument_may_be_a_number_that_json_does_not_have(self, here: Home, predict: Predict) -> None:
         (here.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 50)
@@ -168,11 +168,11 @@ class TestRefusals:
             (
                 "out/state other.csv --delimiter ;",
                 1,
-                "other.csv: the model has learnt none of the inputs that come ('a,b,colour,y'), but 'a', ",
+                "other.csv: the model has learned none of the inputs that arrive ('a,b,colour,y'); it knows 'a', ",
             ),
             ("out/state other.csv --target-type x", 2, "--target-type: must be one of str, int, bool, float"),
             ("out/state other.csv --target-type float", 2, "--target-type: must be str, int or bool for a cl"),
-            ("out/state other.jsonl --delimiter ;", 2, "--delimiter: has no meaning for jsonl"),
+            ("out/state other.jsonl --delimiter ;", 2, "--delimiter: does not apply to jsonl"),
             ("out/state other.csv --format xml", 2, "'xml' is not one of"),
             ("out/state", 2, "Missing argument"),
             ("out/state out", 2, "FILE: out is a directory: give a pattern such as 'out/*.csv'"),
@@ -196,7 +196,9 @@ class TestRefusals:
         run(plan, max_records=50)
         status, _, err = predict("out/phishing", "-")
         assert status == 2
-        assert err.startswith("--input-format: required, csv or jsonl: neither the name - nor the checkpoint tells")
+        assert err.startswith(
+            "--input-format: required, csv or jsonl: neither the name - nor the checkpoint says which"
+        )
 
     def test_of_a_topic_with_a_schema_registry_names_and_target_are_taken(
         self, trained: Home, predict: Predict, monkeypatch: pytest.MonkeyPatch

@@ -62,7 +62,7 @@ class TestWhatItReads:
         assert view.account["learnt"] == 0
         assert (
             view.checkpoint
-            == f"off; predicting with checkpoint 2, {trained.header()['account']['learnt']} records learnt"
+            == f"off; predicting with checkpoint 2, {trained.header()['account']['learnt']} records learned"
         )
         assert len(trained.lines("own/predictions.jsonl")) == view.account["predicted"] > 300
 
@@ -130,7 +130,9 @@ class TestWhatItReads:
 
     def test_the_positions_of_a_run_that_predicts_are_no_model(self, trained: Home) -> None:
         predict(trained, checkpoint=OWN)
-        with pytest.raises(CheckpointError, match="own/state: holds the positions of a run in mode predict: name the"):
+        with pytest.raises(
+            CheckpointError, match="own/state: belongs to a run in mode predict: name the checkpoint directory"
+        ):
             predict(trained, serve_from="own/state")
 
 
@@ -172,12 +174,10 @@ class TestWithoutADirectory:
         path = {"predictions": "out/predictions.jsonl", "dead_letters": "out/dead.jsonl"}[key]
         before = (trained.folder / path).read_bytes()
         assert before
-        with pytest.raises(
-            DaemonError, match=rf"{key}\.path: {path} is an output of the run that learnt the model: give"
-        ):
+        with pytest.raises(DaemonError, match=rf"{key}\.path: {path} is an output of the run that learned the"):
             predict(trained, **{key: {"kind": "jsonl", "path": path}})
         os.link(trained.folder / path, trained.folder / "link")
-        with pytest.raises(DaemonError, match="give this run a file of its own"):
+        with pytest.raises(DaemonError, match="learned the model: name another file"):
             predict(trained, **{key: {"kind": "jsonl", "path": "link", "existing": "replace"}})
         assert (trained.folder / path).read_bytes() == before
 
@@ -223,13 +223,13 @@ class TestWithADirectoryOfItsOwn:
         before = trained.header()
         wrong = predicting(serve_from="copy", checkpoint={"directory": "out/state"})
         with pytest.raises(
-            CheckpointError, match=r"checkpoint\.directory is that of a run that learns: name it in serve_from"
+            CheckpointError, match=r"checkpoint\.directory belongs to a run that learns: name it in serve_from"
         ):
             run(prepare(trained.configure(**wrong)), fresh=fresh)
         assert trained.header() == before
         predict(trained, checkpoint=OWN)
         with pytest.raises(
-            CheckpointError, match="is that of a run in mode predict, which learnt nothing: give this run"
+            CheckpointError, match="belongs to a run in mode predict, which learned nothing: give this run"
         ):
             run(prepare(trained.configure(checkpoint=OWN)), fresh=fresh)
 
@@ -248,7 +248,7 @@ class TestCheck:
         findings = check(prepare(trained.configure(**predicting(checkpoint=OWN))))
         assert findings.bad == []
         learnt = trained.header()["account"]["learnt"]
-        assert f"model: out/state, checkpoint 2, {learnt} records learnt" in findings.good
+        assert f"model: out/state, checkpoint 2, {learnt} records learned" in findings.good
         assert "checkpoint: own/state, none yet" in findings.good
 
     def test_it_says_why_there_is_none(self, here: Home) -> None:
@@ -332,9 +332,9 @@ def test_those_that_cannot_be_used_are_told_and_the_model_stays(
     publish(here, 3, versions={"streamkernel": "99.0.0", "river": "0.1"})
     for _ in range(3):
         assert reloading.turn(10) == (0, learnt[1])
-    (line,) = [one.getMessage() for one in caplog.records if "predictions go on" in one.getMessage()]
+    (line,) = [one.getMessage() for one in caplog.records if "predictions continue with the" in one.getMessage()]
     assert line.startswith("out/state: the checkpoint was written with streamkernel 99.0.0, this is streamkernel ")
-    assert line.endswith("or train the model anew; predictions go on with the checkpoint before")
+    assert line.endswith("or train the model again; predictions continue with the previous checkpoint")
     assert reloading.metric("model_reload_failures_total") == 1
     publish(here, 4)
     assert reloading.turn(10) == (3, learnt[4])

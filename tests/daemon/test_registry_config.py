@@ -40,15 +40,27 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (source("url: 'https://a,ftp://b'"), "source.schema_registry.url: must be http:// or https:// with a host"),
         (source("url: 'https://a:99999'"), "source.schema_registry.url: must be http:// or https:// with a host"),
         (source("url: 'https://a/?b'"), "source.schema_registry.url: must end with the path, without ? and #"),
-        (source("url: 'https://me:pw@a'"), "source.schema_registry.url: must not hold a name and a password: write"),
+        (
+            source("url: 'https://me:pw@a'"),
+            "source.schema_registry.url: must not contain a name and a password: set username",
+        ),
         (source(f"{URL}, usernam: me"), "source.schema_registry.usernam: unknown key, did you mean 'username'?"),
-        (source(f"{URL}, username: me"), "source.schema_registry.password: required with the other one of the two"),
-        (source(f"{URL}, password: pw"), "source.schema_registry.username: required with the other one of the two"),
+        (
+            source(f"{URL}, username: me"),
+            "source.schema_registry.password: required with username",
+        ),
+        (
+            source(f"{URL}, password: pw"),
+            "source.schema_registry.username: required with password",
+        ),
         (
             source(f"{URL}, username: me, password: pw, token: abc"),
             "source.schema_registry.token: must not be given with username, choose one",
         ),
-        (source(f'{URL}, token: "a\\nb"'), "source.schema_registry.token: must not hold line ends or control"),
+        (
+            source(f'{URL}, token: "a\\nb"'),
+            "source.schema_registry.token: must not contain line ends or control characters",
+        ),
         (source(f"{URL}, ssl_keyfile: /dev/null"), "source.schema_registry.ssl_certfile: required with ssl_keyfile"),
         (
             source(f"url: 'http://a', ssl_cafile: {CA}"),
@@ -56,7 +68,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         ),
         (source(f"{URL}, ssl_cafile: /none"), "source.schema_registry.ssl_cafile: /none: cannot be read: No such"),
         (source(f"{URL}, timeout_seconds: 0"), "source.schema_registry.timeout_seconds: must be > 0, got 0"),
-        (source(f"{URL}, message: m"), "source.schema_registry.message: has a meaning only with value_format protobuf"),
+        (source(f"{URL}, message: m"), "source.schema_registry.message: works only with value_format protobuf"),
         (
             source(f"{URL}, descriptor_set: d", "protobuf"),
             "source.schema_registry.message: required with descriptor_set",
@@ -65,7 +77,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (sink("on_unknown_schema: stop"), "predictions.schema_registry.on_unknown_schema: unknown key"),
         (
             sink("message: m", "protobuf"),
-            "predictions.schema_registry.message: has a meaning only with use_latest_version, else the lines have a",
+            "predictions.schema_registry.message: works only with use_latest_version: otherwise the lines have our",
         ),
     ]:
         with subtests.test(text=text, line=line):

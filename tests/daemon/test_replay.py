@@ -119,7 +119,7 @@ def test_those_that_are_still_dead_stay(dead: Home, capsys: pytest.CaptureFixtur
     letters = (dead.folder / "out/dead.jsonl").read_bytes()
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
     said = capsys.readouterr()
-    assert "mended.jsonl: 2 replayed; 1 still dead (1 infinite), which stay there" in said.out
+    assert "mended.jsonl: 2 replayed; 1 still dead (1 infinite): fix them" in said.out
     assert "mended.jsonl, line 2: still dead: infinite, input 'a' is infinite" in said.err
     assert dead.header()["account"]["dead"] == 1
     assert (dead.folder / "out/dead.jsonl").read_bytes() == letters
@@ -181,9 +181,9 @@ def test_letters_that_are_not_whole_are_still_dead(home: Home) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"position": {"partition": 0, "offset": 6}}', "line 1: is no dead letter: raw: Field required"),
-        ("not json\n", "line 1: is no dead letter: neither a JSON object nor a header of CSV"),
-        ('{"position": 1, "raw": ""}', "line 1: is no dead letter: position: "),
+        ('{"position": {"partition": 0, "offset": 6}}', "line 1: is not a dead letter: raw: Field required"),
+        ("not json\n", "line 1: is not a dead letter: neither a JSON object nor a header of CSV"),
+        ('{"position": 1, "raw": ""}', "line 1: is not a dead letter: position: "),
         ('{"position": {"partition": 0, "offset": -6}, "raw": ""}', "position.offset: "),
         ('{"position": {"partition": 0, "offset": 6}, "raw": "x", "encoding": "base64"}', "raw: "),
         ('{"position": {"partition": 0, "offset": 6}, "raw": "x", "encoding": "klingon"}', "raw: unknown encoding"),
@@ -200,7 +200,7 @@ def test_a_line_that_is_no_letter_stops_before_anything_is_learnt(
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
     err = capsys.readouterr().err
     assert said in err
-    assert "mend the line or remove it; nothing was replayed" in err
+    assert "fix the line or remove it. Nothing was replayed" in err
     assert dead.header() == before
 
 
@@ -217,7 +217,7 @@ def test_letters_the_daemon_has_yet_to_read_are_left_to_it(dead: Home, capsys: p
     letters = [{**dead.lines("out/dead.jsonl")[0], "position": {"partition": 0, "offset": 10_000}, "raw": MENDED[0]}]
     (dead.folder / "mended.jsonl").write_text(json.dumps(letters[0]) + "\n")
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    assert "0 replayed; 1 left to the daemon, which has yet to read their records" in capsys.readouterr().out
+    assert "0 replayed; 1 left to the daemon, which still has to read their records" in capsys.readouterr().out
     shutil.copy(dead.folder / "mended.jsonl", dead.folder / "out/dead.jsonl")
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
     assert "remove these lines, and replay again" in capsys.readouterr().err

@@ -144,7 +144,7 @@ def test_too_many_are_refused(home: Home, monkeypatch: pytest.MonkeyPatch, capsy
     assert cli.main(["run", "config.yaml"]) == 0
     monkeypatch.setattr("streamkernel.daemon.replay.selection.MOST_REPLAYED", 2)
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
-    assert "a checkpoint keeps the places of 2 replayed letters, and 0 are there" in capsys.readouterr().err
+    assert "a checkpoint stores at most 2 replayed letters, and 0 are there" in capsys.readouterr().err
 
 
 places = st.builds(LetterPlace, st.sampled_from(["records", "labels"]), *[st.integers(0, 3)] * 2, st.integers(0, 2**60))

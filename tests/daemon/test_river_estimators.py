@@ -52,7 +52,7 @@ GIVEN: dict[type, Any] = {
     preprocessing.TargetStandardScaler: lambda: {"regressor": linear_model.LinearRegression()},
 }
 REFUSED = {
-    "EntropySampler": "give the classifier within",
+    "EntropySampler": "use the classifier inside it",
     "ISOUPTreeRegressor": "predicts several targets",
 }
 
@@ -90,7 +90,7 @@ def test_it_learns_or_is_refused(home: Home, cls: type) -> None:
     warnings.simplefilter("ignore")  # of what River's compositions think of their own arguments
     model = _made(cls)
     if not issubclass(cls, base.Classifier | base.Regressor) or cls.__name__ in REFUSED:
-        with pytest.raises(TypeError, match=REFUSED.get(cls.__name__, "is none of them")):
+        with pytest.raises(TypeError, match=REFUSED.get(cls.__name__, "is not one of them")):
             task_of(model)
         return
     draw, of_numbers = random.Random(1), task_of(model) == "regression"

@@ -134,7 +134,7 @@ def test_lines_to_standard_output_come_alone(here: Home, launcher: Launcher) -> 
     ended = launcher.call(here, "run", "config.yaml")
     assert ended.returncode == 0
     assert len([json.loads(line) for line in ended.stdout.splitlines()]) == here.header()["account"]["predicted"]
-    assert "predictions cannot be cut back: after a restart some of its lines may stand there twice" in ended.stderr
+    assert "predictions cannot be truncated: after a restart it may have some lines twice" in ended.stderr
     assert "accuracy" in ended.stderr
 
 
@@ -148,8 +148,8 @@ def test_a_failure_is_one_line_and_says_what_is_safe(here: Home, launcher: Launc
     errors = [line for line in ended.stderr.splitlines() if " error " in line]
     assert len(errors) == 2
     assert "everything up to record" in errors[0]
-    assert "is saved: a restart goes on from there" in errors[0]
-    assert "the source is not what the configuration says" in errors[1]
+    assert "is saved: a restart continues there" in errors[0]
+    assert "the source does not match the configuration" in errors[1]
 
 
 def test_records_before_the_place_where_a_source_fails_are_kept(here: Home, launcher: Launcher) -> None:
@@ -272,8 +272,8 @@ def stopped_at_a_slow_record(home: Home, launcher: Launcher, grace: float) -> No
     daemon.signal(signal.SIGTERM)
     ended = daemon.wait()
     assert ended.returncode == 1
-    assert "the model is not done with the record in work" in ended.stderr
-    assert "a restart goes on from the last checkpoint" in ended.stderr
+    assert "the model has not finished the current record" in ended.stderr
+    assert "a restart continues from the last checkpoint" in ended.stderr
     assert home.header()["account"]["consumed"] == 5
 
 

@@ -117,8 +117,8 @@ class TestAnswers:
             wait_until(lambda: get(f"{server.url}/readyz") == (200, "ready\n"))
             health.obstacle = lambda: "no broker answers"
             wait_until(lambda: get(f"{server.url}/readyz") == (503, "no broker answers\n"))
-            health.trouble = lambda: "the loop has not turned for 130 s"
-            wait_until(lambda: get(f"{server.url}/healthz") == (503, "the loop has not turned for 130 s\n"))
+            health.trouble = lambda: "the daemon has made no progress for 130 s"
+            wait_until(lambda: get(f"{server.url}/healthz") == (503, "the daemon has made no progress for 130 s\n"))
             health.trouble = lambda: str(1 / 0)
             wait_until(lambda: "ZeroDivisionError" in get(f"{server.url}/healthz")[1])
             assert get(f"{server.url}/metrics")[0] == 200

@@ -105,8 +105,7 @@ class TestLateLabels:
                     "error": {
                         "reason": "nested",
                         "detail": "input 'a' is a list, not a number or a string",
-                        "remedy": "set source.inputs.nested: flatten, "
-                        "which makes an input of each value in it, or ignore",
+                        "remedy": "set source.inputs.nested: flatten to make each inner value an input, or ignore",
                     }
                 },
             ]
@@ -252,7 +251,7 @@ def test_a_group_is_served_by_partition(here: Home) -> None:
         dead_letters={"kind": "none"},
         serve={"port": 0},
     )
-    with pytest.raises(ConfigError, match="say by --partition N which one is served"):
+    with pytest.raises(ConfigError, match="choose one with --partition N"):
         service_plan(prepare(path))
     with ExitStack() as stack:
         started = start_service(service_plan(prepare(path), 3), stack, Health())

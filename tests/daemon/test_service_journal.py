@@ -92,7 +92,7 @@ def test_a_key_that_comes_again_with_another_body_is_refused_and_nothing_is_lost
                 status, answer = client.ask("/learn", body, Idempotency_Key=key)
                 assert (status, answer["error"]["reason"]) == (422, "idempotency_key")
                 assert answer["error"]["detail"] == (
-                    "this Idempotency-Key came with another body before, and this one is not kept: send a new key"
+                    "this Idempotency-Key came with another body before: send a new key"
                 )
         assert journalled(here) == [ROW, ROW, other]
 

@@ -114,7 +114,7 @@ def test_dead_letters_of_finished_files_come_back(parts: Home) -> None:
             "path: /",
             "source.path: / is a directory: give a pattern such as /*.csv to read its files, or set watch: true",
         ),
-        ("path: [3]", "source.path: must be a text"),
+        ("path: [3]", "source.path: must be text"),
     ],
 )
 def test_settings_that_cannot_be(tmp_path: Path, source: str, line: str) -> None:
@@ -138,7 +138,7 @@ def test_outputs_are_not_written_where_files_are_found(tmp_path: Path, monkeypat
             prepare(tmp_path / "config.yaml", {})
         else:
             (line,) = lines_of(tmp_path, text)
-            assert line.startswith("predictions.path: must not be where source.path finds files")
+            assert line.startswith("predictions.path: must not be where source.path looks for files")
 
 
 LOGISTIC: list[Any] = [{"river.linear_model.LogisticRegression": {}}]

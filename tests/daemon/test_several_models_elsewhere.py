@@ -100,7 +100,7 @@ def test_what_has_no_place_in_a_line_is_refused(said: Any, refused: bool) -> Non
     """Not when the line is written, where it would end the stream, be it of a challenger."""
     learned = learner_for(_Saying(said)).advance([{"a": 1.0}], ["a"])
     assert bool(learned.refused) == refused
-    assert not refused or "which is no label" in learned.refused[0][1]
+    assert not refused or "which is not a label" in learned.refused[0][1]
 
 
 @pytest.mark.parametrize("error", [OverflowError("out of range"), SystemExit(0), MemoryError()])

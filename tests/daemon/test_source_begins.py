@@ -74,6 +74,6 @@ def test_no_record_is_learnt_before_that(
 
     run(plan(), max_records=20)
     assert asked[:5] == [(0, []), *[(0, [BEGIN])] * 4]
-    assert caplog.text.count("no record is learnt until a checkpoint says where the source begins") == 1
+    assert caplog.text.count("no record is learned until a checkpoint stores where the source begins") == 1
     run(plan())
     assert home.header()["account"]["consumed"] == 100 - BEGIN

@@ -121,10 +121,10 @@ class TestWhatStandsUnderAName:
             (14, "is a socket"),
             (15, "damaged or cut short"),
             (16, "its header cannot be used: written: Field required"),
-            (17, "its head is no JSON object"),
+            (17, "its head is not a JSON object"),
             (18, "not a checkpoint"),
-            (19, r"\d+ bytes where its head speaks of"),
-            (20, "its head is no JSON object"),
+            (19, r"\d+ bytes where its head announces"),
+            (20, "its head is not a JSON object"),
         ):
             assert re.search(rf"{path(number).name}: {why}", ended.stderr)
             assert os.path.lexists(f"{path(number)}.invalid")
@@ -138,7 +138,7 @@ class TestWhatStandsUnderAName:
         ended = launcher.call(begun, "run", "config.yaml")
         assert ended.returncode == 1
         assert "none of its 3 checkpoints is valid, the newest is " in ended.stderr
-        assert "its header cannot be used: written: Field required: put a sound one back" in ended.stderr
+        assert "its header cannot be used: written: Field required: restore a valid one, or" in ended.stderr
         assert "Traceback" not in ended.stderr
         assert sorted(os.listdir(state)) == before
 
@@ -205,9 +205,11 @@ class TestWhoMayEnter:
         with locked(CheckpointStore(tmp_path)) as store:
             path = store.write({}, b"")
         assert (mode_of(tmp_path), mode_of(path)) == (0o755, 0o600)
-        assert "holds more than checkpoints (mine.txt)" in caplog.text
+        assert "has more than checkpoints (mine.txt)" in caplog.text
         tmp_path.chmod(0o777)
-        with pytest.raises(CheckpointError, match="anybody may write there: give the daemon a checkpoint directory"):
+        with pytest.raises(
+            CheckpointError, match="the directory is world-writable: give the daemon its own checkpoint"
+        ):
             CheckpointStore(tmp_path).lock()
 
     def test_a_folder_that_others_write_to_and_that_cannot_be_closed_is_refused(
@@ -218,7 +220,7 @@ class TestWhoMayEnter:
 
         tmp_path.chmod(0o770)
         monkeypatch.setattr(os, "fchmod", failing)
-        with pytest.raises(CheckpointError, match=r"others may write there, .* chmod it to 0700"):
+        with pytest.raises(CheckpointError, match=r"other users may write there, .* chmod it to 0700"):
             CheckpointStore(tmp_path).lock()
 
     def test_the_directory_itself_is_no_link(self, tmp_path: Path) -> None:
@@ -226,7 +228,7 @@ class TestWhoMayEnter:
         (tmp_path / "state").symlink_to("real")
         for act in (CheckpointStore.lock, CheckpointStore.newest):
             with pytest.raises(
-                CheckpointError, match=r"state: is a symbolic link, .* give the folder it leads to, .*real"
+                CheckpointError, match=r"state: is a symbolic link, .* name the folder it points to, .*real"
             ):
                 act(CheckpointStore(tmp_path / "state"))
         (tmp_path / "above").symlink_to(tmp_path)

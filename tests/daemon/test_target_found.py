@@ -90,7 +90,7 @@ class TestNoneHasIt:
             while watch.poll(300, 0):
                 pass
         assert caplog.messages == [
-            "source.target: none of the 1,200 records has the label 'y'; they have 'a': nothing is learnt"
+            "source.target: none of the 1,200 records has the label 'y'; they have 'a': nothing is learned"
         ]
         watch.verify(RecordCounts(unlabelled=5, learnt=1))
 

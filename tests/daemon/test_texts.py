@@ -28,9 +28,7 @@ HALF = "\ud800"
 BYTE = "caf\udce9"
 NAME = os.fsdecode(b"caf\xe9.csv")
 WHOLE = r"\ud800 is half of a character: write the whole one, as it is or as \U with eight digits"
-IN_UTF8 = (
-    "the byte 0xe9 is not UTF-8: write the text in UTF-8; a file of another name is renamed, or found by a pattern"
-)
+IN_UTF8 = "the byte 0xe9 is not UTF-8: write the text in UTF-8, and rename a file with such a name or use a pattern"
 BOOK: dict[str, Any] = {
     "source": {"kind": "csv", "path": ["a.csv", "b*.csv"], "target": "y", "inputs": {"types": {"c": {"type": "date"}}}},
     "labels": {"source": {"kind": "river", "dataset": "Phishing", "args": {"x": "z"}}, "key": "id"},

@@ -100,7 +100,7 @@ def test_one_that_cannot_be_refitted_ends_the_run_or_is_disabled(warm: Home, mon
 
     monkeypatch.setattr(WindowRefit, "refit", refuse)
     asked = {"model": refitted(every=10_000), "warm_start": {"source": SOURCE}}
-    with pytest.raises(DaemonError, match="cannot be refitted behind the warm start: the window is singular: raise l2"):
+    with pytest.raises(DaemonError, match="cannot be refitted after the warm start: the window is singular: raise l2"):
         run(prepare(warm.configure(**asked)))
     assert not warm.header()["warm_start"]["done"]
     run(prepare(warm.configure(**{**asked, "warm_start": {"source": SOURCE, "refit": False}})))
@@ -133,7 +133,7 @@ def test_check_and_evaluate_know_of_it(warm: Home) -> None:
     plan = prepare(warm.configure(model=refitted(), warm_start={"source": SOURCE}, checkpoint=None))
     found = check(plan)
     assert found.bad == []
-    assert "warm_start: csv file history.csv, and the model is refitted behind it" in found.good
+    assert "warm_start: csv file history.csv, and the model is refitted after it" in found.good
     view = evaluate(plan, StopSignals()).view
     ran = run(prepare(warm.config))
     assert ran.overall == pytest.approx(view.overall)
@@ -142,7 +142,7 @@ def test_check_and_evaluate_know_of_it(warm: Home) -> None:
 def test_a_refit_of_nothing_is_refused(tmp_path: Path) -> None:
     section = "warm_start: {refit: true, source: {kind: csv, path: b.csv, target: y}}\n"
     (line,) = lines_of(tmp_path, GOOD + section)
-    assert line == "warm_start.refit: no model is a streamkernel.WindowRefit, so that none has a window: leave it out"
+    assert line == "warm_start.refit: no model is a streamkernel.WindowRefit: leave it out"
     assert lines_of(tmp_path, GOOD + section.replace("true", "often")) == [
         "warm_start.refit: must be true or false, got 'often'"
     ]
@@ -162,7 +162,7 @@ def test_a_disk_that_is_full_at_the_seam_is_named_with_what_is_saved_and_a_resta
         patched.setattr(CheckpointStore, "replace", full_behind_the_file)
         with pytest.raises(DaemonError, match="the last checkpoint could not be written: No space left on device"):
             run(prepare(warm.folder / "config.yaml"))
-    assert "everything up to record 700 of the warm start is saved: a restart goes on from there" in caplog.text
+    assert "everything up to record 700 of the warm start is saved: a restart continues there" in caplog.text
     assert not warm.header()["warm_start"]["done"]
     run(prepare(warm.folder / "config.yaml"))
     assert warm.header()["model"] == undisturbed.header()["model"]
@@ -172,5 +172,5 @@ def test_a_stop_in_the_midst_of_the_file_says_what_is_saved(warm: Home, caplog: 
     caplog.set_level(logging.INFO)
     prepared(warm.folder)
     run(prepare(warm.folder / "config.yaml"), max_records=430)
-    assert "enough records were taken in the midst of the warm start" in caplog.text
-    assert "everything up to record 430 of the warm start is saved: a restart goes on from there" in caplog.text
+    assert "--max-records is reached during the warm start" in caplog.text
+    assert "everything up to record 430 of the warm start is saved: a restart continues there" in caplog.text

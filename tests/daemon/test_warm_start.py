@@ -87,7 +87,9 @@ def test_another_warm_start_is_refused_in_the_midst_and_let_be_afterwards(
     warm: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
     run(prepare(warm.configure(warm_start=WARM)), max_records=200)
-    with pytest.raises(CheckpointError, match="warm_start is half learnt in the checkpoint and not set in the conf"):
+    with pytest.raises(
+        CheckpointError, match="warm_start is half learned in the checkpoint and not set in the configuration"
+    ):
         run(prepare(warm.configure()))
     other = {"source": {**WARM["source"], "delimiter": ";"}}
     with pytest.raises(CheckpointError, match=r"warm_start\.source\.delimiter is ',' in the checkpoint"):
@@ -100,7 +102,7 @@ def test_another_warm_start_is_refused_in_the_midst_and_let_be_afterwards(
     assert warm.header()["account"]["consumed"] == 400
     run(prepare(warm.configure()), fresh=True)
     run(prepare(warm.configure(warm_start=WARM)))
-    assert "warm_start: not learnt, the run began without one" in caplog.text
+    assert "warm_start: not learned, because the run began without" in caplog.text
 
 
 def test_check_and_evaluate_begin_with_it(warm: Home) -> None:
@@ -143,7 +145,7 @@ def test_its_dead_letters_are_not_replayed(warm: Home, capsys: pytest.CaptureFix
     run(prepare(warm.configure(warm_start=WARM)))
     (warm.folder / "mended.jsonl").write_bytes((warm.folder / "out/dead.jsonl").read_bytes())
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
-    assert "a letter of the warm start, which cannot be replayed: take such lines out" in capsys.readouterr().err
+    assert "a letter of the warm start cannot be replayed: remove such lines, and" in capsys.readouterr().err
     lines = (warm.folder / "out/dead.jsonl").read_text().splitlines(keepends=True)
     (warm.folder / "mended.jsonl").write_text("".join(line for line in lines if "warm_start" not in line))
     before = warm.header()["warm_start"]
@@ -190,12 +192,12 @@ def test_what_is_learnt_twice_is_told(
     (warm.folder / "link.csv").symlink_to("history.csv")
     csv = {"kind": "csv", "target": "y"}
     plan = prepare(warm.configure(model=OURS, source=csv | source, warm_start={"source": csv | first}))
-    told = [line for line in caveats(plan, {}) if "learnt twice" in line]
+    told = [line for line in caveats(plan, {}) if "learned twice" in line]
     assert len(told) == (both is not None)
-    assert both is None or f"{both}: its records are learnt twice; where that is not what you want" in told[0]
+    assert both is None or f"{both}: its records are learned twice. To avoid that, name only" in told[0]
 
 
 def test_a_data_set_that_is_learnt_twice_is_told(warm: Home) -> None:
     river = {"kind": "river", "dataset": "Bananas"}
     plan = prepare(warm.configure(model=OURS, source=river, warm_start={"source": river}))
-    assert any("both read the data set Bananas: its records are learnt twice" in line for line in caveats(plan, {}))
+    assert any("both read the data set Bananas: its records are learned twice." in line for line in caveats(plan, {}))

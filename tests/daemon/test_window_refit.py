@@ -265,6 +265,6 @@ def test_the_daemon_is_well_while_a_refit_is_at_work(here: Home, monkeypatch: py
     watch = Watch(make_processor(plan, resume.restore(plan, None)), None, clock=lambda: now[0])
     watch.turn()
     now[0] = 300.0
-    assert watch.trouble() == "the loop has not turned for 300 s"
+    assert watch.trouble() == "the daemon has made no progress for 300 s"
     monkeypatch.setattr(WindowRefit, "refitting", True)
     assert watch.trouble() is None

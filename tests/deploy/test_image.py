@@ -80,7 +80,7 @@ class TestDockerfile:
                 subprocess.run, [sys.executable, *command[1:]], env={"HEALTHZ": f"{url}/healthz"}, capture_output=True
             )
             assert ask().returncode == 0
-            health.trouble = lambda: "the loop has not turned for 130 s"
+            health.trouble = lambda: "the daemon has made no progress for 130 s"
             assert ask().returncode == 1
         assert ask().returncode == 1
 

@@ -77,7 +77,7 @@ def test_from_an_export_to_predictions_and_mended_mistakes(export: Person) -> No
     assert letters[0]["raw"] == MISTAKES[50]
 
     # The log names the way on: mend, then the command it gives.
-    advised = re.search(r"mend them, then (streamkernel replay \S+ orders\.yaml) learns them", ran.stderr)
+    advised = re.search(r"fix them, then (streamkernel replay \S+ orders\.yaml) learns them", ran.stderr)
     assert advised, ran.stderr
     replay = advised[1].split()[1:]
     file = export.folder / replay[1]
@@ -85,7 +85,7 @@ def test_from_an_export_to_predictions_and_mended_mistakes(export: Person) -> No
     file.write_text(mended, encoding="utf-8")
     first = export.types(replay)
     assert first.returncode == 1
-    assert "2 replayed; 1 still dead (1 infinite), which stay there: mend them and replay again" in first.stdout
+    assert "2 replayed; 1 still dead (1 infinite): fix them and replay again" in first.stdout
     file.write_text(mended.replace("Köln,inf,", "Köln,n/a,"), encoding="utf-8")
     assert export.types(replay).returncode == 0
     again = export.types(replay)

@@ -77,7 +77,7 @@ def test_an_output_that_is_new(
     config = configured(home, broker, name, **more).config
     before = (home.header()["account"], home.lines("out/predictions.jsonl"))
     full(files_too)
-    with pytest.raises((DaemonError, SinkError), match="Input/output error" if files_too else "nothing was begun"):
+    with pytest.raises((DaemonError, SinkError), match="Input/output error" if files_too else "the run did not start"):
         run(prepare(config))
     monkeypatch.undo()
     monkeypatch.chdir(home.folder)

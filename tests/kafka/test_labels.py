@@ -121,5 +121,5 @@ def test_the_key_of_the_message_may_join_them(broker: Cluster, topic: Topics, ho
     daemon.signal(signal.SIGTERM)
     ended = daemon.wait()
     assert ended.returncode == 0, ended.stderr
-    assert "records and labels are taken as they come" in ended.stderr
+    assert "records and labels are learned as" in ended.stderr
     adds_up(home.header())

@@ -72,7 +72,9 @@ def test_kills_on_both_sides(
     for command in ("check", "run"):
         ended = launcher.call(home, command, "config.yaml", "--set", f"predictions.transactional_id={learnt}")
         assert ended.returncode == 1
-        assert f"predictions.transactional_id: {learnt} is that of the run that learnt" in ended.stdout + ended.stderr
+        assert (
+            f"predictions.transactional_id: {learnt} belongs to the run that learned the" in ended.stdout + ended.stderr
+        )
     home.config.rename(home.folder / "predict.yaml")
     home.config.write_text(text)
 

@@ -165,7 +165,7 @@ def test_a_refit_longer_than_a_poll_may_take_keeps_its_partition(broker: Cluster
     wait_until((group.folder / "at-work").exists, "a refit to begin")
     child = group.pid(0)
     second.wait_for("serving metrics")
-    wait_until(lambda: second.get("/readyz") == "ready\n", "the other one to be in the group")
+    wait_until(lambda: second.get("/readyz") == "ready\n", "the other one to join the group of the")
     time.sleep(1.2 * POLL_MS / 1000)
     assert [first.get(path) for path in ("/readyz", "/healthz")] == ["ready\n", "ok\n"]
     (group.folder / "quick").touch()
@@ -195,7 +195,7 @@ def test_a_partition_that_moves_in_the_midst_of_a_refit_is_refitted_by_its_new_h
     wait_until(lambda: second.holds({0}) or second.holds({1}), "a partition to move")
     moved = int(second.holds({1}))
     wait_until(lambda: not alive(before[moved]), "its process to be ended in its refit")
-    first.wait_for(f"partition {moved}: was not done after 9 s and is killed")
+    first.wait_for(f"partition {moved}: did not end within 9 s and is killed")
     assert group.pid(1 - moved) == before[1 - moved]
     (group.folder / "quick").touch()
     group.wait_until_saved(RECORDS)

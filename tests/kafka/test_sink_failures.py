@@ -174,7 +174,7 @@ def test_sigterm_ends_a_daemon_whose_broker_is_away(
     ended = running.wait()
     assert time.monotonic() - begin < 10
     assert ended.returncode in (0, 1)
-    assert "is saved: a restart goes on from there" in ended.stderr
+    assert "is saved: a restart continues there" in ended.stderr
     if state == "dead":
         own_broker.start()
     own_broker.resume()
@@ -200,6 +200,6 @@ def test_sigterm_ends_a_daemon_that_has_found_no_broker_yet(home: Home, launcher
     ended = running.wait()
     kill.cancel()
     assert ended.returncode == 0, f"it had to be killed:\n{ended.stderr}"
-    assert ended.stderr.count("SIGTERM came before anything was begun") == 1
+    assert ended.stderr.count("SIGTERM came before the run started") == 1
     assert "Traceback" not in ended.stderr
     assert not [*(home.folder / "out/state").glob("checkpoint-*")]

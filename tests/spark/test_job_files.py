@@ -73,7 +73,7 @@ def test_the_daemon_does_not_go_on_with_files_that_spark_read_whole(job, spark):
     job.learn(spark)
     status, printed = job.run(command="run")
     assert status == 1
-    assert "a Spark job that read files whole" in printed
+    assert "from a Spark job, which reads whole files" in printed
 
 
 def test_settings_that_spark_has_not_are_refused_by_name(job, tmp_path):

@@ -127,7 +127,9 @@ def test_columns_that_the_model_has_not_learnt(jsonl):
     jsonl.write("good.jsonl", GOOD)
     before = jsonl.learn()
     jsonl.write("renamed.jsonl", GOOD.replace(b'"a"', b'"x"').replace(b'"b"', b'"z"'))
-    assert "source: the model has learnt none of the inputs that come ('x', 'z'), but 'a', 'b'" in jsonl.refused()
+    assert (
+        "source: the model has learned none of the inputs that arrive ('x', 'z'); it knows 'a', 'b'" in jsonl.refused()
+    )
     assert before["learnt"] == 100
     assert jsonl.job.account["learnt"] == 100
 

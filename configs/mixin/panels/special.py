@@ -47,7 +47,7 @@ def several_models() -> BoardRow:
     )
     events = lines(
         "Events of each model per second",
-        "Events given to each, those it refused, and predictions that were no finite numbers.",
+        "Events given to each, those it refused, and predictions that were not finite.",
         PanelQuery(rate("model_events_total"), f"events: {_MODEL}"),
         PanelQuery(rate("model_refused_events_total"), f"refused: {_MODEL}"),
         PanelQuery(rate("model_not_finite_predictions_total"), f"not finite: {_MODEL}"),

@@ -271,5 +271,5 @@ class KafkaTopic:
         )
         return SourceError(
             f"the log was cut back behind what was read ({cuts}), as after an unclean election of a leader: records "
-            "that were learnt are gone from the topic; start anew with --fresh, or put an older checkpoint in place"
+            "that were learnt are gone from the topic; start over with --fresh, or put an older checkpoint in place"
         )

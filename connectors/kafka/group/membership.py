@@ -167,7 +167,7 @@ class Membership:
                 self._fail(str(error))
                 return
             except Exception as error:  # whatever it is, the daemon must hear of it, and not wait for ever
-                _log.debug("the failure in full", exc_info=error)
+                _log.debug("the full traceback", exc_info=error)
                 self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
                 return
 

@@ -121,7 +121,7 @@ class TopicReader:
                 attempt += 1
                 self._stopping.wait(min(LONGEST_PAUSE, 0.2 * attempt))
             except Exception as error:  # whatever it is, the daemon must hear of it, and not wait for ever
-                _log.debug("the failure in full", exc_info=error)
+                _log.debug("the full traceback", exc_info=error)
                 self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
                 return
 
@@ -234,7 +234,7 @@ class TopicReader:
                 return offset
             raise SourceError(
                 f"partition {partition} ends at offset {end}, before offset {offset} where it is to be read on: "
-                "the topic lost records, or was replaced; put it back, or start anew with --fresh"
+                "the topic lost records, or was replaced; put it back, or start over with --fresh"
             )
         if offset >= bounds.first:
             return offset
@@ -243,7 +243,7 @@ class TopicReader:
             "removed by retention before they were read"
         )
         if not self._skip_gaps:
-            raise SourceError(f"{gap}: set on_gap: skip to go on without them, or start anew with --fresh")
+            raise SourceError(f"{gap}: set on_gap: skip to go on without them, or start over with --fresh")
         _log.error("%s, %s: they are skipped, as on_gap says", self._place, gap)
         return bounds.first
 

@@ -96,4 +96,4 @@ def _difference(before: str, now: str) -> str:
         what = f"the checkpoint was taken from the topic {topic}"
     else:
         what = "the topic was deleted and made anew since the checkpoint"
-    return f"{what}: go back to that one, or start anew with --fresh"
+    return f"{what}: go back to that one, or start over with --fresh"

@@ -122,6 +122,6 @@ def _start(mark: OutputMark, partition: int, there: Bounds) -> int:
     if start > there.end:
         raise ConnectorError(
             f"partition {partition} ends at offset {there.end:,}, before offset {start:,} of the checkpoint: "
-            "the brokers lost lines; name another topic to go on, or start anew with --fresh"
+            "the brokers lost lines; name another topic to go on, or start over with --fresh"
         )
     return max(start, there.first)

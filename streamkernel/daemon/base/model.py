@@ -42,8 +42,8 @@ _KINDS: dict[type, Task] = {
 }
 
 _UNFIT: dict[type, str] = {
-    active.base.ActiveLearningClassifier: "chooses the labels it asks for, and a stream brings its own: give the "
-    "classifier within",
+    active.base.ActiveLearningClassifier: "chooses which labels to request, and a stream brings its own: use the "
+    "classifier inside it",
     base.MultiTargetRegressor: "predicts several targets, and a record of a stream has one",
 }
 
@@ -99,7 +99,7 @@ def task_of(model: Model) -> Task:
     for kind, task in _KINDS.items():
         if isinstance(step, kind) and unfit is None:
             return task
-    raise TypeError(f"{type(step).__name__} {unfit or 'is none of them'}")
+    raise TypeError(f"{type(step).__name__} {unfit or 'is not one of them'}")
 
 
 def count_of(step: base.Base, name: str) -> int | None:

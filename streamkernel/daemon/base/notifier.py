@@ -125,7 +125,7 @@ class _Report:
     def failed(self, error: Exception) -> None:
         if not self._failed:
             self._failed = True
-            _log.warning("the service manager is not told how the daemon is: %s: %s", type(error).__name__, error)
+            _log.warning("the service manager cannot be notified: %s: %s", type(error).__name__, error)
 
     def _send_well(self, now: float) -> None:
         if not self.ready and now >= self._extend_at and now < self._started + _START_SECONDS:

@@ -47,7 +47,7 @@ class NotifySocket:
         except (OSError, ValueError) as error:
             if not self._failed:
                 self._failed = True
-                _log.warning("the service manager cannot be told anything: NOTIFY_SOCKET=%.120r: %s", self._name, error)
+                _log.warning("the service manager cannot be notified: NOTIFY_SOCKET=%.120r: %s", self._name, error)
             return False
         return True
 
@@ -71,7 +71,7 @@ def take_notify_socket(environment: MutableMapping[str, str]) -> NotifySocket | 
         return None
     if name[0] not in "/@":
         _log.warning(
-            "the service manager is told nothing: NOTIFY_SOCKET=%.120r is neither a path nor begins with @", name
+            "the service manager cannot be notified: NOTIFY_SOCKET=%.120r is neither a path nor starts with @", name
         )
         return None
     return NotifySocket(name, _watchdog_seconds(given, pid))
@@ -83,7 +83,7 @@ def _watchdog_seconds(given: str, pid: str) -> float | None:
         return None
     microseconds = int(given) if given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS else 0
     if microseconds == 0:
-        _log.warning("no watchdog: WATCHDOG_USEC=%.100r is no positive number of microseconds", given)
+        _log.warning("no watchdog: WATCHDOG_USEC=%.100r is not a positive number of microseconds", given)
         return None
     return microseconds / 1e6
 

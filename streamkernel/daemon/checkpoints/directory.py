@@ -60,7 +60,7 @@ class StateDirectory:
         self.mode = mode
         if path.is_symlink():
             raise CheckpointError(
-                f"{path}: is a symbolic link, which could be bent to another place: give the folder it leads to, "
+                f"{path}: is a symbolic link, which others could redirect: name the folder it points to, "
                 f"{os.path.realpath(path)}"
             )
         self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -96,7 +96,7 @@ class StateDirectory:
         user = os.geteuid()
         if status.st_uid not in (user, 0):
             _log.warning(
-                "%s: belongs to user %d, who can replace what the daemon goes on from: it should belong to user %d",
+                "%s: belongs to user %d, who could replace checkpoints: give it to user %d",
                 *(self.path, status.st_uid, user),
             )
         # A folder with other things in it is somebody's, and not ours to close.
@@ -107,11 +107,11 @@ class StateDirectory:
         elif permissions & ~wanted:
             if permissions & stat.S_IWOTH:
                 raise CheckpointError(
-                    f"{self.path}: anybody may write there: give the daemon a checkpoint directory of its own"
+                    f"{self.path}: the directory is world-writable: give the daemon its own checkpoint directory"
                 )
             _log.warning(
-                "%s: others may enter it, and it holds more than checkpoints (%.60s), so it is left open: a directory "
-                "of its own is closed to them",
+                "%s: other users may enter it, and the daemon leaves that, because it has more than checkpoints "
+                "(%.60s): use a directory only for checkpoints",
                 *(self.path, foreign[0]),
             )
         for name in self.names():
@@ -137,11 +137,12 @@ class StateDirectory:
         except OSError as error:
             if before & ~wanted & _OTHERS_WRITE:
                 raise CheckpointError(
-                    f"{self.path}: others may write there, and that cannot be changed ({os_reason(error)}): "
+                    f"{self.path}: other users may write there, and the daemon cannot change that "
+                    f"({os_reason(error)}): "
                     f"chmod it to {wanted:04o}"
                 ) from error
             _log.warning(
-                "%s: its permissions %04o cannot be made %04o: %s", *(self.path, before, wanted, os_reason(error))
+                "%s: its permissions %04o cannot be changed to %04o: %s", *(self.path, before, wanted, os_reason(error))
             )
 
     def open(self, name: str, flags: int, *, alone: bool = False) -> int:

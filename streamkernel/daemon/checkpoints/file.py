@@ -104,12 +104,12 @@ def _read(file: BinaryIO, path: Path) -> Checkpoint:
         raise damaged
     _, version, head_length = _START.unpack_from(data)
     if version != FORMAT_VERSION:
-        way = "update streamkernel" if version > FORMAT_VERSION else "start anew with --fresh"
+        way = "update streamkernel" if version > FORMAT_VERSION else "start over with --fresh"
         raise OtherFormatError(f"{path}: has format {version}, this streamkernel reads {FORMAT_VERSION}: {way}")
     end = _START.size + head_length
     number, header, payload_length = _decode_head(data[_START.size : min(end, body)], path)
     if end + payload_length != body:
-        raise CheckpointError(f"{path}: {body} bytes where its head speaks of {end + payload_length}")
+        raise CheckpointError(f"{path}: {body} bytes where its head announces {end + payload_length}")
     return Checkpoint(number, header, data[end:])
 
 
@@ -123,7 +123,7 @@ def _decode_head(head: bytes, path: Path) -> tuple[int, dict[str, Any], int]:
     except (ValueError, LookupError, TypeError, RecursionError):
         sound = False
     if not sound:
-        raise CheckpointError(f"{path}: its head is no JSON object with a number, a header and a payload length")
+        raise CheckpointError(f"{path}: its head is not a JSON object with a number, a header and a payload length")
     return number, header, payload_length
 
 

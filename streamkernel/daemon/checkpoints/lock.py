@@ -32,8 +32,8 @@ def take_lock(files: StateDirectory) -> int:
         except BlockingIOError as error:
             holder = _shown(os.pread(lock, _LONGEST_HOLDER, 0))
             raise DirectoryInUseError(
-                f"{files.path}: in use by another daemon ({holder}): stop it, or give this one a checkpoint "
-                "directory of its own",
+                f"{files.path}: in use by another daemon ({holder}): stop it, or give this one its own checkpoint "
+                "directory",
                 holder,
             ) from error
         with files.naming("lock"):
@@ -54,7 +54,7 @@ def check_lock(files: StateDirectory) -> None:
         lock = files.open("lock", os.O_RDONLY)
     except FileNotFoundError:
         raise CheckpointError(
-            f"{files.path}: its lock was removed, and another daemon may be at work there: nothing is written"
+            f"{files.path}: its lock was removed, and another daemon may use it: nothing is written"
         ) from None
     try:
         holder = os.pread(lock, _LONGEST_HOLDER, 0)

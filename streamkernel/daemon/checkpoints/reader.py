@@ -27,7 +27,7 @@ _Listing: TypeAlias = tuple[object, ...]
 
 # Of a directory on a file server, the list may be some seconds old.
 _TRIES, _PAUSE_SECONDS = 100, 0.05
-_REMEDY = "put a sound one back, or let the run that learns write the next one"
+_REMEDY = "restore a valid one, or let the run that learns write the next one"
 
 
 def is_gone(error: CheckpointError) -> bool:
@@ -196,5 +196,5 @@ class CheckpointReader(Generic[Used]):
     def _unreadable(self, error: OSError) -> CheckpointError:
         advice = ""
         if isinstance(error, PermissionError):
-            advice = ": be in the group of the directory, and let the run that learns have checkpoint.mode 0640"
+            advice = ": join the group of the directory, and set checkpoint.mode: 0640 in the run that learns"
         return CheckpointError(f"{self.path}: cannot be read: {os_reason(error)}{advice}")

@@ -87,7 +87,7 @@ def _promotion(promotion: list[Any]) -> list[Any]:
 def _one_place_each(positions: list[Any]) -> list[Any]:
     partitions = [partition for _, partition, _ in positions]
     if len(set(partitions)) < len(partitions):
-        raise ValueError("a partition stands there twice")
+        raise ValueError("a partition is listed twice")
     return positions
 
 
@@ -196,7 +196,7 @@ class _Header(_Part):
     def _one_is_published(self) -> _Header:
         published = None if self.models is None else self.models.get(self.published)
         if self.models is not None and (published is None or published.disabled):
-            raise ValueError("published: must be one of its models, and none that is disabled")
+            raise ValueError("published: must be one of its models that is not disabled")
         return self
 
 

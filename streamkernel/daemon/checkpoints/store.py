@@ -160,7 +160,7 @@ class CheckpointStore:
         use: Callable[[Checkpoint], Used],
         *,
         aside: bool = True,
-        remedy: str = "put a sound one back, or start anew with --fresh",
+        remedy: str = "restore a valid one, or start over with --fresh",
     ) -> Used | None:
         """Use the newest checkpoint that can be used.
 

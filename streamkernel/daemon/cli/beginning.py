@@ -41,7 +41,7 @@ def schema() -> None:
 def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or JSON lines.", show_default=False)],
     target: Annotated[
-        str | None, typer.Option(help="What is to be predicted; by default the column that looks most like it.")
+        str | None, typer.Option(help="The column to predict. Default: the column that looks most like a target.")
     ] = None,
 ) -> None:
     """Print a configuration for a file, made from its first lines."""
@@ -51,7 +51,7 @@ def init(
 
 
 def warm_up() -> None:
-    """Compile all that our models run on, for an image or before the first record; what is there is only loaded."""
+    """Compile the code of all models now, not at the first record: for an image, for example."""
     from streamkernel.estimators.warm_up import warm_up as compile_all
 
     logging.basicConfig(format="%(message)s")

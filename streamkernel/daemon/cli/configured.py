@@ -20,7 +20,7 @@ ConfigArgument = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Put a value into the configuration; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a value of the configuration. Repeatable."),
 ]
 
 

@@ -22,7 +22,7 @@ def spark(
     checkpoint_location: Annotated[
         str | None,
         typer.Option(
-            help="Where Spark keeps its offsets and commits; by default the folder spark in checkpoint.directory.",
+            help="Where Spark keeps its offsets and commits. Default: the folder spark in checkpoint.directory.",
             show_default=False,
         ),
     ] = None,
@@ -31,12 +31,13 @@ def spark(
         typer.Option(help='The time from one micro-batch to the next, such as "10 seconds".', show_default=False),
     ] = None,
     max_per_batch: Annotated[
-        int | None, typer.Option(min=1, help="The most messages, or files, of a micro-batch.", show_default=False)
+        int | None,
+        typer.Option(min=1, help="The maximum number of messages, or files, per micro-batch.", show_default=False),
     ] = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="End when all is learnt that was there at the beginning.")
+        bool, typer.Option("--until-end", help="Stop after learning everything that exists at the start.")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and begin anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and start over.")] = False,
     settings: SetOption = None,
 ) -> None:
     """Learn on Apache Spark: a batch step for each micro-batch, on all executors."""
@@ -46,9 +47,9 @@ def spark(
     from streamkernel.daemon.monitoring.summary import summary
 
     if trigger is not None and until_end:
-        raise ConfigError(["--trigger and --until-end exclude each other: give one of them"])
+        raise ConfigError(["--trigger and --until-end exclude each other: use one of them"])
     if trigger is not None and not _INTERVAL.fullmatch(trigger):
-        raise ConfigError([f"--trigger: {trigger!r} is no time such as '10 seconds' or '1 minute'"])
+        raise ConfigError([f"--trigger: {trigger!r} is not an interval like '10 seconds' or '1 minute'"])
     plan = prepare(config, settings)
     if importlib.util.find_spec("pyspark") is None:
         raise DaemonError("Spark is not installed: pip install 'streamkernel[spark]'; it needs Java 17, too")

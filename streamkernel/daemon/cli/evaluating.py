@@ -59,7 +59,7 @@ def evaluate(
     with StopSignals() as stopped:
         for name, plan in zip(_names(plans), plans, strict=True):
             if stopped() or failure is not None:
-                missing.append(f"{name} was not begun")
+                missing.append(f"{name} did not start")
                 continue
             start_logging(plan.config.log, plan.redact)
             try:
@@ -74,7 +74,9 @@ def evaluate(
             if evaluation.stopped is not None:
                 missing.append(f"{name} was stopped after {evaluation.records[-1]:,} records")
     if missing:
-        _log.warning("not all was evaluated: %s%s", f"{stopped.name} came, " if stopped() else "", ", ".join(missing))
+        _log.warning(
+            "the evaluation is not complete: %s%s", f"{stopped.name} came, " if stopped() else "", ", ".join(missing)
+        )
     failures = _write_files(files, evaluations)
     Console().print(summary({name: evaluation.view for name, evaluation in evaluations.items()}))
     if failure is not None:

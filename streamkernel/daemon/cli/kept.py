@@ -18,12 +18,12 @@ __all__ = ["inspect", "promote", "replay"]
 
 def replay(
     dead_letters: Annotated[
-        Path, typer.Argument(metavar="DEAD_LETTERS", help="A file of dead letters, mended.", show_default=False)
+        Path, typer.Argument(metavar="DEAD_LETTERS", help="A file of fixed dead letters.", show_default=False)
     ],
     config: ConfigArgument,
     settings: SetOption = None,
 ) -> None:
-    """Predict and learn mended dead letters, each once, while the daemon is stopped."""
+    """Predict and learn fixed dead letters, each once, while the daemon is stopped."""
     from streamkernel.daemon.monitoring.visible import visible
     from streamkernel.daemon.replay.run import replay as replay_letters
 
@@ -36,10 +36,10 @@ def replay(
 
 def promote(
     config: ConfigArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="One of the models.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the model to publish.", show_default=False)],
     settings: SetOption = None,
 ) -> None:
-    """Publish another one of several models from the next record on, while the daemon is stopped."""
+    """Publish another model from the next record on, while the daemon is stopped."""
     from streamkernel.daemon.monitoring.visible import visible
     from streamkernel.daemon.promote import promote as promote_model
 

@@ -26,28 +26,32 @@ def predict(
     output: Annotated[_Format, typer.Option("--format", help="How to write the predictions.")] = _Format.jsonl,
     kind: Annotated[
         _Format | None,
-        typer.Option("--input-format", help="What FILE holds; by default as its name says."),
+        typer.Option("--input-format", help="The format of FILE. Default: its name decides."),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The column or key of the label, where there is one.")] = None,
-    target_type: Annotated[str | None, typer.Option(help="What the label is: str, int, bool or float.")] = None,
-    delimiter: Annotated[str | None, typer.Option(help="What separates the fields of CSV; \\t is a tab.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="How the text of CSV is encoded.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column or key of the label, if there is one.")] = None,
+    target_type: Annotated[str | None, typer.Option(help="The type of the label: str, int, bool or float.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="The field separator of CSV; \\t is a tab.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of CSV.")] = None,
     multiline: Annotated[
-        bool | None, typer.Option("--multiline/--no-multiline", help="A quoted field of CSV may hold line ends.")
+        bool | None,
+        typer.Option("--multiline/--no-multiline", help="Whether a quoted CSV field may contain line ends."),
     ] = None,
     include: Annotated[
-        list[str] | None, typer.Option(help="A column or key of FILE that passes through; may be repeated.")
+        list[str] | None, typer.Option(help="A column or key of FILE to pass through. Repeatable.")
     ] = None,
     imports: Annotated[
-        list[str] | None, typer.Option(help="A package under imports of the configuration; may be repeated.")
+        list[str] | None, typer.Option(help="A trusted package, as under imports in the configuration. Repeatable.")
     ] = None,
     name: Annotated[
-        str, typer.Option("--model", help="Which of several models; by default the published one.", show_default=False)
+        str,
+        typer.Option(
+            "--model", help="Which of several models predicts. Default: the published one.", show_default=False
+        ),
     ] = "",
 ) -> None:
     """Predict the records of a file with the model of a checkpoint, to standard output.
 
-    What is not said about FILE is as in the configuration that the model was learnt with.
+    Options about FILE that you leave out come from the configuration in the checkpoint.
     """
     import signal
 
@@ -74,10 +78,10 @@ def serve(
     config: ConfigArgument,
     settings: SetOption = None,
     partition: Annotated[
-        int | None, typer.Option(min=0, help="With source.group: the partition whose model answers.")
+        int | None, typer.Option(min=0, help="With source.group: the partition of the model to serve.")
     ] = None,
 ) -> None:
-    """Serve predictions over HTTP from the checkpoints of a run, and take what it is to learn."""
+    """Serve predictions over HTTP from the checkpoints of a run. Accept records and labels to learn."""
     from streamkernel.daemon.service.run import serve as serve_predictions
 
     serve_predictions(prepare(config, settings), partition)

@@ -59,7 +59,7 @@ def _options(
 def completion(
     shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell.", show_default=False)],
 ) -> None:
-    """Print the script by which a shell completes commands and options."""
+    """Print the script that completes commands and options in a shell."""
     os.environ["_STREAMKERNEL_COMPLETE"] = f"source_{shell.value}"  # how a shell asks for it
     app(args=[], prog_name="streamkernel")
 
@@ -135,7 +135,7 @@ def _failed(error: Exception) -> int:
         print("\n".join(map(visible, error.lines)), file=sys.stderr)
         return 2
     text = sentence(error)
-    _log.debug("the failure in full", exc_info=error)
+    _log.debug("the full traceback", exc_info=error)
     if logging.getLogger().handlers:
         _log.error("%s", text)
     else:

@@ -19,7 +19,7 @@ _log = logging.getLogger(__package__)  # all commands log under one name
 def run(
     config: ConfigArgument,
     max_records: Annotated[int | None, typer.Option(min=0, help="Stop after this many records.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and begin anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and start over.")] = False,
     settings: SetOption = None,
     partition: Annotated[int | None, typer.Option(hidden=True)] = None,
     member: Annotated[int, typer.Option(hidden=True)] = 0,
@@ -47,7 +47,7 @@ def run(
                 ["--fresh: not with source.group: stop all members, and move the directories of the partitions away"]
             )
         if max_records is not None:
-            raise ConfigError(["--max-records: not with source.group: each partition has a daemon of its own"])
+            raise ConfigError(["--max-records: not with source.group: each partition has its own daemon"])
         run_member(plan)
         return
     try:
@@ -59,7 +59,7 @@ def run(
 
 
 def check(config: ConfigArgument, settings: SetOption = None) -> None:
-    """Validate everything, try the connections and the next records, say what becomes of each column; write nothing."""
+    """Validate the configuration, try the connections and the next records, show each column's use. Write nothing."""
     from streamkernel.daemon.check import check as check_plan
     from streamkernel.daemon.monitoring.visible import visible
 

@@ -32,9 +32,9 @@ def column_conflicts(config: Config) -> Iterator[str]:
         yield from _of_classes(config, output)
     if isinstance(output, KafkaPredictionsConfig) and not isinstance(config.source, KafkaSourceConfig):
         if output.key == "source" and "key" in output.model_fields_set:
-            yield "predictions.key: source needs a source of kind kafka, whose messages have keys; use position"
+            yield "predictions.key: source needs a source of kind kafka: only its messages have keys. Use position"
         if output.pass_through:
-            yield "predictions.pass_through: needs a source of kind kafka, whose messages have headers and timestamps"
+            yield "predictions.pass_through: needs a source of kind kafka: only messages have headers and timestamps"
     if isinstance(output, ParquetPredictionsConfig) and output.path == "-":
         yield "predictions.path: parquet goes to a folder, not to standard output: name a folder, or use jsonl or csv"
     elif isinstance(output, ParquetPredictionsConfig):
@@ -51,7 +51,7 @@ def _in_folder(config: Config, path: str) -> Iterator[str]:
     for key, place in places.items():
         several = place if isinstance(place, list) else [place]
         if any(one not in (None, "-") and folder in Path(os.path.realpath(one)).parents for one in several):
-            yield f"predictions.path: must be a folder for its parts alone, and {key} is in it: name another one"
+            yield f"predictions.path: must be a folder only for its parts, and {key} is in it: name another folder"
 
 
 def _of_names(config: Config, output: PassingColumnsConfig) -> Iterator[str]:
@@ -70,17 +70,17 @@ def _of_names(config: Config, output: PassingColumnsConfig) -> Iterator[str]:
                 "through under another name"
             )
         if name in taken:
-            yield f"{key}: {shown(name)} stands there twice: drop one, or give it another name"
+            yield f"{key}: {shown(name)} is listed twice: remove one, or rename it"
         taken.add(name)
         if one.column.startswith(_OF_MESSAGES) and config.source.kind in ("csv", "river"):
-            yield f"{key}: {shown(one.column)} is of messages of Kafka, and source is of kind {config.source.kind}"
+            yield f"{key}: {shown(one.column)} exists only in Kafka messages, and source.kind is {config.source.kind}"
 
 
 def _of_classes(config: Config, output: ClassColumnsConfig) -> Iterator[str]:
     columns = class_columns(output.classes)[:-1]
     for index, (label, column) in enumerate(zip(output.classes, columns, strict=True)):
         if column in columns[:index]:
-            yield f"predictions.classes[{index}]: {shown(label)} stands there twice"
+            yield f"predictions.classes[{index}]: {shown(label)} is listed twice"
     targets = config.source if config.labels is None else config.labels.source
     wanted = _TYPES.get(getattr(targets, "target_type", ""))
     if wanted is None:

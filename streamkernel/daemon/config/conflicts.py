@@ -29,7 +29,7 @@ def conflicts(config: Config) -> list[str]:
         lines.append("labels.source.path: standard input is read by source already")
     for key, source in config.sources.items():
         if getattr(source, "order", None) == "logged" and config.checkpoint is None:
-            lines.append(f"{key}.order: logged needs {_a_checkpoint(config)}, the order is kept in its directory")
+            lines.append(f"{key}.order: logged needs {_a_checkpoint(config)}: the order is stored in its directory")
     for key, source in config.sources.items():
         lines += conflicts_of_files(key, source)
         if (columns := getattr(source, "inputs", None)) is not None:
@@ -54,7 +54,7 @@ def conflicts(config: Config) -> list[str]:
 def _a_checkpoint(config: Config) -> str:
     """Return what to call the missing section: in mode predict, one that is there may be that of the model."""
     if config.mode == "predict":
-        return "a checkpoint.directory of its own, the model being in serve_from"
+        return "its own checkpoint.directory, not that in serve_from"
     return "a checkpoint"
 
 
@@ -76,7 +76,7 @@ def _of_groups(config: Config) -> Iterator[str]:
     """Yield what cannot be together with a group, and what makes no sense without one."""
     if config.labels is not None and isinstance(config.labels.source, KafkaSourceConfig):
         if config.labels.source.group is not None:
-            yield "labels.source.group: not for labels, which are read by whoever reads their records"
+            yield "labels.source.group: not for labels: the reader of the records also reads their labels"
         yield from _without_group("labels.source", config.labels.source)
     source = config.source
     if not isinstance(source, KafkaSourceConfig):
@@ -88,15 +88,15 @@ def _of_groups(config: Config) -> Iterator[str]:
         if config.mode == "predict":
             yield f"checkpoint: source.group needs {_a_checkpoint(config)}"
         else:
-            yield "checkpoint: required with source.group, a partition's model changes hands through it"
+            yield "checkpoint: required with source.group: members hand a partition's model over through it"
     if source.partitions != "all":
-        yield "source.partitions: must be all with source.group, which shares them out"
+        yield "source.partitions: must be all with source.group, which assigns the partitions"
     if source.order != "arrival":
         yield "source.order: not with source.group, where each model reads one partition, which is in order"
     if "group_id" in source.options.given():
         yield "source.options.group_id: not with source.group, to which the offsets are committed anyway"
     if config.labels is not None:
-        yield "labels: not with source.group, a label could come to another partition than its record"
+        yield "labels: not with source.group: a label could arrive on another partition than its record"
     for section, key in OWN_NAMES:
         name = getattr(config.outputs[section], key, None)
         if name is not None and PLACEHOLDER not in name:
@@ -106,7 +106,7 @@ def _of_groups(config: Config) -> Iterator[str]:
 def _without_group(key: str, source: KafkaSourceConfig) -> Iterator[str]:
     for name in GROUP_OPTIONS:
         if name in source.options.given():
-            yield f"{key}.options.{name}: has a meaning only with source.group"
+            yield f"{key}.options.{name}: works only with source.group"
 
 
 def _of_topics(config: Config) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _of_topics(config: Config) -> Iterator[str]:
 
 def _of_transactions(key: str, output: KafkaSinkConfig, config: Config) -> Iterator[str]:
     if config.checkpoint is None:
-        yield f"{key}.transactional_id: needs {_a_checkpoint(config)}, with each of which a transaction is committed"
+        yield f"{key}.transactional_id: needs {_a_checkpoint(config)}: each checkpoint commits a transaction"
         return
     timeout = output.options.transaction_timeout_ms or TRANSACTION_TIMEOUT_MS
     if timeout < 2000 * config.checkpoint.every_seconds:

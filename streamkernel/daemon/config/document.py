@@ -200,7 +200,7 @@ def _expand(
     def replace(match: re.Match[str]) -> str:
         name = match.group(1)
         if not _NAME.match(name) or not match.group().endswith("}"):
-            problems.append(f"{key}: {match.group()!r} is no variable, write ${{NAME}}")
+            problems.append(f"{key}: {match.group()!r} is not a variable: write ${{NAME}}")
         elif name not in environment:
             problems.append(f"{key}: the environment variable {name} is not set")
         else:

@@ -32,7 +32,7 @@ def _no_boolean(value: Any) -> Any:
 
 def _no_null(value: str) -> str:
     if "\0" in value:
-        raise ValueError("must not hold a null character")
+        raise ValueError("must not contain a null character")
     return value
 
 

@@ -54,9 +54,9 @@ def problems(config: Config, path: Path) -> list[str]:
         if place in taken:
             lines.append(f"{key}: must differ from {taken[place]}, they are the same file")
         elif (source := _arrives_at(config, Path(written))) is not None:
-            lines.append(f"{key}: must not be where {source} finds files, it would be read as one: give another folder")
+            lines.append(f"{key}: must not be where {source} looks for files: name another folder")
         elif (log := _log_of(config, Path(written))) is not None:
-            lines.append(f"{key}: must not be named like a rotated part of {log}, it would be read as one")
+            lines.append(f"{key}: must not be named like a rotated part of {log}: the source would read it")
         elif written != _STANDARD:
             for name, directory in _directories(config):
                 lines += _kept(key, Path(written), place, name, Path(directory))

@@ -32,7 +32,7 @@ _OF_NUMBERS = frozenset('0123456789+-eE"')
 
 def _spelling(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError(f"must be a text, YAML reads this one as {str(value).lower()}: put it in quotes")
+        raise ValueError(f"must be text, and YAML reads this one as {str(value).lower()}: put it in quotes")
     return str(value) if isinstance(value, int | float) else value
 
 
@@ -64,7 +64,7 @@ def _each_once(values: list[Any]) -> list[Any]:
 
 def _separator(text: str) -> str:
     if len(text) != 1 or text in _OF_NUMBERS or text.isalnum():
-        raise ValueError(f"must be one character that is no part of a number, got {shown(text)}")
+        raise ValueError(f"must be one character that is not part of a number, got {shown(text)}")
     return text
 
 
@@ -128,7 +128,7 @@ class ColumnConfig(Section):
     def _have_a_meaning(self) -> Self:
         for name, types in _ONLY_WITH.items():
             if name in self.model_fields_set and self.type not in types:
-                raise ValueError(f"{name} has a meaning only with type {' or '.join(types)}, this one is {self.type}")
+                raise ValueError(f"{name} works only with type {' or '.join(types)}, this one is {self.type}")
         _differ(self.decimal, self.thousands)
         return self
 
@@ -208,15 +208,15 @@ def problems(inputs: InputsConfig, target: str | None, join_key: str | None) -> 
     named = {"include": inputs.include or (), "exclude": inputs.exclude, "types": inputs.types}
     for key, names in named.items():
         if target is not None and target in names:
-            yield f"{key}: must not name the target {shown(target)}, which is no input"
+            yield f"{key}: must not name the target {shown(target)}, which is not an input"
     rules = inputs.settings()
     for name in inputs.types:
         if name != target and not rules.is_input(name):
-            yield f"types.{name}: is no input: drop the type, or let it in by include and exclude"
+            yield f"types.{name}: is not an input: remove the type, or change include and exclude"
     if join_key is None:
         return
     if not rules.is_input(join_key):
         left_out = "include: must name" if inputs.include is not None else "exclude: must not name"
-        yield f"{left_out} labels.key {shown(join_key)}, which joins records and labels and is no input anyway"
+        yield f"{left_out} labels.key {shown(join_key)}, which joins records and labels and is never an input"
     elif join_key in inputs.types and inputs.types[join_key].type not in ("auto", "string"):
         yield f"types.{join_key}: must be auto or string, it is labels.key"

@@ -87,7 +87,7 @@ def _put(node: yaml.Node, path: tuple[str | int, ...], depth: int, value: yaml.N
     if _is_null(node):
         node = yaml.MappingNode("tag:yaml.org,2002:map", [], node.start_mark, node.end_mark)
     if not isinstance(node, yaml.MappingNode):
-        raise ConfigError([f"{dotted(path)}: --set: {dotted(path[:depth])} is no mapping"])
+        raise ConfigError([f"{dotted(path)}: --set: {dotted(path[:depth])} is not a mapping"])
     pairs = list(node.value)
     names = [str(key.value) for key, _ in pairs]
     made = path[0] == "model" and depth > 0 and len(names) == 1 and "." in names[0]
@@ -107,7 +107,7 @@ def _put_entry(
 ) -> yaml.SequenceNode:
     where = dotted(path[:depth])
     if not isinstance(node, yaml.SequenceNode):
-        raise ConfigError([f"{dotted(path)}: --set: {where} is no list"])
+        raise ConfigError([f"{dotted(path)}: --set: {where} is not a list"])
     entries = list(node.value)
     if index >= len(entries):
         raise ConfigError([f"{dotted(path)}: --set: {where} has {len(entries)} entries, the first is {where}[0]"])

@@ -34,14 +34,14 @@ def conflicts_of_models(config: Config) -> Iterator[str]:
     kept = None if config.checkpoint is None else os.path.realpath(config.checkpoint.directory)
     if config.mode == "predict":
         if config.serve_from is None:
-            yield "serve_from: required in mode predict, it names the checkpoint directory of the run that learnt"
+            yield "serve_from: required in mode predict: the checkpoint directory of the run that learned"
         elif os.path.realpath(config.serve_from) == kept:
-            yield "checkpoint.directory: must differ from serve_from, which is only read: leave it out to keep nothing"
+            yield "checkpoint.directory: must differ from serve_from, which is read-only: leave it out to store nothing"
         if config.initial_model is not None:
             yield "initial_model: not in mode predict, which reads its model from serve_from"
         return
     for key in ("serve_from", "reload"):
         if getattr(config, key) is not None:
-            yield f"{key}: only in mode predict; a run that learns begins with a trained model by initial_model"
+            yield f"{key}: only in mode predict. A run that learns starts from a trained model with initial_model"
     if config.initial_model is not None and os.path.realpath(config.initial_model.checkpoint) == kept:
-        yield "initial_model.checkpoint: must differ from checkpoint.directory, from which this run goes on by itself"
+        yield "initial_model.checkpoint: must differ from checkpoint.directory, which this run continues anyway"

@@ -20,30 +20,28 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
     unlabelled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
     supervised = any(task_of(model) != "novelty" for model in (plan.models or {"": plan.model}).values())
     if unlabelled and supervised and config.labels is None and config.mode == "learn":
-        lines.append("source.target is not set: no record has a label, nothing will be learnt")
+        lines.append("source.target is not set: no record has a label, and nothing is learned")
     if twice := learnt_twice(config):
         lines.append(twice)
     if config.labels is not None and any(map(_loses_lags, (plan.models or {"": plan.model}).values())):
         lines.append(
-            "model: at the end of a pipeline, lags are not kept with records whose labels come late, which are learnt "
-            "with others than they were predicted with: give the estimator alone, it scales and encodes its inputs"
+            "model: in a pipeline, a record with a late label is learned with other lags than it was predicted "
+            "with. Use the estimator without a pipeline: it scales and encodes its inputs"
         )
     if name := next(filter(None, map(never_learning, (plan.models or {"": plan.model}).values())), ""):
         lines.append(
-            f"model: the {name} keeps its KernelNoveltyDetector from learning, whose first scores are all alike and "
-            "count as flagged: set protect_anomaly_detector: false"
+            f"model: the {name} stops its KernelNoveltyDetector from learning: its first scores are equal and count "
+            "as flagged. Set protect_anomaly_detector: false"
         )
     if advice := label_advice(plan):
         lines.append(f"model: {advice}")
     off = {
-        "predictions": "predictions are off: what the model says is not written anywhere",
-        "dead_letters": "dead_letters are off: records that cannot be used are counted and thrown away",
+        "predictions": "predictions are off: nothing writes them",
+        "dead_letters": "dead_letters are off: unusable records are counted and discarded",
     }
     lines += [off[key] for key, output in config.outputs.items() if output is None or output.kind == "none"]
     if config.checkpoint is None and config.mode == "predict":
-        lines.append(
-            "no checkpoint.directory of its own beside serve_from: each run begins at the beginning of its source"
-        )
+        lines.append("no checkpoint.directory: each run starts at the first record of its source")
     elif config.checkpoint is None:
         lines.append("checkpoint is off: nothing is saved, a restart learns from the first record again")
     else:
@@ -54,19 +52,17 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
         ]
     if config.checkpoint is not None and _mixed(plan):
         lines.append(
-            "source.order is arrival: of several partitions, a run that is killed may learn the records in another "
-            "order than one that is not"
+            "source.order is arrival: after a kill, the records of several partitions may be learned in another order"
         )
     if config.checkpoint is not None and config.labels is not None and any(map(_grows, config.sources.values())):
         lines.append(
-            "records and labels are taken as they come: a run that is killed may learn them in another order than "
-            "one that is not, each of them once"
+            "records and labels are learned as they arrive: after a kill, their order may differ. Each is learned once"
         )
     for key, sink in sinks.items():
         if config.checkpoint is None and isinstance(config.outputs[key], KafkaSinkConfig):
-            lines.append(f"{key} go to a topic and checkpoint is off: a restart writes them again, behind the old ones")
+            lines.append(f"{key} go to a topic and checkpoint is off: a restart writes them again, after the old ones")
         if not sink.exactly_once:
-            lines.append(f"{key} cannot be cut back: after a restart some of its lines may stand there twice")
+            lines.append(f"{key} cannot be truncated: after a restart it may have some lines twice")
     if config.imports:
         lines.append(f"imports trusts all code of {', '.join(config.imports)}, in the configuration and in checkpoints")
     return lines
@@ -85,8 +81,8 @@ def label_advice(plan: Plan) -> str:
     if not keys or not is_binary(plan.model):
         return ""
     return (
-        f"{type(last_step(plan.model)).__name__} tells true from false and knows no other label: set {keys[0]}: bool, "
-        "which reads yes and no, true and false, 1 and 0, or put it into river.multiclass.OneVsRestClassifier"
+        f"{type(last_step(plan.model)).__name__} knows only the labels true and false: set {keys[0]}: bool (it "
+        "reads yes, no, true, false, 1 and 0), or wrap it in river.multiclass.OneVsRestClassifier"
     )
 
 

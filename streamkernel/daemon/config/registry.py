@@ -22,9 +22,9 @@ def _urls(text: str) -> str:
         except ValueError:
             valid = False
         if not valid:
-            raise ValueError("must be http:// or https:// with a host, several with commas between")
+            raise ValueError("must be http:// or https:// with a host, and a comma between several")
         if "@" in parts.netloc:
-            raise ValueError("must not hold a name and a password: write username and password beside it")
+            raise ValueError("must not contain a name and a password: set username and password instead")
         resolvable(parts.hostname or "")
         if parts.query or parts.fragment:
             raise ValueError("must end with the path, without ? and #")
@@ -33,7 +33,7 @@ def _urls(text: str) -> str:
 
 def _printable(text: str) -> str:
     if not text.isprintable():  # it would end the header of the request
-        raise ValueError("must not hold line ends or control characters")
+        raise ValueError("must not contain line ends or control characters")
     return text
 
 
@@ -120,7 +120,8 @@ def registry_problems(
     if registry.token is not None and registry.username is not None:
         yield f"{at}.token: must not be given with username, choose one"
     if (registry.username is None) is not (registry.password is None):
-        yield f"{at}.{'username' if registry.username is None else 'password'}: required with the other one of the two"
+        missing, given = ("username", "password") if registry.username is None else ("password", "username")
+        yield f"{at}.{missing}: required with {given}"
     if registry.ssl_keyfile is not None and registry.ssl_certfile is None:
         yield f"{at}.ssl_certfile: required with ssl_keyfile"
     if "http:" in registry.url and any((registry.ssl_cafile, registry.ssl_certfile)):
@@ -133,10 +134,10 @@ def _of_protobuf(
 ) -> Iterator[str]:
     for name in ("descriptor_set", "message"):
         if getattr(registry, name) is not None and value_format != "protobuf":
-            yield f"{at}.{name}: has a meaning only with value_format protobuf, is {value_format}"
+            yield f"{at}.{name}: works only with value_format protobuf, is {value_format}"
     if registry.descriptor_set is not None and registry.message is None:
         yield f"{at}.message: required with descriptor_set"
     if isinstance(registry, SinkRegistryConfig) and not registry.use_latest_version:
         for name in ("descriptor_set", "message"):
             if getattr(registry, name) is not None:
-                yield f"{at}.{name}: has a meaning only with use_latest_version, else the lines have a schema of ours"
+                yield f"{at}.{name}: works only with use_latest_version: otherwise the lines have our schema"

@@ -17,14 +17,14 @@ def conflicts_of_several(config: Config) -> Iterator[str]:
     writes_all = isinstance(config.predictions, PassingColumnsConfig) and config.predictions.models == "all"
     if config.models is None:
         if config.publish is not None and config.mode == "learn":
-            yield "publish: only with models, it names the one whose prediction is published"
+            yield "publish: only with models: it names the one to publish"
         if writes_all:
             yield "predictions.models: all needs models; with one model there are no others"
         return
     if config.model is not None:
-        yield "model: not together with models: list it there under a name of its own"
+        yield "model: not together with models: list it there under its own name"
     if config.publish is not None and config.publish not in config.models:
         names = ", ".join(config.models)
         yield f"publish: must be one of {names}, got {shown(config.publish)}{hint(config.publish, config.models)}"
     if writes_all and config.mode == "predict":
-        yield "predictions.models: must be published in mode predict, where one model predicts: that of publish"
+        yield "predictions.models: must be published in mode predict: only the model named by publish predicts"

@@ -20,7 +20,7 @@ def why_no_text(text: str) -> str | None:
     --------
     >>> why_no_text("zwölf")
     >>> why_no_text("caf\udce9")
-    'the byte 0xe9 is not UTF-8: write the text in UTF-8; a file of another name is renamed, or found by a pattern'
+    'the byte 0xe9 is not UTF-8: write the text in UTF-8, and rename a file with such a name or use a pattern'
     >>> print(why_no_text("\ud83d"))
     \ud83d is half of a character: write the whole one, as it is or as \U with eight digits
 
@@ -31,8 +31,8 @@ def why_no_text(text: str) -> str | None:
     code = ord(found[0])
     if code in _BYTES:
         return (
-            f"the byte {code - 0xDC00:#04x} is not UTF-8: write the text in UTF-8; a file of another name is renamed, "
-            "or found by a pattern"
+            f"the byte {code - 0xDC00:#04x} is not UTF-8: write the text in UTF-8, and rename a file with such a "
+            "name or use a pattern"
         )
     return f"\\u{code:04x} is half of a character: write the whole one, as it is or as \\U with eight digits"
 

@@ -32,7 +32,7 @@ _KINDS = {
     "int": "must be a whole number",
     "float": "must be a number",
     "finite": "must be a finite number",
-    "string": "must be a text",
+    "string": "must be text",
     "bool": "must be true or false",
     "list": "must be a list",
     "dict": "must be a mapping",
@@ -76,10 +76,10 @@ def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:
     if kind == "union_tag_invalid":
         word = _value_at(raw, [*path, "kind"])
         if path == ["dead_letters"] and word == "parquet":
-            return f"{name}.kind: parquet is for predictions: what is to be mended and sent again is text, use jsonl"
+            return f"{name}.kind: parquet is only for predictions: use jsonl, which you can fix and replay"
         return f"{name}.kind: {_choice(str(context['expected_tags']), str(word), shown(word))}"
     if kind == "invalid_key":
-        return f"{dotted(path[:-1]) or 'configuration'}: a key must be a text, got {shown(path[-1])}"
+        return f"{dotted(path[:-1]) or 'configuration'}: a key must be text, got {shown(path[-1])}"
     if not path:  # nothing in it can be named, as where a key is no text that can be written
         return f"configuration: {details['msg']}"
     value = _value_at(raw, path)

@@ -14,7 +14,7 @@ from streamkernel.daemon.config.several import paths_of
 
 __all__ = ["conflicts_of_warm_start", "learnt_twice", "problems_of_warm_source"]
 
-_OTHERWISE = "learn it in a run of its own, and name its checkpoint.directory in initial_model"
+_OTHERWISE = "learn it in its own run, and name that run's checkpoint.directory in initial_model"
 
 
 def conflicts_of_warm_start(config: Config) -> Iterator[str]:
@@ -25,9 +25,9 @@ def conflicts_of_warm_start(config: Config) -> Iterator[str]:
     if config.mode == "predict":
         yield "warm_start: not in mode predict, which learns nothing: name a trained model in serve_from"
     if getattr(config.source, "group", None) is not None:
-        yield f"warm_start: not with source.group, where each partition has a model of its own: {_OTHERWISE}"
+        yield f"warm_start: not with source.group, where each partition has its own model: {_OTHERWISE}"
     if isinstance(source, KafkaSourceConfig):
-        yield f"warm_start.source.kind: must be a source that ends, which a topic does not: {_OTHERWISE}"
+        yield f"warm_start.source.kind: must be a source that ends, and a topic does not: {_OTHERWISE}"
         return
     for key in ("follow", "watch"):
         if getattr(source, key, False):
@@ -45,8 +45,8 @@ def learnt_twice(config: Config) -> str | None:
         return None
     more = f" and {len(both) - 1:,} more" if len(both) > 1 else ""
     return (
-        f"warm_start.source and source both read {both[0]}{more}: its records are learnt twice; where that is not "
-        "what you want, name what is new in source, or drop warm_start"
+        f"warm_start.source and source both read {both[0]}{more}: its records are learned twice. To avoid that, "
+        "name only new files in source, or remove warm_start"
     )
 
 

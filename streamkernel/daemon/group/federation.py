@@ -50,7 +50,7 @@ class Federation(Collector):
         merged: dict[str, Metric] = {}
         for partition, (status, text) in ask(self._addresses(), "/metrics", self._basic_auth).items():
             if status != http.HTTPStatus.OK:
-                _log.debug("partition %d does not give its metrics: %s", partition, text)
+                _log.debug("partition %d does not send its metrics: %s", partition, text)
                 continue
             for family in text_string_to_metric_families(text):
                 known = merged.setdefault(family.name, Metric(family.name, family.documentation, family.type))

@@ -65,7 +65,7 @@ def run_member(plan: Plan) -> None:
             _log.info("%s came: leaving %s", stopped.name, membership.describe())
         finally:
             member.leave()
-        _log.info("ended: whoever is given the partitions goes on from their last checkpoints")
+        _log.info("ended: the next owners of the partitions continue from their last checkpoints")
 
 
 def make_membership(plan: Plan) -> Membership:
@@ -140,7 +140,7 @@ class _Member:
     def _own_trouble(self) -> str | None:
         silence = time.monotonic() - self._turned
         if silence > _SILENCE_SECONDS:
-            return f"the member has not turned for {silence:.0f} s"
+            return f"the member has made no progress for {silence:.0f} s"
         problem = self._membership.health_problem
         return None if problem is None else self._redact(problem)
 

@@ -173,7 +173,7 @@ def _partition(partition: int, child: Child | None, answer: tuple[int, str] | No
         try:
             found["status"] = _without_bulk(json.loads(text)) if status == HTTPStatus.OK else None
         except ValueError:
-            status, text = 0, "its answer is no JSON"
+            status, text = 0, "its answer is not JSON"
         if status != HTTPStatus.OK:
             found["problem"] = text.strip()
     return found

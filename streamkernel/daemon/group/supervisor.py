@@ -68,7 +68,8 @@ class Supervisor:
             child = self.children.get(partition)
             if child is not None:
                 _log.warning(
-                    "partition %d: may be in other hands by now: what was learnt since its last checkpoint is dropped",
+                    "partition %d: another member may have it now. What was learned since its last checkpoint is "
+                    "dropped",
                     partition,
                 )
                 child.kill()
@@ -128,8 +129,8 @@ class Supervisor:
     def _settle(self, partition: int, child: Child, status: int) -> str | None:
         if child.overdue:
             _log.warning(
-                "partition %d: was not done after %.0f s and is killed: what was learnt since its last checkpoint is "
-                "learnt again",
+                "partition %d: did not end within %.0f s and is killed. Records since its last checkpoint are "
+                "learned again",
                 *(partition, self._grace),
             )
         elif child.stop_signal is not None:
@@ -147,5 +148,5 @@ class Supervisor:
         if self._clock() - child.started > _WELL_SECONDS:
             backoff.succeeded()
         pause = backoff.failed()
-        how = f"was killed by {signal.Signals(-status).name}" if status else "was told by somebody else to end"
+        how = f"was killed by {signal.Signals(-status).name}" if status else "was stopped from outside"
         _log.error("partition %d: its process %s; it is started again in %.0f s", partition, how, pause)

@@ -108,7 +108,7 @@ def find_target(sample: Sample, name: str | None, marks: Marks) -> Target:
 
     """
     if not sample.columns:
-        raise SampleError(f"{sample.path}: its first records hold nothing: give a file whose records have values")
+        raise SampleError(f"{sample.path}: its first records are empty: use a file with values")
     if name is None:
         named = [one for one in sample.columns if one.strip().lower() in _TARGET_NAMES]
         name, guessed = (named or list(sample.columns))[-1], True

@@ -38,7 +38,7 @@ def configuration_for(path: Path, target: str | None = None) -> str:
 
     """
     if str(path) == "-":
-        raise SampleError("init reads a file, to which the configuration leads: standard input is none")
+        raise SampleError("init needs a file for the configuration to name: standard input has no name")
     sample = read_sample(path)
     marks = sample_marks(sample)
     found = find_target(sample, target, marks)
@@ -176,9 +176,9 @@ def _outputs(sample: Sample, inputs: Sequence[SampledColumn]) -> Iterator[str]:
     passing = [one.name for one in inputs if one.finds_a_record and one.name not in line_names() and one.name]
     include = f", include: [{', '.join(map(_text, passing))}]" if passing else ""
     yield f"predictions: {{kind: jsonl, path: {folder}/predictions.jsonl{include}}}"
-    yield "# Records that cannot be used, with the reason: mend them and learn them with `streamkernel replay`."
+    yield "# Records that cannot be used, with the reason: fix them and learn them with `streamkernel replay`."
     yield f"dead_letters: {{kind: jsonl, path: {folder}/dead-letters.jsonl}}"
-    yield "# A run that was stopped or killed goes on from here: each record is learnt once."
+    yield "# A run that was stopped or killed continues from here: each record is learned once."
     yield f"checkpoint: {{directory: {folder}/state}}"
     yield "metrics: {port: 0}  # a free port, which the log names: a status page and metrics for Prometheus"
 

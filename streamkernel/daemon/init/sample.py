@@ -80,7 +80,7 @@ def read_sample(path: Path) -> Sample:
     """
     data = _first_bytes(path)
     if data.startswith(_UTF_16):
-        raise SampleError(f"{path}: is UTF-16: convert it, such as by iconv -f utf-16 -t utf-8")
+        raise SampleError(f"{path}: is UTF-16: convert it, for example with iconv -f utf-16 -t utf-8")
     if data.startswith(_PARQUET):
         command = shlex.join(["python", "-c", _PARQUET_TO_CSV, str(path), f"{path}.csv"])
         raise SampleError(
@@ -88,14 +88,14 @@ def read_sample(path: Path) -> Sample:
             f"and init that: {command}"
         )
     if b"\0" in data:
-        raise SampleError(f"{path}: is no text: init takes CSV and JSON lines")
+        raise SampleError(f"{path}: is not text: init reads CSV and JSON lines")
     # Where files were put together, marks stand inside, too.
     text, encoding = _decoded(data.removeprefix(BOM_UTF8).replace(b"\n" + BOM_UTF8, b"\n"))
     if not text.strip():
-        raise SampleError(f"{path}: holds nothing: init needs its first lines")
+        raise SampleError(f"{path}: is empty: init needs its first lines")
     first = text.lstrip()[0]
     if first == "[":
-        raise SampleError(f"{path}: holds a JSON array: write one object a line, such as by jq -c '.[]'")
+        raise SampleError(f"{path}: holds a JSON array: write one object a line, for example with jq -c '.[]'")
     if first == "{":
         return _json_lines(path, text, encoding)
     try:
@@ -132,7 +132,7 @@ def _decoded(data: bytes) -> tuple[str, str]:
 def _json_lines(path: Path, text: str, encoding: str) -> Sample:
     if encoding != "utf-8":
         raise SampleError(
-            f"{path}: is not UTF-8, as JSON lines must be: convert it, such as by iconv -f latin1 -t utf-8"
+            f"{path}: is not UTF-8, as JSON lines must be: convert it, for example with iconv -f latin1 -t utf-8"
         )
     records: list[dict[str, Any]] = []
     for line in text.split("\n"):  # a text in JSON may hold what else Python takes for a line end
@@ -144,14 +144,18 @@ def _json_lines(path: Path, text: str, encoding: str) -> Sample:
         if isinstance(record, dict) and len(records) < _MOST_RECORDS:
             records.append(with_normal_names(record))
     if not records:
-        raise SampleError(f"{path}: no line of its beginning is a JSON object: write one a line, such as by jq -c .")
+        raise SampleError(
+            f"{path}: no line of its beginning is a JSON object: write one a line, for example with jq -c ."
+        )
     columns = list(dict.fromkeys(name for record in records for name in record))
     return Sample(path, "jsonl", records, columns)
 
 
 def _csv(path: Path, text: str, encoding: str) -> Sample:
     if "\r" in text and "\n" not in text:
-        raise SampleError(f"{path}: ends its lines in carriage returns alone: convert it, such as by tr '\\r' '\\n'")
+        raise SampleError(
+            f"{path}: ends its lines in carriage returns alone: convert it, for example with tr '\\r' '\\n'"
+        )
     delimiter = _delimiter(text)
     rows = [row for row in _rows(text, delimiter) if row]
     multiline = any("\n" in field for row in rows for field in row)
@@ -178,7 +182,7 @@ def _why_no_record(rows: Sequence[Sequence[str]]) -> str:
         return f"no line after the header has its {len(rows[0])} fields: init needs some records"
     return (
         f"its first line has {len(rows[0])} fields and most others have {widths.most_common(1)[0][0]}: "
-        "remove what stands above the names of the columns, or write all of these there"
+        "remove the lines above the column names, or write all column names there"
     )
 
 
@@ -200,9 +204,7 @@ def _check_header(path: Path, header: Sequence[str]) -> list[str]:
     """Return the names that several columns have."""
     named = header[: n_named(header)]
     if all(map(_is_number, named)):
-        raise SampleError(
-            f"{path}: its first line holds numbers where the names of the columns are expected: write them"
-        )
+        raise SampleError(f"{path}: its first line has numbers instead of column names: add the names")
     doubled = [name for name, times in Counter(named).items() if times > 1]
     if len(doubled) == len(set(named)):
         raise SampleError(f"{path}: column names must differ, the header repeats {doubled[0]!r}: rename one")

@@ -228,7 +228,7 @@ class LabelJoin:
         if key is None or record.y is None:
             decision.status, decision.fault = LabelStatus.DEAD, Fault("target", "there is no target")
             if key is None:
-                detail = f"there is no {self.key} to know its record by, or it has more digits than a number can hold"
+                detail = f"there is no {self.key} to find its record by, or it has too many digits for a number"
                 decision.fault = Fault("key", detail)
             return
         entry = self.pending.pop(key)

@@ -224,11 +224,11 @@ class Packer:
             and {int, bool, str}.issuperset(map(type, others[1::2]))
             and len(others) == 2 * len(places)
         ):
-            raise ValueError(f"the record {key!s:.40} is no record")
+            raise ValueError(f"the record {key!s:.40} is not a record")
         inputs = len(names) - len(places)
         rest = len(numbers) - inputs - n_extra
         if not all(map(math.isfinite, numbers[:inputs])):
-            raise ValueError(f"the record {key!s:.40} has inputs that are no finite numbers")
+            raise ValueError(f"the record {key!s:.40} has inputs that are not finite numbers")
         _verify_prediction(key, classes, choice, rest)
         return _join(head, names, classes, numbers, models, self._labels)
 
@@ -295,7 +295,7 @@ def _verify_lags(key: Any, given: Sequence[Any]) -> None:
         (lags,) = given
         kinds = set(map(type, lags)) if type(lags) is list and lags else {None}
         if not kinds <= {str, int, float, bool} or not all(type(y) is not float or math.isfinite(y) for y in lags):
-            raise ValueError(f"the record {key!s:.40} has lags that are no targets")
+            raise ValueError(f"the record {key!s:.40} has lags that are not targets")
 
 
 def _join(

@@ -141,7 +141,7 @@ def _restore_header(join: LabelJoin, header: Mapping[str, Any]) -> None:
         join.positions[_whole(partition)] = Position(_text(stream), partition, _whole(offset))
     join.recent_dead = [_whole(number) for number in header["recent_dead"]]
     if type(header["label_next"]) is not bool:
-        raise ValueError("label_next is no boolean")
+        raise ValueError("label_next is not a boolean")
     join.label_next = header["label_next"]
     join.set_clock(_time(header["clock"], math.inf))
     join.moments = _moments(header["moments"])
@@ -152,7 +152,7 @@ def _restore_blob(join: LabelJoin, blob: bytes) -> None:
     head = json.loads(line)
     version = head["version"]
     if _whole(version) != _VERSION:
-        way = "update streamkernel" if version > _VERSION else "start anew with --fresh"
+        way = "update streamkernel" if version > _VERSION else "start over with --fresh"
         raise OtherFormatError(
             f"its late labels have version {excerpt(version)}, this streamkernel reads {_VERSION}: {way}"
         )
@@ -190,24 +190,24 @@ def _balance(join: LabelJoin, pending: Any) -> None:
 
 def _refuse_double(join: LabelJoin, key: str) -> None:
     if key in join.pending or key in join.waiting or key in join.settled:
-        raise ValueError(f"the key {key!r:.40} stands there twice")
+        raise ValueError(f"the key {key!r:.40} is there twice")
 
 
 def _whole(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r:.40} is no count")
+        raise ValueError(f"{value!r:.40} is not a count")
     return value
 
 
 def _text(value: Any) -> str:
     if type(value) is not str or not value:
-        raise ValueError(f"{value!r:.40} is no text")
+        raise ValueError(f"{value!r:.40} is not text")
     return value
 
 
 def _label(value: Any) -> Label:
     if type(value) not in (str, int, float, bool) or (type(value) is float and not math.isfinite(value)):
-        raise ValueError(f"{value!r:.40} is no label")
+        raise ValueError(f"{value!r:.40} is not a label")
     label: Label = value
     return label
 
@@ -215,14 +215,14 @@ def _label(value: Any) -> Label:
 def _moments(values: Iterable[Any]) -> Moments:
     n, mean, m2 = values
     if not (math.isfinite(mean) and 0 <= m2 < math.inf):
-        raise ValueError("the moments of the targets are no numbers")
+        raise ValueError("the moments of the targets are not numbers")
     return Moments(_whole(n), float(mean), float(m2))
 
 
 def _time(value: Any, latest: float, earliest: float = 0.0) -> float:
     """Check a time, in seconds; written as a whole number where it is one."""
     if type(value) not in (int, float) or not (earliest <= value <= latest) or math.isinf(value):
-        raise ValueError(f"{value!r:.40} is no time between {earliest} and {latest}")
+        raise ValueError(f"{value!r:.40} is not a time between {earliest} and {latest}")
     return float(value)
 
 

@@ -15,11 +15,11 @@ _log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 60.0
 _SENTENCES = {
-    "n_not_finite": "%d predictions were no finite numbers, the last before offset %d: their lines say null",
-    "n_losses_not_finite": "%d losses were no finite numbers, the last before offset %d: the metrics leave them out",
-    "n_clipped": "%d targets were beyond 1e100, the last before offset %d: they are learnt as 1e100 or -1e100",
-    "n_ignored_inputs": "%d inputs were ignored, the last before offset %d: their names are past limits.max_inputs",
-    "n_ignored": "%d records were not learnt, the last before offset %d: their classes are past max_classes",
+    "n_not_finite": "%d predictions were not finite, the last before offset %d: their lines have null",
+    "n_losses_not_finite": "%d losses were not finite, the last before offset %d: the metrics leave them out",
+    "n_clipped": "%d targets were beyond 1e100, the last before offset %d: they are learned as 1e100 or -1e100",
+    "n_ignored_inputs": "%d inputs were ignored, the last before offset %d: limits.max_inputs is reached",
+    "n_ignored": "%d records were not learned, the last before offset %d: max_classes is reached",
 }
 
 

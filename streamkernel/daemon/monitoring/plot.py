@@ -132,5 +132,5 @@ def _legend(panel: Panel) -> list[tuple[str, Any]]:
     if any(curve.drifts for curve in panel.curves):
         found.append(("drift detected", Line2D([], [], **mark, markersize=13)))
     if any(curve.relearnings for curve in panel.curves):
-        found.append(("metric learnt", Line2D([], [], **mark, markersize=5)))
+        found.append(("metric learned", Line2D([], [], **mark, markersize=5)))
     return found

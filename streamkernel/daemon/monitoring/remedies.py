@@ -4,23 +4,23 @@ from __future__ import annotations
 
 __all__ = ["explained", "remedy"]
 
-_NOT_UTF_8 = "convert what comes to UTF-8, such as by iconv -f latin1 -t utf-8"
+_NOT_UTF_8 = "convert the text to UTF-8, for example with iconv -f latin1 -t utf-8"
 _REMEDIES = {
     "not_json": "write one JSON object a line; {section}.kind: csv reads CSV",
     "not_an_object": "write each record as a JSON object, names and values",
-    "csv_width": "set {section}.delimiter to what separates the fields, and {section}.multiline: true where a quoted "
-    "field holds line ends",
-    "open_quote": "set {section}.multiline: true, if a quoted field holds line ends; else mend the quote",
+    "csv_width": "set {section}.delimiter to the field separator, and {section}.multiline: true if quoted fields "
+    "contain line ends",
+    "open_quote": "set {section}.multiline: true if quoted fields contain line ends, or fix the quote",
     "too_long": "raise limits.max_record_bytes",
-    "target": "set {section}.target_type to what {section}.target holds",
-    "infinite": "leave the value out, or the cell empty, where there is none",
-    "nested": "set {section}.inputs.nested: flatten, which makes an input of each value in it, or ignore",
-    "input_type": "set the format, na or invalid: missing under {section}.inputs.types to what the column holds",
+    "target": "set {section}.target_type to the type of {section}.target",
+    "infinite": "leave out the value, or leave the cell empty",
+    "nested": "set {section}.inputs.nested: flatten to make each inner value an input, or ignore",
+    "input_type": "set the format, na or invalid: missing under {section}.inputs.types to match the column",
     "string_too_long": "raise limits.max_string",
-    "corrupt": "look at who writes to the topic: these bytes cannot be decompressed or read",
-    "schema": "look at who writes to the topic: its values do not go with {section}.value_format, or with their schema",
-    "key": "write the field that labels.key names with each label",
-    "kills_process": "a library of the model ends the process over these records: report it to its authors",
+    "corrupt": "check what writes to the topic: these bytes cannot be decompressed or read",
+    "schema": "check what writes to the topic: its values do not match {section}.value_format, or their schema",
+    "key": "write the field named by labels.key with each label",
+    "kills_process": "a library of the model crashes on these records: report that to its authors",
 }
 
 
@@ -39,17 +39,17 @@ def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
     Examples
     --------
     >>> remedy("encoding", "source", "csv")
-    'set source.encoding to that of the file, such as cp1252'
+    'set source.encoding to the encoding of the file, such as cp1252'
 
     """
     if reason == "encoding":
-        return f"set {section}.encoding to that of the file, such as cp1252" if kind == "csv" else _NOT_UTF_8
+        return f"set {section}.encoding to the encoding of the file, such as cp1252" if kind == "csv" else _NOT_UTF_8
     if reason == "csv_width" and "quotes" in detail:
-        return "close the quote that stands in that line, or double it where it is part of the text"
+        return "close the quote in that line, or double it if it is part of the text"
     if reason == "nested" and "same" in detail:
-        return "rename one of them where the records are made"
+        return "rename one of them in the program that writes the records"
     if reason == "corrupt" and kind not in ("kafka", ""):
-        return "look at that file: it cannot be read, why stands in the log"
+        return "that file cannot be read: the log says why"
     if reason == "refused" and detail:
         # Said by Python itself: a text for a step that reckons, say.
         mute = detail.startswith("TypeError") and kind != "river"

@@ -125,7 +125,7 @@ class Watch:
         silence = self._clock() - self._turned
         if silence <= _SILENCE_SECONDS or self._refits.at_work:
             return None
-        return f"the loop has not turned for {silence:.0f} s"
+        return f"the daemon has made no progress for {silence:.0f} s"
 
     def refresh(self, exact: bool = False) -> View:
         """Make a new view, and show it; `exact` is one whose costly figures, too, are those of now."""

@@ -192,9 +192,11 @@ class CheckpointCoordinator(Checkpoints):
         known = {key: start.mark_of(key, self.plan.raw.get(key) or {}) for key in self.sinks.sinks}
         if (begun or not start.resumed or marks != known) and not self.save():
             if not start.resumed:
-                raise DaemonError("the first checkpoint could not be written, nothing was begun")
+                raise DaemonError("the first checkpoint could not be written: the run did not start")
             if any(known[key] is None and self._may_have_a_mark(key, marks) for key in known):
-                raise DaemonError("the first checkpoint with the new outputs could not be written, nothing was begun")
+                raise DaemonError(
+                    "the first checkpoint with the new outputs could not be written: the run did not start"
+                )
 
     def _may_have_a_mark(self, key: str, marks: Mapping[str, Mark | None]) -> bool:
         """Return whether an output has a mark; of one that could not be flushed, whether it may have one."""
@@ -239,7 +241,7 @@ class CheckpointCoordinator(Checkpoints):
         if self._adopt():
             self.save()
             if self._unsaved:
-                _log.error("no record is learnt until a checkpoint says where the source begins")
+                _log.error("no record is learned until a checkpoint stores where the source begins")
         elif self._unsaved:
             self.save_when_due()
         return not self._unsaved
@@ -295,7 +297,7 @@ class CheckpointCoordinator(Checkpoints):
 
         """
         if self.schedule is not None and self.schedule.consumed is None and not self.processor.taken:
-            return  # nothing was begun
+            return  # the run did not start
         for attempt in range(_LAST_TRIES):
             if attempt:
                 time.sleep(1.0)
@@ -319,8 +321,8 @@ class CheckpointCoordinator(Checkpoints):
     def safe(self) -> str:
         """Return a sentence on what is safe."""
         if self._reached is None:
-            return "nothing is saved: a restart begins with the first record"
-        return f"everything up to {self._reached} is saved: a restart goes on from there"
+            return "nothing is saved: a restart begins at the first record"
+        return f"everything up to {self._reached} is saved: a restart continues there"
 
     def describe(self) -> str:
         """Return a phrase on the last checkpoint, and in mode predict on the one that the model is from."""

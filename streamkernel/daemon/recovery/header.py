@@ -222,7 +222,7 @@ def warm_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
         return []
     before, now = header["config"].get("warm_start") or {}, _fitted_sections(plan).get("warm_start")
     if now is None:
-        return ["warm_start is half learnt in the checkpoint and not set in the configuration"]
+        return ["warm_start is half learned in the checkpoint and not set in the configuration"]
     return _differences("warm_start.source", before, now, _SOURCE_KEYS)
 
 
@@ -234,7 +234,7 @@ def _differences(name: str, before: Mapping[str, Any], now: Mapping[str, Any], k
     ]
 
 
-def check_versions(header: Mapping[str, Any], otherwise: str = "start anew with --fresh") -> None:
+def check_versions(header: Mapping[str, Any], otherwise: str = "start over with --fresh") -> None:
     """Refuse a checkpoint of another major version, warn of one of another minor version.
 
     Parameters

@@ -35,7 +35,7 @@ def tell_left(output: Mapping[str, Any]) -> None:
     else:
         return
     _log.warning(
-        "%s: is no output any more, and holds %s behind the checkpoint, whose records come again: %s",
+        "%s: is not an output any more, and has %s after the checkpoint. Their records come again: %s",
         *(path, behind, remedy),
     )
 

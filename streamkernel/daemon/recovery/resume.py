@@ -131,7 +131,7 @@ def begin(plan: Plan) -> Start:
         path = plan.config.initial_model.checkpoint
         trained = trained_models(plan, path).newest()
         start.take(RestoredModel(trained.model, trained.inputs, trained.target_moments))
-        _log.info("the model is that of %s, %s", path, trained.describe())
+        _log.info("the model is from %s, %s", path, trained.describe())
     if plan.warm is not None:
         start.warm = WarmStart()
     return start
@@ -206,15 +206,13 @@ def refuse_outputs(plan: Plan, start: Start) -> None:
         identity = getattr(output, "transactional_id", None)
         if identity is not None and start.trained is not None and start.trained.holds(identity):
             raise DaemonError(
-                f"{key}.transactional_id: {identity} is that of the run that learnt the model, which this run would "
-                "stop: give this run one of its own, and another topic"
+                f"{key}.transactional_id: {identity} belongs to the run that learned the model, and this run would "
+                "stop it: use another transactional_id and another topic"
             )
         path = getattr(output, "path", "-")
         own = start.mark_of(key, plan.raw.get(key) or {})
         if path != "-" and own is None and start.trained is not None and start.trained.writes_to(path):
-            raise DaemonError(
-                f"{key}.path: {path} is an output of the run that learnt the model: give this run a file of its own"
-            )
+            raise DaemonError(f"{key}.path: {path} is an output of the run that learned the model: name another file")
 
 
 def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -> Start:
@@ -251,7 +249,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
     start = _nothing_taken(plan)
     _refuse_differences(header, plan, lambda: None if predicts else _take_models(start, plan, stored, header))
     for difference in input_differences(header, plan):
-        _log.warning("%s: the model goes on with the inputs that come now", difference)
+        _log.warning("%s: the model continues with the new inputs", difference)
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
     for key, output in start.outputs.items():
         if start.mark_of(key, plan.raw.get(key) or {}) is None:
@@ -263,7 +261,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
     if "warm_start" in header:
         start.warm = WarmStart.from_json(header["warm_start"])
     elif plan.warm is not None:
-        _log.warning("warm_start: not learnt, the run began without one: start anew with --fresh to have it learnt")
+        _log.warning("warm_start: not learned, because the run began without it: start over with --fresh to learn it")
     if labels:
         start.whole = _labels_fit(header, plan)
         if start.whole and start.join is not None:
@@ -275,8 +273,8 @@ def _refuse_whole_files(header: Mapping[str, Any]) -> None:
     """Refuse the checkpoint of a Spark job on files, which does not say how far each of them is learnt."""
     if "spark" in header and header["config"]["source"].get("kind") != "kafka":
         raise UnfitError(
-            "the checkpoint is that of a Spark job that read files whole, and has no positions in them: give this run "
-            "another checkpoint.directory, with initial_model to go on with the model"
+            "the checkpoint is from a Spark job, which reads whole files and stores no positions in them: use "
+            "another checkpoint.directory, with initial_model to keep the model"
         )
 
 
@@ -307,8 +305,8 @@ def _refuse_differences(header: Mapping[str, Any], plan: Plan, take_models: Call
         found.append(error.sentence())
     if found:
         raise UnfitError(
-            f"{'; '.join(found)}: change it back, or start anew with --fresh; another checkpoint.directory with "
-            "initial_model goes on with the model alone, where that is the same"
+            f"{'; '.join(found)}: change it back, or start over with --fresh. To keep only an unchanged model, use "
+            "another checkpoint.directory with initial_model"
         )
 
 
@@ -323,12 +321,12 @@ def check_mode(header: Mapping[str, Any], mode: str) -> None:
     """
     if mode == "predict" and PREDICTED_WITH not in header:
         raise UnfitError(
-            "checkpoint.directory is that of a run that learns: name it in serve_from, and give this run a directory "
-            "of its own, or none"
+            "checkpoint.directory belongs to a run that learns: name it in serve_from, and give this run its own "
+            "directory, or none"
         )
     if mode == "learn" and PREDICTED_WITH in header:
         raise UnfitError(
-            "checkpoint.directory is that of a run in mode predict, which learnt nothing: give this run one of its own"
+            "checkpoint.directory belongs to a run in mode predict, which learned nothing: give this run its own"
         )
 
 

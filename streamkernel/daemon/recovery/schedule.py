@@ -128,7 +128,7 @@ class CheckpointSchedule:
             if isinstance(error, SinkError):
                 raise error
             raise CheckpointError(
-                f"the checkpoint at record {consumed} cannot be written: {reason(error)}; mend that and start again, "
+                f"the checkpoint at record {consumed} cannot be written: {reason(error)}; fix that and start again, "
                 "nothing is lost"
             ) from error
         # Once for all tries; and the sink has logged an outage itself.
@@ -136,7 +136,7 @@ class CheckpointSchedule:
         pause = self._backoff.failed()
         _log.log(
             logging.ERROR if first else logging.DEBUG,
-            "the checkpoint at record %d could not be written: %s; it is tried again, first after %.0f s",
+            "the checkpoint at record %d could not be written: %s; the daemon tries again, first after %.0f s",
             *(consumed, reason(error), pause),
         )
         self._failure_logged |= first

@@ -20,9 +20,9 @@ __all__ = ["RestoredModel", "SeveralModels", "new_models", "restore_alone", "res
 _log = logging.getLogger(__name__)
 
 _CHANGED_ALONE = (
-    "start anew with --fresh, or compare both: list the old one and the new one under models, the old one first"
+    "start over with --fresh, or list the old and the new one under models, the old one first, to compare both"
 )
-_CHANGED = "give a changed model a new name, under which it begins here, or start anew with --fresh"
+_CHANGED = "give a changed model a new name, so that it begins at this record, or start over with --fresh"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,9 @@ def restore_alone(plan: Plan, stored: StoredModels) -> RestoredModel:
         raise OtherModelError(error.differences, ways=_CHANGED_ALONE) from None
     dropped = [name for name in stored.models if name != stored.published]
     if dropped:
-        _log.warning("the model goes on as %s, which was published; dropped: %s", stored.published, ", ".join(dropped))
+        _log.warning(
+            "the model continues as %s, which was published; dropped: %s", stored.published, ", ".join(dropped)
+        )
     return restored
 
 
@@ -139,7 +141,7 @@ def _of_published(plan: Plan, stored: StoredModels, header: Mapping[str, Any]) -
             ways.append(f"publish it with streamkernel promote CONFIG {wanted}")
         else:
             ways.append(f"let it learn first, with publish: {stored.published}, and then promote it")
-    return differences, [*ways, "start anew with --fresh"] if differences else []
+    return differences, [*ways, "start over with --fresh"] if differences else []
 
 
 def _in_models(name: str, difference: str) -> str:

@@ -63,9 +63,9 @@ class TrainedModel:
     name: str = ""
 
     def describe(self) -> str:
-        """Return a phrase that names it, such as ``"checkpoint 42, 12,000 records learnt"``."""
+        """Return a phrase that names it, such as ``"checkpoint 42, 12,000 records learned"``."""
         which = f", model {self.name}" if self.name else ""
-        return f"checkpoint {self.checkpoint}{which}, {self.records:,} records learnt"
+        return f"checkpoint {self.checkpoint}{which}, {self.records:,} records learned"
 
     def known_inputs(self) -> KnownInputs | None:
         """Return the inputs that were learnt; None where they cannot be known."""
@@ -108,10 +108,8 @@ def load_trained(
     header = checkpoint.header
     check_header(header)
     if PREDICTED_WITH in header:
-        raise UnfitError(
-            "holds the positions of a run in mode predict: name the checkpoint directory of the run that learnt"
-        )
-    check_versions(header, "train the model anew")
+        raise UnfitError("belongs to a run in mode predict: name the checkpoint directory of the run that learned")
+    check_versions(header, "train the model again")
     name, stored = stored_models(checkpoint).named(name)
     return TrainedModel(
         load_model(stored.data, copy.deepcopy(model_from_config), imports),
@@ -144,7 +142,7 @@ def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
     model = plan.models.get(name or published, plan.model)
     if plan.models and published and (name or published) not in plan.models:
         raise UnfitError(
-            f"{published} is published there, and not under models: list it; with mode: predict, publish may name "
-            "another one of those there are"
+            f"{published} is published there, and not under models: list it. In mode predict, publish may name "
+            "another model"
         )
     return load_trained(checkpoint, model, plan.config.imports, name if published else "")

@@ -135,7 +135,7 @@ class ReplayFeed:
         if _is_cut(letter):
             return Fault(letter.reason, "its raw was cut: put the whole record there")
         if letter.reason == "kills_process" and self._kills(record):
-            return Fault("kills_process", "a child process died over it")
+            return Fault("kills_process", "a child process died on it")
         return None
 
 

@@ -110,8 +110,8 @@ def read_letters(
         position = written.position
         if position.source == "warm_start":
             raise DaemonError(
-                f"{path}, line {line}: a letter of the warm start, which cannot be replayed: take such lines out; "
-                "their mended records can be appended to the main source"
+                f"{path}, line {line}: a letter of the warm start cannot be replayed: remove such lines, and append "
+                "the fixed records to the main source"
             )
         where_from: Literal["records", "labels"] = position.source or "records"
         repeat = 0
@@ -130,7 +130,7 @@ def _raw(written: _LetterLine) -> bytes:
 
 def _no_letter(path: Path, line: int, why: str) -> LetterError:
     return LetterError(
-        f"{path}, line {line}: is no dead letter: {why}: mend the line or remove it; nothing was replayed"
+        f"{path}, line {line}: is not a dead letter: {why}: fix the line or remove it. Nothing was replayed"
     )
 
 

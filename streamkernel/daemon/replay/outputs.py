@@ -77,7 +77,7 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
             appending = output.model_copy(update={"existing": "append"})
             sinks.sinks[key] = sink = make(appending, key)
             sinks.mended, mark = True, None
-            _log.info("%s was changed since it was written: it is taken as it is now", letters)
+            _log.info("%s was changed after the daemon wrote it: replay uses it as it is now", letters)
         sink.open(mark)
     return sinks
 

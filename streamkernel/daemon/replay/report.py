@@ -51,7 +51,7 @@ class ReplayReport:
         if self.n_still_dead <= _MOST_LOGGED:
             _log.warning("%s, %s: still dead: %s, %s", self.path, where, reason, detail)
         elif self.n_still_dead == _MOST_LOGGED + 1:
-            _log.warning("%s: more letters are still dead, which are counted only", self.path)
+            _log.warning("%s: more letters are still dead. Only their number is logged", self.path)
 
     def sentence(self) -> str:
         """Return the outcome in one sentence."""
@@ -60,9 +60,9 @@ class ReplayReport:
             parts.append(f"{self.n_before:,} replayed before")
         if self.still_dead:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.still_dead.most_common())
-            parts.append(f"{self.n_still_dead:,} still dead ({reasons}), which stay there: mend them and replay again")
+            parts.append(f"{self.n_still_dead:,} still dead ({reasons}): fix them and replay again")
         if self.n_ahead:
-            parts.append(f"{self.n_ahead:,} left to the daemon, which has yet to read their records")
+            parts.append(f"{self.n_ahead:,} left to the daemon, which still has to read their records")
         if self.stopped:
             parts.append("stopped before the end: replay again")
         return f"{self.path}: {'; '.join(parts)}"

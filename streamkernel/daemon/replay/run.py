@@ -90,7 +90,7 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
         if sinks.mended and n_ahead:
             raise DaemonError(
                 f"{path}: the last {n_ahead:,} letters are of records that the daemon reads again after it was "
-                "killed, and then writes again: remove these lines, and replay again"
+                "killed: remove these lines, and replay again"
             )
         sources = open_sources(plan, start, wanted, stack)
         processor = make_processor(plan, start)
@@ -153,7 +153,7 @@ def _check_configuration(plan: Plan) -> None:
     if plan.config.checkpoint is None:
         problems.append("checkpoint: required by replay, which learns into the newest checkpoint of its directory")
     if plan.config.mode == "predict":
-        problems.append("mode: must be learn for replay: a model that only serves is given mended records as a source")
+        problems.append("mode: must be learn for replay: in mode predict, read the fixed records as a source")
     if problems:
         raise ConfigError(problems)
 
@@ -165,8 +165,8 @@ def _check_file(plan: Plan, path: Path) -> None:
         servers = given if isinstance(given, str) else ",".join(given)
         written = "" if output.value_format == "json" else f", by a consumer that reads {output.value_format}"
         raise DaemonError(
-            f"{path}: there is no such file, and replay reads no topic: write the letters to one as JSON lines"
-            f"{written}, such as by kafka-console-consumer.sh --topic {output.topic} --from-beginning "
+            f"{path}: there is no such file, and replay does not read topics: write the letters to a file as "
+            f"JSON lines{written}, for example with kafka-console-consumer.sh --topic {output.topic} --from-beginning "
             f"--bootstrap-server {servers} --isolation-level read_committed --timeout-ms 10000 > {path}"
         )
 

@@ -59,8 +59,8 @@ class LetterSelection:
                 report.n_ahead += 1
             if wanted.total() + len(self.start.replayed) > MOST_REPLAYED:
                 raise DaemonError(
-                    f"{self.path}: a checkpoint keeps the places of {MOST_REPLAYED:,} replayed letters, and "
-                    f"{len(self.start.replayed):,} are there: with so many, mend the configuration and start anew with "
+                    f"{self.path}: a checkpoint stores at most {MOST_REPLAYED:,} replayed letters, and "
+                    f"{len(self.start.replayed):,} are there: fix the configuration and start over with "
                     "streamkernel run --fresh"
                 )
         join = self.start.join
@@ -69,7 +69,7 @@ class LetterSelection:
             if number > dead[source]:
                 raise DaemonError(
                     f"{self.path}: holds {number:,} letters of {source} that were not replayed, and the checkpoint "
-                    f"counts {dead[source]:,}: it is the file of another run; give the one that goes with "
+                    f"counts {dead[source]:,}: the file is from another run. Use the file of the run in "
                     f"{self.plan.raw['checkpoint']['directory']}"
                 )
         return wanted

@@ -65,7 +65,7 @@ def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: Exi
             _read_header(source, written.path, key, positions)
         if isinstance(written, KafkaSourceConfig) and written.include:
             _log.warning(
-                "%s.include: a dead letter holds the value of its message alone, so these inputs are absent", key
+                "%s.include: a dead letter has only the value of its message, so these inputs are missing", key
             )
         made[name] = SourceState(source, positions, isinstance(written, KafkaSourceConfig))
     return made
@@ -85,6 +85,6 @@ def _read_header(source: Source, path: str, key: str, positions: Mapping[int, Po
     except SourceError as error:
         problem = str(error)
     raise DaemonError(
-        f"{problem}: the names of the columns stand in its first line: give a file that begins with it, such as by "
-        f"--set {key}.path=FILE"
+        f"{problem}: the column names are in its first line: use a file that begins with that line, for example "
+        f"with --set {key}.path=FILE"
     )

@@ -81,7 +81,7 @@ def split(body: bytes, headers: Mapping[str, str], most: int) -> Records:
     try:
         return Records(_elements(text, most), many=True)
     except (ValueError, RecursionError):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "not_json", "the array is no JSON, or nested too deeply") from None
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "not_json", "the array is not JSON, or nested too deeply") from None
 
 
 def _elements(text: str, most: int) -> list[bytes]:

@@ -129,7 +129,7 @@ class ServiceEndpoints:
             seconds = self._service.retry_seconds
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal_full", str(error), seconds) from None
         except IdReusedError:
-            detail = "this Idempotency-Key came with another body before, and this one is not kept: send a new key"
+            detail = "this Idempotency-Key came with another body before: send a new key"
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_key", detail) from None
         except JournalError as error:
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal", str(error), _RETRY_SECONDS) from None

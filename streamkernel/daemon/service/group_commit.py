@@ -93,7 +93,7 @@ class GroupCommit:
         with self._lock:
             if self._waiting_bytes + size > max(_MOST_WAITING_BYTES, size):
                 self.n_refused += 1
-                raise JournalError("too much waits for the disk")
+                raise JournalError("too many records wait for the disk")
             self._waiting_bytes += size
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[list[bool]] = loop.create_future()
@@ -170,8 +170,8 @@ class GroupCommit:
 
 def _error_of(refusal: Refusal) -> JournalError:
     if refusal is Refusal.OTHER:
-        return IdReusedError("the id is that of another record")
-    return JournalFullError("the journal is full until the run that reads it has saved a checkpoint")
+        return IdReusedError("another record has this id")
+    return JournalFullError("the journal is full until the run that reads it saves a checkpoint")
 
 
 def _resolve(futures: Sequence[asyncio.Future[list[bool]]], answers: Sequence[list[bool] | JournalError]) -> None:

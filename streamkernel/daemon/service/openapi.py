@@ -118,7 +118,7 @@ def _predict(service: ServicePlan) -> dict[str, Any]:
 def _learn(service: ServicePlan) -> dict[str, Any]:
     summary = "Learn from one label or many, each for a record that was or will be predicted."
     if not service.has_late_labels:
-        summary = "Learn from one labelled record or many."
+        summary = "Learn from one labeled record or many."
     operation = _operation(summary, "Labelled", "Taken", "202", service.settings.max_records)
     if not service.has_late_labels:
         operation["parameters"] = [
@@ -156,11 +156,12 @@ def _operation(summary: str, taken: str, given: str, status: str, limit: int) ->
         },
         "responses": {
             status: {
-                "description": "An answer for each record; of many, one that cannot be used has an error there.",
+                "description": "An answer for each record. With many records, the answer for an unusable one is an "
+                "error.",
                 "content": {"application/json": {"schema": {"anyOf": [answer, many]}}},
             },
-            "400": said("The body is no JSON."),
-            "413": said("There is too much of it."),
+            "400": said("The body is not JSON."),
+            "413": said("The body is too long."),
             "415": said("Content-Type is not application/json."),
             "422": said("The one record cannot be used."),
             "503": {**said("Not now: there is no model yet, or the journal is full."), "headers": _RETRY},
@@ -170,11 +171,11 @@ def _operation(summary: str, taken: str, given: str, status: str, limit: int) ->
 
 def _prediction(service: ServicePlan) -> dict[str, Any]:
     properties: dict[str, Any] = {
-        "prediction": {"description": "The label or number; null before any was learnt."},
-        "checkpoint": {"type": "integer", "description": "The checkpoint whose model said it."},
+        "prediction": {"description": "The label or number; null before the model learned any."},
+        "checkpoint": {"type": "integer", "description": "The checkpoint of the model that predicted it."},
     }
     if service.plan.models:
-        properties["model"] = {"type": "string", "description": "The name of the model that said it."}
+        properties["model"] = {"type": "string", "description": "The name of the model that predicted it."}
     if service.plan.task == "classification":
         properties["probabilities"] = {"type": "object", "additionalProperties": {"type": "number"}}
     elif service.plan.task == "regression":

@@ -80,7 +80,7 @@ class Predictor:
         self._seconds = seconds
         self._metrics = metrics
         self._model: _Model | None = None
-        self._said = "no checkpoint was looked for yet"
+        self._said = "no checkpoint was read yet"
         self._waiting: deque[_Asked] = deque()
         self._turn_due = False
         self._turn_rows = _FIRST_ROWS
@@ -157,11 +157,11 @@ class Predictor:
             if self._model is not None:
                 self._metrics.failed()
                 if first:
-                    _log.error("%s; predictions go on with the checkpoint before", error)
+                    _log.error("%s; predictions continue with the previous checkpoint", error)
             elif isinstance(error, UnfitError) and not self._started:
                 raise  # an older one would fit no better, and who starts it is there to read why
             elif first:
-                _log.warning("%s; it is waited for", error)
+                _log.warning("%s; waiting for it", error)
             return
         self._said = ""
         if trained is not None:
@@ -185,7 +185,7 @@ class Predictor:
             try:
                 self.look()
             except Exception:
-                _log.exception("the look for a newer checkpoint failed")
+                _log.exception("looking for a newer checkpoint failed")
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         """Predict some of the rows that wait, and answer the requests that are complete."""

@@ -65,10 +65,10 @@ class Role:
         if record.fault is not None:
             return record
         if self.key is not None and self.key_in(record) is None:
-            detail = f"there is no {self.key} to know its record by, or it has more digits than a number can hold"
+            detail = f"there is no {self.key} to find its record by, or it has too many digits for a number"
             return record._replace(fault=Fault("key", detail))
         if record.y is None:
-            return record._replace(fault=Fault("target", f"there is no {self.target}, which is to be learnt"))
+            return record._replace(fault=Fault("target", f"there is no {self.target} to learn"))
         return record
 
     def id_of(self, key: str | None) -> str | None:
@@ -150,13 +150,13 @@ def _of_partition(plan: Plan, partition: int | None) -> Plan:
     """Return the configuration of one partition, where those of a group have a model each."""
     if group_of(plan.config) is None:
         if partition is not None:
-            raise ConfigError(["--partition: only with source.group, by which each partition has a model of its own"])
+            raise ConfigError(["--partition: only with source.group, where each partition has its own model"])
         return plan
     if partition is None:
         raise ConfigError(
             [
-                "source.group: each partition has a model of its own: say by --partition N which one is served; a "
-                "second service on this machine takes another port, as in --set serve.port=9110"
+                "source.group: each partition has its own model: choose one with --partition N. A second service on "
+                "this machine needs another port, such as --set serve.port=9110"
             ]
         )
     return plan_of(plan.path, partition_document(parse(dump(plan.raw), str(plan.path)), partition))

@@ -63,7 +63,7 @@ def serve(plan: Plan, partition: int | None = None) -> None:
         _favour_answers()
         while not stopped():
             time.sleep(_LOOK_SECONDS)
-        _log.info("%s came: requests that are being answered are finished", stopped.name)
+        _log.info("%s came: finishing the requests in progress", stopped.name)
         health.ready = False
 
 

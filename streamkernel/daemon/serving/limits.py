@@ -47,7 +47,7 @@ def affordable_connections(wanted: int, what: str = "the metrics") -> int:
     # The daemon comes first: a scrape that is refused harms less than a checkpoint that cannot be opened.
     allowed = min(wanted, max(_FEWEST, raised - _OTHER_DESCRIPTORS))
     _log.warning(
-        "at most %d connections to %s are taken, not %d: the limit of open files is %d (ulimit -n)",
+        "at most %d connections to %s are accepted, not %d: the limit of open files is %d (ulimit -n)",
         *(allowed, what, wanted, raised),
     )
     return allowed

@@ -145,7 +145,7 @@ class Listener:
         self._loop.remove_reader(accepted.fileno())
 
     def _refuse(self, accepted: socket.socket, client: Any) -> None:
-        text = "more than %d connections to %s: those beyond it are refused, last %s"
+        text = "more than %d connections to %s: further ones are refused, last %s"
         if not held_back(_log, text):
             _log.warning(text, self._limits.connections, self._what, client)
         with accepted:

@@ -31,7 +31,7 @@ def _no_cancellation(record: logging.LogRecord) -> bool:
 
 _uvicorn_log.addFilter(_no_cancellation)
 
-_NOT_HTTP = (HTTPStatus.BAD_REQUEST, "this is no request of HTTP/1.0 or HTTP/1.1")
+_NOT_HTTP = (HTTPStatus.BAD_REQUEST, "this is not an HTTP/1.0 or HTTP/1.1 request")
 # Of what a chunked body is sent in, beyond the body itself.
 _FRAMING = 4
 

@@ -106,7 +106,7 @@ class Challengers:
     def disable(self, name: str, reason: str) -> None:
         """Do without a challenger from now on."""
         reason = reason[:_LONGEST_REASON]
-        _log.error("the model %s is disabled, the others go on: %s", name, reason)
+        _log.error("the model %s is disabled, the others continue: %s", name, reason)
         del self.learners[name]
         status = self.statuses[name]
         status.disabled, status.recent_refused = reason, []
@@ -115,7 +115,7 @@ class Challengers:
         """Disable each challenger that a record kills the process in, tried in processes of their own."""
         for name, learner in list(self.learners.items()):
             if not stopped() and isolation.kills(learner, rows, stopped):
-                self.disable(name, "a record made the process die in it, again and again")
+                self.disable(name, "a record crashed the process in it repeatedly")
 
     def _advance_one(self, name: str, events: Events, places: Sequence[int]) -> AdvanceResult | None:
         """Take one challenger through the events at these places; None where it failed at the first."""
@@ -152,7 +152,7 @@ class Challengers:
         status, rate = self.statuses[name], self._rates[name]
         for place, (_, detail) in sorted(learned.refused.items()):
             if not status.refused:
-                _log.warning("the model %s refuses a record, and goes on without it: %.300s", name, detail)
+                _log.warning("the model %s refuses a record and continues without it: %.300s", name, detail)
             status.refused += 1
             overrun = rate.add(status.shown + place + 1)
             if overrun:

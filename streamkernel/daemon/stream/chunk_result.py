@@ -60,7 +60,7 @@ class Scored(Measured):
     losses
         Losses of the records that have one; once the chunk is closed, those that are finite.
     n_losses_not_finite
-        Losses that were no finite numbers.
+        Losses that were not finite.
 
     """
 

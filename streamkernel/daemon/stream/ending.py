@@ -35,7 +35,7 @@ def all_dead(processor: Processor) -> bool:
 
 
 class TooManyDeadLettersError(DaemonError):
-    """So many records are unusable that the source is not what the configuration says."""
+    """So many records are unusable that the source does not match the configuration."""
 
 
 def verify_ending(processor: Processor) -> None:
@@ -55,13 +55,12 @@ def verify_ending(processor: Processor) -> None:
         dead, skipped = counts["dead"], counts["skipped"]
         if rate.max_rate < 1 and dead and dead + skipped == n_taken:
             raise TooManyDeadLettersError(
-                f"none of the {n_taken - skipped:,} {what} could be used, all are dead letters: the source is not what "
-                "the configuration says"
+                f"none of the {n_taken - skipped:,} {what} could be used: the source does not match the configuration"
             )
         if n_taken < rate.window and dead > rate.max_rate * n_taken:
             raise TooManyDeadLettersError(
                 f"{dead:,} of the {n_taken:,} {what} were dead letters, more than dead_letters.max_rate "
-                f"({rate.max_rate:.0%}) bears: the source is not what the configuration says"
+                f"({rate.max_rate:.0%}) allows: the source does not match the configuration"
             )
 
 

@@ -163,8 +163,8 @@ class InFlightMarkers:
         for kind, marker in self._markers.items():
             if marker.interrupted is not None:
                 _log.warning(
-                    "the process before this one died while learning the %d %s from position %d on: "
-                    "they are learnt one by one",
+                    "the previous process died while it learned the %d %s from position %d on: this one learns them "
+                    "one at a time",
                     marker.interrupted.records,
                     "labels" if kind is LabelRecord else "records",
                     marker.interrupted.first.offset,

@@ -43,7 +43,7 @@ def kills(learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]], stopp
     try:
         child.start()
     except Exception as error:  # a model that cannot be pickled cannot be tried
-        _log.warning("a record that may have killed the process cannot be tried in one of its own: %s", error)
+        _log.warning("a record that may have killed the process cannot be tried in a child process: %s", error)
         return False
     theirs.close()
     while child.is_alive() and not stopped():

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 ENOUGH = 50
 """After this many records with inputs, the names that came are compared."""
 
-ADVICE = "rename the columns, or set limits.min_known_inputs: null to go on all the same"
+ADVICE = "rename the columns, or set limits.min_known_inputs: null to continue anyway"
 """What to do where the model has learnt none of them."""
 
 # Of so many names of a model the nearest is looked for: each is compared with each.
@@ -48,9 +48,9 @@ class KnownInputs:
     --------
     >>> known = KnownInputs({"amount", "category"})
     >>> known.difference(["amuont", "category"])
-    "the model has not learnt 'amuont' (did you mean 'amount'?), and its input 'amount' does not come"
+    "the model has not learned 'amuont' (did you mean 'amount'?), and its input 'amount' does not arrive"
     >>> known.refusal(["kategorie"], 0.0)
-    "the model has learnt none of the inputs that come ('kategorie'), but 'amount', 'category'"
+    "the model has learned none of the inputs that arrive ('kategorie'); it knows 'amount', 'category'"
 
     """
 
@@ -71,7 +71,7 @@ class KnownInputs:
         return cls(names.told, names) if names.n_known else None
 
     def unknown(self, given: Collection[Any]) -> list[Any]:
-        """Return which of some names the model has not learnt."""
+        """Return which of some names the model has not learned."""
         if self._all is None:
             return [name for name in given if name not in self._names]
         kept, _ = self._all.bound(dict.fromkeys(given), learn=False)
@@ -103,23 +103,23 @@ class KnownInputs:
             return None
         unknown = self.unknown(given)
         if len(unknown) == len(given):
-            learnt = f", but {listed(sorted(self._names, key=str))}" if self._names else ""
-            return f"the model has learnt none of the inputs that come ({listed(unknown)}){learnt}"
+            learnt = f"; it knows {listed(sorted(self._names, key=str))}" if self._names else ""
+            return f"the model has learned none of the inputs that arrive ({listed(unknown)}){learnt}"
         if len(given) - len(unknown) < least * len(given):
             return (
-                f"the model has not learnt {len(unknown)} of the {len(given)} inputs that come: "
+                f"the model has not learned {len(unknown)} of the {len(given)} inputs that arrive: "
                 f"{self._with_nearest(unknown, given)}"
             )
         return None
 
     def difference(self, given: Collection[Hashable]) -> str | None:
-        """Return which names the model has not learnt, and which of its inputs do not come; None where all agree."""
+        """Return which names the model has not learned, and which of its inputs do not arrive; None where all agree."""
         unknown = self.unknown(given)
-        phrases = [f"the model has not learnt {self._with_nearest(unknown, given)}"] if unknown else []
+        phrases = [f"the model has not learned {self._with_nearest(unknown, given)}"] if unknown else []
         if self._all is None and (absent := sorted(self._names.difference(given), key=str)):
             whose = "its" if phrases else "the model's"
             inputs, do = ("input", "does") if len(absent) == 1 else ("inputs", "do")
-            phrases.append(f"{whose} {inputs} {listed(absent)} {do} not come")
+            phrases.append(f"{whose} {inputs} {listed(absent)} {do} not arrive")
         return ", and ".join(phrases) or None
 
     def _with_nearest(self, unknown: Sequence[Hashable], given: Collection[Hashable]) -> str:

@@ -67,7 +67,7 @@ class LabelWatch(Feed):
 
         """
         if self._target is not None and counts.unlabelled and not counts.learnt:
-            raise DaemonError(f"{self._missing(counts.unlabelled)}: nothing was learnt")
+            raise DaemonError(f"{self._missing(counts.unlabelled)}: nothing was learned")
 
     def _look(self, records: Sequence[Record]) -> None:
         usable = [one for one in records if one.fault is None and not one.blank]
@@ -77,7 +77,7 @@ class LabelWatch(Feed):
             self._looks = False
         elif self._n_records >= TOLD_AFTER:
             self._looks = False
-            _log.warning("%s: nothing is learnt", self._missing(self._n_records))
+            _log.warning("%s: nothing is learned", self._missing(self._n_records))
 
     def _missing(self, n_records: int) -> str:
         names = [] if self._last is None else [use.name for use in self._columns(self._last)]

@@ -44,5 +44,5 @@ class LongColumns:
             fitting[name] = None
             if not self._told:
                 self._told = True
-                _log.warning("a line is too long for the topic: %s, which passes through, is null in such lines", name)
+                _log.warning("a line is too long for the topic: the column %s is null in such lines", name)
         return fitting

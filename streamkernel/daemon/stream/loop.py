@@ -238,7 +238,7 @@ class Loop:
         if interrupted.deaths < isolation.DEATHS_BEFORE_ISOLATION:
             self._learn([record])
             return
-        _log.warning("the %s at position %d is tried in a process of its own", what, record.position.offset)
+        _log.warning("the %s at position %d is tried in a child process", what, record.position.offset)
         self.times.begin()
         deadly = self.processor.kills(record, self.stopped)
         self.times.end("model")
@@ -246,7 +246,7 @@ class Loop:
             return
         self.markers.forget(type(record))
         if not deadly:
-            _log.warning("the %s at position %d did no harm and is learnt", what, record.position.offset)
+            _log.warning("the %s at position %d did no harm and is learned", what, record.position.offset)
             self._learn([record])
             if self.processor.challengers is not None:  # one of them may be disabled since
                 self.checkpoints.save()
@@ -254,7 +254,7 @@ class Loop:
             return
         _log.error("the %s at position %d kills the process: it is a dead letter", what, record.position.offset)
         detail = (
-            f"the process died {isolation.DEATHS_BEFORE_ISOLATION} times over this {what}, and so did a child process"
+            f"the process died {isolation.DEATHS_BEFORE_ISOLATION} times on this {what}, and so did a child process"
         )
         self._deliver(self.processor.quarantine(record, "kills_process", detail))
         self.checkpoints.save()  # this took four deaths: it must not be lost with the next one
@@ -287,15 +287,13 @@ class Loop:
             why = f"more than {rate.max_rate:.0%} of the last {rate.window:,} {kind} were dead letters"
         if why is None:
             return
-        said = (
-            f"{why} (the last one: {last['reason']}, {last['detail']}): the source is not what the configuration says"
-        )
+        said = f"{why} (the last one: {last['reason']}, {last['detail']}): the source does not match the configuration"
         if processor.overrun:
             raise TooManyDeadLettersError(said)
         if rate.stops_at_start:
-            raise TooManyDeadLettersError(f"{said}; dead_letters.at_start: go_on goes on all the same")
+            raise TooManyDeadLettersError(f"{said}; dead_letters.at_start: go_on continues anyway")
         self.watches_start = False
-        _log.warning("%s; the run goes on all the same", said)
+        _log.warning("%s; the run continues anyway", said)
 
 
 def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:

@@ -240,7 +240,7 @@ class ProgressiveLoss:
     count, sum
         Of all finite losses so far.
     n_not_finite
-        Losses that were no finite numbers, of which no mean can be taken.
+        Losses that were not finite, of which no mean can be taken.
 
     Examples
     --------

@@ -193,9 +193,8 @@ def _why(error: BaseException, x: Mapping[str, Any]) -> str:
     if not isinstance(name, str) or name in x:
         return text
     return (
-        f"{text:.200}: the record has no input of this name (an empty cell is none), and a step of the model asks for "
-        "it: fill the cell, or let the step do without: river.compose.Discard, with the columns to leave out, takes "
-        "what is there, where Select asks for each"
+        f"{text:.200}: a step of the model needs this input, and the record lacks it or has an empty cell. Fill the "
+        "cell, or use river.compose.Discard with the columns to leave out: Select needs every column"
     )
 
 
@@ -203,7 +202,7 @@ def _label(found: Any) -> Any:
     """Return what a model predicted, which may be anything, where it has a place in a line and in a metric."""
     if found is None or isinstance(found, str | int | float | np.generic):
         return found
-    raise TypeError(f"the model predicted {found!r:.40}, which is no label")
+    raise TypeError(f"the model predicted {found!r:.40}, which is not a label")
 
 
 def learner_for(

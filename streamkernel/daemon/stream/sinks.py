@@ -176,7 +176,7 @@ class Sinks:
         """Try again to write what waits, when it is time."""
         self.move()
         if self.full and not self._hold_logged:
-            _log.error("%s bytes of lines wait for an output: no more records are read", f"{self.waiting_bytes:,}")
+            _log.error("%s bytes of lines wait for an output: the daemon pauses reading", f"{self.waiting_bytes:,}")
             self._hold_logged = True
         if not self._refused or self._backoff.waiting:
             return
@@ -208,7 +208,7 @@ class Sinks:
 
     def _succeeded(self) -> None:
         if self._backoff.failing:
-            _log.info("all lines are written again")
+            _log.info("all lines could be written again")
         self._hold_logged = False
         self._backoff.succeeded()
 
@@ -218,5 +218,5 @@ class Sinks:
         if self._backoff.waiting:
             return
         if not self._backoff.failing:
-            _log.error("%s; its lines wait in memory, and are written as soon as that can be done", error)
+            _log.error("%s; its lines wait in memory until they can be written", error)
         self._backoff.failed()

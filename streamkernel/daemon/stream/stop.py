@@ -53,7 +53,7 @@ class StopSignals:
         """Note that the model is given records, or that it is done with them.
 
         One that is not done some seconds after the signal is not waited for: the process ends as if it were killed.
-        That is safe, a restart goes on from the last checkpoint.
+        That is safe, a restart continues from the last checkpoint.
         """
         self._at_work = at_work
 
@@ -67,7 +67,7 @@ class StopSignals:
 
         """
         if self():
-            raise Stopped(f"{self.name} came before anything was begun")
+            raise Stopped(f"{self.name} came before the run started")
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # Python hands signals to no other
@@ -92,8 +92,8 @@ class StopSignals:
         while not self._left.wait(pause):
             if self._at_work:
                 _log.error(
-                    "%s came %.0f s ago, and the model is not done with the record in work: the process ends without "
-                    "it, and a restart goes on from the last checkpoint",
+                    "%s came %.0f s ago, and the model has not finished the current record. The process ends "
+                    "without it; a restart continues from the last checkpoint",
                     *(self.name, GRACE_SECONDS),
                 )
                 os._exit(1)

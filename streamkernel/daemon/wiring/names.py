@@ -51,7 +51,7 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
     if not _inside(name, packages):
         raise NameRefused(f"{name} is outside {' and '.join(packages)}; list its package under imports")
     if _inside(name, _CLOSED):
-        raise NameRefused(f"{name} is no part of a model")
+        raise NameRefused(f"{name} is not part of a model")
     found = _lookup(name)
     if not inspect.isclass(found) or not issubclass(found, base.Base):
         raise NameRefused(f"{name} is not a class of a River model")
@@ -71,7 +71,7 @@ def _lookup(name: str) -> object:
     """Take attributes from the package on, importing a part that is a module nobody has imported yet."""
     parts = name.split(".")
     if not all(part.isidentifier() and not part.startswith("_") for part in parts):
-        raise NameRefused(f"{name} is no public name")
+        raise NameRefused(f"{name} is not a public name")
     found: object = _module(parts[0])
     if found is None:
         raise NameRefused(f"the package {parts[0]} is not installed")

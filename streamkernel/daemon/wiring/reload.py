@@ -80,7 +80,7 @@ class ModelReload(Observer):
         except CheckpointError as error:
             if str(error) != self._said:
                 self._said = str(error)
-                _log.error("%s; predictions go on with the checkpoint before", error)
+                _log.error("%s; predictions continue with the previous checkpoint", error)
             if self._exporter is not None:
                 self._exporter.reload_failed()
             return

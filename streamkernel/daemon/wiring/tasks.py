@@ -40,7 +40,7 @@ def problems_of_refit(config: Config, models: Mapping[str, Model]) -> list[str]:
     warm = config.warm_start
     if warm is None or not warm.refit or any(map(window_refit_of, models.values())):
         return []
-    return ["warm_start.refit: no model is a streamkernel.WindowRefit, so that none has a window: leave it out"]
+    return ["warm_start.refit: no model is a streamkernel.WindowRefit: leave it out"]
 
 
 def _target_problems(config: Config, model: Model, task: Task) -> Iterator[str]:
@@ -59,16 +59,16 @@ def _target_problems(config: Config, model: Model, task: Task) -> Iterator[str]:
             kinds = [_OF_TYPE.get(type(label), "str") for label in (p, q)]
             if kinds[0] != kinds[1]:
                 yield (
-                    f"the samples {p!r} ({kinds[0]}) and {q!r} ({kinds[1]}) of the model: must be of one type, "
-                    f"that of {key}.target_type, which is {kind} (in YAML, yes and no without quotes are booleans)"
+                    f"the samples {p!r} ({kinds[0]}) and {q!r} ({kinds[1]}) of the model: must both have the type of "
+                    f"{key}.target_type, {kind} (in YAML, yes and no without quotes are booleans)"
                 )
             elif kinds[0] != kind:
                 yield f"{key}.target_type: must be {kinds[0]} for the samples {p!r} and {q!r}, is {kind}"
         scores = task in ("novelty", "density_ratio")
         if scores and source.target is not None and kind != "float" and _is_typed(config):
             yield (
-                f"predictions: a score is a number and {key}.target a {kind}, and this output has one type for both: "
-                "write jsonl, csv or json"
+                f"predictions: a score is a number, {key}.target is a {kind}, and this output needs one type for "
+                "both: use jsonl, csv or json"
             )
 
 

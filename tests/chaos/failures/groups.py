@@ -38,7 +38,7 @@ def rebalanced(trial: Trial) -> int:
         until(lambda: _held(second) == 3, lambda: f"it was never given all:\n{second.log[-4000:]}")  # noqa: B023
         if member.status is None:
             member.thaw()
-            member.wait_until_it_says("may be in other hands")
+            member.wait_until_it_says("another member may have it now.")
             member.stop()
         trial.produce(_BACKLOG)
         member = second

@@ -60,7 +60,7 @@ def _legend(panel: Panel) -> Iterator[str]:
     if any(curve.drifts for curve in panel.curves):
         yield f"<li>{_mark_swatch(_mark('drift', 4, 16, 1))}<span>drift detected</span></li>"
     if any(curve.relearnings for curve in panel.curves):
-        yield f"<li>{_mark_swatch(_mark('relearning', 4, 16, 0.4))}<span>metric learnt</span></li>"
+        yield f"<li>{_mark_swatch(_mark('relearning', 4, 16, 0.4))}<span>metric learned</span></li>"
 
 
 def _mark_swatch(mark: str) -> str:

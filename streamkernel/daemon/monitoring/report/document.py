@@ -98,7 +98,7 @@ def _rows(evaluations: Mapping[str, Evaluation]) -> Iterable[tuple[str, Sequence
     adapting = [bool(one.drifts or one.relearnings) for one in evaluations.values()]
     changes = {
         "drifts detected": [one.drifts for one in evaluations.values()],
-        "metrics learnt": [one.relearnings for one in evaluations.values()],
+        "metrics learned": [one.relearnings for one in evaluations.values()],
     }
     shown = {
         label: [Figure(f"{len(one):,}") if adapts else None for one, adapts in zip(marks, adapting, strict=True)]
@@ -127,7 +127,7 @@ def _run(place: int, name: str, evaluation: Evaluation) -> str:
 def _changes(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     if evaluation.stopped is not None:
         yield "stopped", f"by {evaluation.stopped} before the end of the source"
-    for what, marks in (("drift detected", evaluation.drifts), ("metric learnt", evaluation.relearnings)):
+    for what, marks in (("drift detected", evaluation.drifts), ("metric learned", evaluation.relearnings)):
         if marks:
             more = f" and {len(marks) - _MOST_MARKS:,} more" if len(marks) > _MOST_MARKS else ""
             yield what, f"after {', '.join(f'{mark:,}' for mark in marks[:_MOST_MARKS])} records{more}"
