@@ -103,6 +103,17 @@ def test_the_target_is_the_one_that_is_named(tmp_path: Path) -> None:
         made(path, "größ")
 
 
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [("A1,15.67,2,no", "15.67"), ("A1,2026-11-02,2,no", "2026-11-02"), ("id,2,3,late", None)],
+)
+def test_a_first_line_of_values_is_no_header(tmp_path: Path, first: str, told: str | None) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text(first + "\n" + "A2,3.5,4,yes\nA3,4.5,5,no\n" * 20)
+    assert (f"# The first line may be a record: {told} is not a usual name." in configuration_for(path)) == bool(told)
+    assert ("may be a record" in configuration_for(path)) == bool(told)
+
+
 def test_columns_are_told(tmp_path: Path) -> None:
     text = configuration_for(write(tmp_path))
     assert "#   order id: texts, 60 different" in text

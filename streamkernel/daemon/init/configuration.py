@@ -19,6 +19,8 @@ __all__ = ["configuration_for"]
 _PLAIN = re.compile(r"[A-Za-z_][\w./-]*\Z", re.ASCII)
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})  # to YAML, these are no texts
 _MOST_SHOWN = 50
+# What stands in a first line that is no header: a decimal number, a date. Whole numbers do name columns.
+_VALUE = re.compile(r"[+-]?\d+[.,]\d+|\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*", re.ASCII)
 
 
 def configuration_for(path: Path, target: str | None = None) -> str:
@@ -62,6 +64,8 @@ def configuration_for(path: Path, target: str | None = None) -> str:
 def _source(sample: Sample, target: Target) -> Iterator[str]:
     yield f"# A configuration for {_shown(sample.path.name)}, made from its first {len(sample.records):,} records."
     yield "# Try it with `streamkernel check`, start it with `streamkernel run`."
+    if sample.kind == "csv" and (value := next(filter(_VALUE.fullmatch, sample.columns), None)) is not None:
+        yield f"# The first line may be a record: {_shown(value)} is not a usual name. CSV needs a header of names."
     yield "source:"
     yield f"  kind: {sample.kind}"
     yield f"  path: {_text(str(sample.path))}"
