@@ -149,7 +149,7 @@ def test_a_checkpoint_is_due_at_multiples_and_after_a_time(coordinator: Any) -> 
 
 def test_other_errors_are_not_borne(coordinator: Any) -> None:
     coordinator.disk.full, coordinator.disk.number = True, errno.EACCES
-    with pytest.raises(CheckpointError, match=r"at record 0 cannot be written: the disk says no; mend that"):
+    with pytest.raises(CheckpointError, match=r"at record 0 cannot be written: the disk says no; fix that"):
         coordinator.save(0)
 
 

@@ -73,7 +73,7 @@ def test_another_model_is_refused_before_anything_is_begun(trained: Home) -> Non
 
 def test_check_and_evaluate_begin_with_it(trained: Home) -> None:
     plan = prepare(trained.configure(**beginning(checkpoint=None)))
-    assert "model: KernelClassifier, that of out/state" in check(plan).good
+    assert "model: KernelClassifier, from out/state" in check(plan).good
     warm = evaluate(plan, StopSignals()).view.overall["accuracy"]
     cold = evaluate(prepare(trained.configure(**beginning(checkpoint=None, initial_model=None))), StopSignals())
     assert warm > cold.view.overall["accuracy"]

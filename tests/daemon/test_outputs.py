@@ -52,14 +52,14 @@ def test_lines_behind_the_checkpoint_in_an_output_that_is_left_are_told(
     configured(home, predictions=predictions("out/other.jsonl"))
     assert runs(home) == 0
     told = re.search(
-        r"out/predictions\.jsonl: is no output .* come again: cut it to (\d+) bytes", capsys.readouterr().err
+        r"out/predictions\.jsonl: is not an output .* come again: cut it to (\d+) bytes", capsys.readouterr().err
     )
     assert told is not None
     os.truncate(old, int(told[1]))
     assert offsets(home) + offsets(home, "out/other.jsonl") == whole
     configured(home, predictions=None)
     assert runs(home) == 0
-    assert "is no output" not in capsys.readouterr().err
+    assert "is not an output" not in capsys.readouterr().err
 
 
 def test_parts_behind_the_checkpoint_in_a_folder_that_is_left_are_told(
@@ -69,7 +69,7 @@ def test_parts_behind_the_checkpoint_in_a_folder_that_is_left_are_told(
     killed(home, "flushed:3")
     configured(home)
     assert runs(home) == 0
-    assert re.search(r"out/parts: is no output any more, .* remove part-00000001\.parquet", capsys.readouterr().err)
+    assert re.search(r"out/parts: is not an output any more, .* remove part-00000001\.parquet", capsys.readouterr().err)
 
 
 class TestNoCheckpointKnowsTheFile:

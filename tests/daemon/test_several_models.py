@@ -147,7 +147,7 @@ class TestPromotion:
     ) -> None:
         run(several(here), max_records=320)
         assert main(["promote", "config.yaml", "challenger"]) == 0
-        assert "challenger is published from record 321 on, in the place of champion" in capsys.readouterr().out
+        assert "challenger is published from record 321 on, instead of champion" in capsys.readouterr().out
         killed(here, "consumed:50")
         run(prepare(here.config))
         header = here.header()
