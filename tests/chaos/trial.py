@@ -172,7 +172,7 @@ class Trial(TrialRecords):
         )
 
     def recover(self, pattern: str) -> None:
-        """Wait until the daemon says that it is over; in the short form start anew, sooner than it tries again."""
+        """Wait until the daemon says that it is over; in the short form start over, sooner than it tries again."""
         self.daemons[-1].wait_until_it_says(pattern)
         if not self.long:
             assert self.daemons[-1].stop() == 0, f"status {self.daemons[-1].status}"

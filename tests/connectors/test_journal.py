@@ -234,7 +234,7 @@ def test_what_is_no_longer_there_is_not_written_to(tmp_path: Path, what: str) ->
         with pytest.raises(OSError, match="start this service again"):
             writer.append([[entry(2)]])
     if what != "segment":
-        with pytest.raises(SourceError, match=r"removed or replaced.*start anew"):
+        with pytest.raises(SourceError, match=r"removed or replaced.*start over"):
             source.poll(10, 0)
     if what == "moved":
         (tmp_path / "elsewhere").rename(folder)

@@ -76,7 +76,7 @@ def test_another_journal_is_refused(tmp_path: Path) -> None:
         source.open()
         begin = source.starting_offsets
     for name, what in (("two", "this is another journal"), ("none", "there is no journal")):
-        with pytest.raises(SourceError, match=f"{what}.*start anew"):
+        with pytest.raises(SourceError, match=f"{what}.*start over"):
             JournalSource(tmp_path / name).open(begin)
     with (
         JournalSource(tmp_path / "one") as source,

@@ -184,7 +184,7 @@ class TestBeginning:
         ("stream", "message"),
         [
             ("other/t/1", "the checkpoint was taken from the cluster other, this is cluster: go back"),
-            ("cluster/u/2", "the checkpoint was taken from the topic u: go back to that one, or start anew"),
+            ("cluster/u/2", "the checkpoint was taken from the topic u: go back to that one, or start over"),
             ("cluster/t/0", "the topic was deleted and made anew since the checkpoint: go back to that one, or start"),
         ],
     )

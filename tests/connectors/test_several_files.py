@@ -108,7 +108,7 @@ def test_files_that_come_later_are_not_read_but_at_the_end_of_a_list(
             assert "1 files match that did not when the run began, and are not read" in caplog.text
         else:
             assert values(drain(SeveralFiles(CSV, [*paths, str(late)]), end)) == [4, 5, 6, 7]
-            with pytest.raises(SourceError, match=r"other files in this order.*start anew"):
+            with pytest.raises(SourceError, match=r"other files in this order.*start over"):
                 SeveralFiles(CSV, [str(late), *paths]).open(end)
         late.unlink()
 

@@ -100,7 +100,7 @@ class TestOneFileUnderTwoNames:
         (home.folder / "link").symlink_to("stream.csv.2")
         (home.folder / "through").symlink_to(".")
         configured(home, source={**SOURCE, "follow": True}, dead_letters=predictions(name))
-        said = "dead_letters.path: must not be named like a rotated part of source.path, it would be read as one"
+        said = "dead_letters.path: must not be named like a rotated part of source.path: the source would read it"
         with pytest.raises(ConfigError) as caught:
             prepare(home.config)
         assert caught.value.lines == [said]
