@@ -132,7 +132,7 @@ def test_labels_that_are_not_what_the_configuration_says_stop_it(home: Home, lau
     home.configure(**made)
     ended = launcher.call(home, "run", "config.yaml")
     assert ended.returncode == 1
-    assert "labels are all dead letters (the last one: key, there is no a to know" in ended.stderr
+    assert "labels are all dead letters (the last one: key, there is no a to find its record by" in ended.stderr
 
 
 def test_what_waits_is_bounded_by_its_bytes(home: Home, launcher: Launcher) -> None:

@@ -141,7 +141,7 @@ def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learn
     assert "the model deadly is disabled" in ended.stderr
     header = home.header()
     assert (header["account"]["learnt"], header["account"]["dead"]) == (20, 0)
-    assert "die" in header["models"]["deadly"]["disabled"]
+    assert "crashed the process" in header["models"]["deadly"]["disabled"]
 
 
 class TestOtherCommands:

@@ -177,7 +177,7 @@ def test_the_wrong_delimiter_and_encoding_are_told_with_the_right_ones(export: P
     wrong = ["--set", "source.encoding=utf-8"]
     failed = export.types(["run", "orders.yaml", *QUICK, *wrong])
     assert failed.returncode == 1
-    advised = re.search(r"set (source\.encoding) to that of the file, such as (cp1252)", failed.stderr)
+    advised = re.search(r"set (source\.encoding) to the encoding of the file, such as (cp1252)", failed.stderr)
     assert advised, failed.stderr
     assert (
         export.types(

@@ -17,7 +17,7 @@ _HOUR = 3600
 
 @failure(
     "disk full during a checkpoint",
-    r"error .*the checkpoint at record \d+ could not be written: .*No space left on device; it is tried again",
+    r"error .*the checkpoint at record \d+ could not be written: .*No space left on device; the daemon tries again",
     TRANSACTIONS,
     LOGGED,
     PLAIN,
