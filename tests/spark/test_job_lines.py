@@ -137,7 +137,7 @@ def test_columns_that_the_model_has_not_learnt(jsonl):
 def test_a_source_that_ends_with_too_many_dead_letters(tmp_path, spark):
     lines = Lines(tmp_path, spark, "jsonl", max_rate=0.1)
     lines.write("0.jsonl", GOOD[: GOOD.index(b"\n", 900) + 1] + b"bad\n" * 80)
-    assert "more than dead_letters.max_rate (10%) bears" in lines.refused()
+    assert "more than dead_letters.max_rate (10%) allows" in lines.refused()
 
 
 def test_a_damaged_checkpoint_location_is_named(jsonl):
