@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 from benchmarks import report
+from benchmarks.first_use import MODELS
 
 ROOT = Path(__file__).parent.parent
-MODELS = "AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor"
 #: A record that takes longer, in seconds, has waited for a compiler, or was interrupted.
 WAIT = 0.02
 #: The user that may write nowhere, where root measures.
@@ -184,7 +184,7 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wheel", type=Path, required=True, help="a wheel, or a folder with some")
-    parser.add_argument("--checkout", type=Path, default=ROOT, help="what is cloned; default: this one")
+    parser.add_argument("--checkout", type=Path, default=ROOT, help="the checkout to clone; default: this one")
     parser.add_argument("--runs", type=int, default=5, help="processes for each first record")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     arguments = parser.parse_args()

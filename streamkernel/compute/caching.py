@@ -156,13 +156,11 @@ class _Cache(_BASE):  # type: ignore[misc]
             super()._save_overload(signature, data)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        # numba imports all that it can compile before it looks. What is found needs its runtime alone.
+        # numba imports all that it can compile before it looks, and again before it compiles. Loaded code needs its
+        # runtime alone.
         _RUNTIME.rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
-            found = self._load_overload(signature, target_context)
-            if found is not None:
-                return found
-        return super().load_overload(signature, target_context)
+            return self._load_overload(signature, target_context)
 
     def _load_overload(self, signature: Any, target_context: Any) -> Any:
         data = self._shipped.load(self._index_key(signature, target_context.codegen())) if self._enabled else None

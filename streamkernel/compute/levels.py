@@ -29,6 +29,8 @@ def _level() -> str | None:
     chosen = os.environ.get(VARIABLE)
     if chosen in LEVELS:
         return chosen
+    if chosen not in (None, "", "native"):
+        raise ValueError(f"{VARIABLE}: {chosen!r} is not a level. Use one of {', '.join(LEVELS)}, native")
     if chosen == "native" or _CONFIG.CPU_NAME or _CONFIG.CPU_FEATURES is not None or not _CONFIG.ENABLE_AVX:
         return None
     has = llvmlite.binding.get_host_cpu_features()

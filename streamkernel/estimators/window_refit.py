@@ -26,11 +26,10 @@ _PREFIX = "model."
 class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
     """A wrapper that periodically solves the coefficients of a growing model on its last records.
 
-    It learns record by record like the model, and keeps the last `window` labeled records unscaled. After every `every`
-    of them, it solves the coefficients of all blocks in use on the kept records, starting from the current values. It
-    scales inputs and targets by the current moments and computes features again. A refit finishes before the next
-    record, so the division of a stream into calls changes nothing. After a refit, inequality (9) starts again, and
-    steps keep their step size.
+    It learns like the model and keeps the last `window` labeled records unscaled. After every `every` of them, it
+    solves the coefficients of all blocks in use on the kept records, starting from the current values. It scales inputs
+    and targets by the current moments and recomputes the features. A refit finishes before the next record, so calls
+    may divide the stream anywhere. After a refit, inequality (9) starts again, and steps keep their step size.
 
     It is a classifier or a regressor, like the model. `Exact()` solves any smooth loss of the model, including the
     softmax of all classes. Other solvers support the squared loss, `Log` and `SquaredHinge`. For the softmax of two

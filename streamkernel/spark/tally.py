@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamkernel.batch.passes import ScoredChunk
-from streamkernel.daemon.stream.baseline import macro_f1
+from streamkernel.daemon.stream.macro_f1 import macro_f1
 from streamkernel.daemon.stream.quality import log_losses
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import LARGEST, clamped

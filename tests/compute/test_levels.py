@@ -44,6 +44,13 @@ def test_a_variable_names_the_level(processor, monkeypatch):
         assert levels._level() == level
 
 
+def test_a_level_that_does_not_exist_is_refused(processor, monkeypatch):
+    processor(_V4)
+    monkeypatch.setenv(levels.VARIABLE, "x86-64-v2")
+    with pytest.raises(ValueError, match="STREAMKERNEL_CPU: 'x86-64-v2' is not a level"):
+        levels._level()
+
+
 @pytest.mark.parametrize(("name", "value"), [("CPU_NAME", "generic"), ("CPU_FEATURES", ""), ("ENABLE_AVX", 0)])
 def test_a_processor_named_for_numba_holds(processor, monkeypatch, name, value):
     processor(_V4)

@@ -29,6 +29,11 @@ def test_alerts_lead_to_the_site():
     assert MixinSettings().runbooks == PROJECT["urls"]["Documentation"] + "/runbooks"
 
 
+def test_the_status_page_leads_to_the_site():
+    script = (ROOT / "streamkernel/daemon/monitoring/status/page.js").read_text()
+    assert f'"{PROJECT["urls"]["Documentation"]}/how-to/status-page.html"' in script
+
+
 def test_an_estimator_needs_six_packages():
     assert names(PROJECT["dependencies"]) == {"river", "numpy", "scipy", "numba", "narwhals", "threadpoolctl"}
 

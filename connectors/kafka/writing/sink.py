@@ -113,7 +113,11 @@ class KafkaSink(Sink):
         self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
         self.transactional_id = transactional_id
         self._sessions = SessionFactory(
-            *(topic, self.servers.split(","), transactional_id, compression, options or {}),
+            topic,
+            self.servers.split(","),
+            transactional_id,
+            compression,
+            options or {},
             keys_repeat=key == "source",
             in_order=in_order,
         )

@@ -16,30 +16,12 @@ import numpy as np
 from river import stats
 
 from streamkernel.daemon.stream.classes import OTHER
+from streamkernel.daemon.stream.macro_f1 import macro_f1
 from streamkernel.finite import LARGEST
 
-__all__ = ["Baseline", "MajorityClass", "MeanSoFar", "macro_f1"]
+__all__ = ["Baseline", "MajorityClass", "MeanSoFar"]
 
 _LOSS_OF_A_NEW_CLASS = -math.log(1e-15)  # as where a model gives a class no probability
-
-
-def macro_f1(correct: Counter[Any], targets: Counter[Any], predictions: Counter[Any]) -> float:
-    """Return the mean of the F1 of the classes that came.
-
-    A class that is predicted and did not come has no F1: where it left the window, its last predictions change nothing.
-
-    Parameters
-    ----------
-    correct, targets, predictions
-        By class: how many predictions are right, how often it came, and how often it was predicted. One class came.
-
-    Examples
-    --------
-    >>> macro_f1(Counter({"a": 2}), Counter({"a": 3}), Counter({"a": 2, "b": 1}))
-    0.8
-
-    """
-    return math.fsum(2 * correct[one] / (n + predictions[one]) for one, n in targets.items()) / len(targets)
 
 
 class Baseline(Protocol):

@@ -16,8 +16,9 @@ from typing import Any, Literal
 import numpy as np
 from river import stats
 
-from streamkernel.daemon.stream.baseline import Baseline, MajorityClass, MeanSoFar, macro_f1
+from streamkernel.daemon.stream.baseline import Baseline, MajorityClass, MeanSoFar
 from streamkernel.daemon.stream.classes import OTHER, ClassNumbers
+from streamkernel.daemon.stream.macro_f1 import macro_f1
 from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
 
 __all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses"]
