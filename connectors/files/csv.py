@@ -14,7 +14,7 @@ from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.decode import TargetDecoder, listed
 from streamkernel.connectors.files.bytes import ByteStream, StandardInput
 from streamkernel.connectors.files.follow import FollowedFile
-from streamkernel.connectors.files.header import HEADER_MOVED, UnusableHeaderError, header_columns
+from streamkernel.connectors.files.header import HEADER_MOVED, UnusableHeaderError, delimiter_hint, header_columns
 from streamkernel.connectors.files.identity import FilePlace
 from streamkernel.connectors.files.lines import Chunk, Lines
 from streamkernel.connectors.files.multiline import JoinedLines
@@ -184,9 +184,10 @@ class CsvSource(LineSource):
     def _refuse_moved(self, record: Record) -> None:
         """Raise SourceError for a header in another order: what follows would be wrong numbers and labels."""
         if _is_moved(record):
+            place = self.place(0, record.position.offset)
             raise self._failed(
-                f"{HEADER_MOVED}, at byte {record.position.offset:,}: split the file there, or put the columns of what "
-                "follows into the first order"
+                f"{HEADER_MOVED}, at {place}: split the file there, or put the columns of what follows into the first "
+                "order"
             )
 
     def _decoded(self, chunk: Chunk) -> list[Record]:
@@ -209,8 +210,8 @@ class CsvSource(LineSource):
         if again is not None:
             self._told_header = True
             _log.info(
-                "%s: the header comes again at byte %s and is skipped there, and wherever else it comes",
-                *(self._place, f"{again.position.offset:,}"),
+                "%s: the header comes again at %s and is skipped there, and wherever else it comes",
+                *(self._place, self.place(0, again.position.offset)),
             )
 
     def _tell_open_quote(self, lines: JoinedLines, some_records: bool) -> None:
@@ -223,9 +224,9 @@ class CsvSource(LineSource):
         elif time.monotonic() >= self._waits[1]:
             self._waits = at, math.inf
             _log.warning(
-                "%s: the record at byte %s opens a quote that is not closed yet: what follows waits for its end, "
+                "%s: the record at %s opens a quote that is not closed yet: what follows waits for its end, "
                 "or until %s bytes came; if the quote is a mistake, close it",
-                *(self._place, f"{at:,}", f"{lines.reach:,}"),
+                *(self._place, self.place(0, at), f"{lines.reach:,}"),
             )
 
     def _read_header(self, lines: JoinedLines, deadline: float) -> bool:
@@ -260,15 +261,18 @@ class CsvSource(LineSource):
         """Return the names of the columns; raise SourceError where they cannot be used."""
         target, required = self.target, self.target_required
         passed = [] if self._passing is None else [one.column for one in self._passing.columns]
+        hint = delimiter_hint(raw, self.delimiter)
         try:
             columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required, passed)
         except UnusableHeaderError as error:
-            raise self._failed(str(error)) from None
+            raise self._failed(hint or str(error)) from None
         missing = [name for name in passed if name not in columns]
         if missing:
             raise self._failed(
-                f"there is no column {listed(missing)} to pass through, the header has {listed(columns)}"
+                hint or f"there is no column {listed(missing)} to pass through, the header has {listed(columns)}"
             )
+        if hint and len(columns) == 1 and b'"' not in raw:
+            _log.warning("%s: %s", self._place, hint)
         return columns
 
     def _failed(self, why: str) -> SourceError:

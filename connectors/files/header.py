@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 
@@ -10,7 +11,7 @@ from streamkernel.connectors.decode import UndecodableError, finite_floats, list
 from streamkernel.connectors.files.fields import n_named, split_fields
 from streamkernel.connectors.names import nfc
 
-__all__ = ["HEADER_MOVED", "HeaderAgain", "UnusableHeaderError", "header_columns"]
+__all__ = ["HEADER_MOVED", "HeaderAgain", "UnusableHeaderError", "delimiter_hint", "header_columns"]
 
 HEADER_MOVED = "the header comes again, with its columns in another order"
 
@@ -67,6 +68,21 @@ class HeaderAgain:
 
 def _folded(name: str) -> str:
     return nfc(name.strip()).casefold()
+
+
+def delimiter_hint(raw: bytes, delimiter: str) -> str:
+    """Return what to do where a header has one column that contains another separator; else nothing.
+
+    Examples
+    --------
+    >>> delimiter_hint(b"x;z;y", ",")
+    'the header has one column that contains ";": set delimiter: ";" beside path'
+
+    """
+    other = next((json.dumps(one) for one in ";\t|," if one.encode() in raw), None)
+    if other is None or delimiter.encode() in raw:
+        return ""
+    return f"the header has one column that contains {other}: set delimiter: {other} beside path"
 
 
 def header_columns(

@@ -266,6 +266,13 @@ class SeveralFiles(Source):
                 self._decoder.use_columns(self._order.columns)
         return self._decoder.decode(raw, position, following)
 
+    def place(self, partition: int, offset: int) -> str:
+        """Return where a record begins, and in which file; see `Source.place`."""
+        if not self._order.first <= partition < self._order.end:
+            return super().place(partition, offset)
+        here = self._reader if partition == self._number else None
+        return f"{f'offset {offset}' if here is None else here.place(0, offset)} of {self._order.path(partition)}"
+
     def columns(self, record: Record) -> Sequence[ColumnUse]:
         """Return what becomes of each column of a record; see `Source.columns`."""
         return [] if self._reader is None else self._reader.columns(record)

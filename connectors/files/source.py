@@ -167,6 +167,11 @@ class LineSource(Source):
             return self._too_long(raw[: self.max_record_bytes], len(raw), position, following)
         return self._decoder.records([raw], [position], [following])[0]  # with what passes of it
 
+    def place(self, partition: int, offset: int) -> str:  # noqa: ARG002 - a file has only one
+        """Return where a record of the open file begins, such as ``"line 7 (offset 120)"``; see `Source.place`."""
+        line = self._stream.line_at(offset) if isinstance(self._stream, FileStream) else None
+        return f"offset {offset}" if line is None else f"line {line} (offset {offset})"
+
     def _next_file(self) -> bool:
         """Begin the file that follows the one read to its end, where there is one."""
         stream = self._stream

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from streamkernel.connectors.files.bytes import ByteStream, File
+from codecs import BOM_UTF8
+
+from streamkernel.connectors.files.bytes import BLOCK_BYTES, ByteStream, File, PlainFile
 from streamkernel.connectors.files.identity import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity
 from streamkernel.connectors.files.recent import RecentBytes
 from streamkernel.connectors.files.resuming import resume_offset
 from streamkernel.connectors.ports import Position
+
+# Counting the line ends of so many bytes takes less than a second.
+_MOST_COUNTED = 2**28
 
 
 class FileStream(ByteStream):
@@ -22,6 +27,7 @@ class FileStream(ByteStream):
     """
 
     _inode: int | None = None
+    _counted = (0, 0)  # an offset, and how many line feeds stand before it
 
     def __init__(self, file: File, position: Position | None = None) -> None:
         self._file = file
@@ -72,6 +78,22 @@ class FileStream(ByteStream):
     def unended_name_at(self, offset: int) -> str:
         """Return the name of the place behind a last line without a line end; see `ByteStream.unended_name_at`."""
         return str(FilePlace(self.name_at(offset), unended=True))
+
+    def line_at(self, offset: int) -> int | None:
+        """Return the number of the line at an offset, from 1; None where counting takes long, as in a compressed file.
+
+        Line ends in quotes count, too: that is how an editor counts lines.
+        """
+        at, n_ends = self._counted if self._counted[0] <= offset else (0, 0)
+        if not isinstance(self._file, PlainFile) or offset - at > _MOST_COUNTED:
+            return None
+        while at < offset and (block := self._file.read_at(at, min(BLOCK_BYTES, offset - at))):
+            at += len(block)
+            n_ends += block.count(b"\n")
+        self._counted = at, n_ends
+        # Elsewhere than behind a line end it is an offset in the file before this one.
+        begins = offset <= len(BOM_UTF8) or self._file.read_before(offset, 1) == b"\n"
+        return n_ends + 1 if at == offset and begins else None
 
     def forget(self, offset: int) -> None:
         """Forget what no place from `offset` on needs to be known again."""

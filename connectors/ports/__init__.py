@@ -7,7 +7,7 @@ knows none of them by name. The in-memory fakes beside this folder, in `streamke
 from streamkernel.connectors.ports.connector import Connector, ConnectorError, OutageError, SinkError, SourceError
 from streamkernel.connectors.ports.record import ColumnUse, Fault, Label, Position, Record
 from streamkernel.connectors.ports.sink import Mark, Sink
-from streamkernel.connectors.ports.source import Source
+from streamkernel.connectors.ports.source import Source, at_offset
 
 __all__ = [
     "ColumnUse",
@@ -23,4 +23,5 @@ __all__ = [
     "SinkError",
     "Source",
     "SourceError",
+    "at_offset",
 ]

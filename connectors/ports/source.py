@@ -9,7 +9,12 @@ from streamkernel.connectors.passed import PassedColumn
 from streamkernel.connectors.ports.connector import Connector, SourceError
 from streamkernel.connectors.ports.record import ColumnUse, Position, Record
 
-__all__ = ["Source"]
+__all__ = ["Source", "at_offset"]
+
+
+def at_offset(partition: int, offset: int) -> str:
+    """Return where a record is by its numbers alone, such as ``"offset 7 of partition 2"``."""
+    return f"offset {offset}" + (f" of partition {partition}" if partition else "")
 
 
 class Source(Connector):
@@ -84,6 +89,10 @@ class Source(Connector):
 
         """
         return True
+
+    def place(self, partition: int, offset: int) -> str:
+        """Return where a record begins, in words for people; of a file, with its line where that is cheap to count."""
+        return at_offset(partition, offset)
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:  # noqa: ARG002
         """Let each record hold these columns, and its message, in `passed`, from `open` on; by default it cannot."""

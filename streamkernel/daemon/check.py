@@ -12,7 +12,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from streamkernel.connectors.ports import ConnectorError, Fault, Position, Record, Source
+from streamkernel.connectors.ports import ConnectorError, Position, Record, Source
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
@@ -153,14 +153,16 @@ def _source(
         records = [record for record in records if not record.blank]
         good = next((record for record in records if record.fault is None), None)
         findings.columns += _columns(source, key, records)
-        faults = [record.fault for record in records if record.fault is not None]
+        faults = [(record.position, record.fault) for record in records if record.fault is not None]
         rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
-        if faults and (records[0].fault or len(faults) > rate.max_rate * len(records)):
-            which = "its first record" if records[0].fault else f"{len(faults)} of its first {len(records)} records"
-            said += _unusable(which, faults[0], section, written.kind)
+        if faults:
+            position, fault = faults[0]
+            why = explained(fault.reason, section, written.kind, fault.detail)
+            place = source.place(position.partition, position.offset)
+            said += f"; {len(faults)} of its first {len(records)} records cannot be used; the first, at {place}: {why}"
         begins = not positions  # a run that goes on has counts, too, by which it judges what comes
         if begins and good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
-            raise DaemonError(f"{said}; none of its first {len(records)} records can be used")
+            raise DaemonError(said)
         target = getattr(written, "target", None) if plan.config.mode == "learn" else None
         if target is not None and good is not None and (n_records := _without_label(source, records)):
             said += f"; none of its first {n_records} records has the label {target!r:.80}"
@@ -202,10 +204,6 @@ def _registry(key: str, source: KafkaSourceConfig) -> str | None:
         return f"{key}: schema registry {RegistryClient(source.schema_registry.settings()).probe()}"
     except (RegistryOutage, ConnectorError) as error:
         raise DaemonError(f"{key}: schema registry {source.schema_registry.url}: {error}") from None
-
-
-def _unusable(which: str, fault: Fault, section: str, kind: str) -> str:
-    return f"; {which} cannot be used: {explained(fault.reason, section, kind, fault.detail)}"
 
 
 def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType) -> str:

@@ -77,7 +77,9 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             if written.kind == "river" and source.total is None:
                 raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {source.describe()} does not")
         dead_letters = DeadLetterLog(
-            {key: section.kind for key, section in plan.config.sources.items()}, refused=label_advice(plan)
+            {key: section.kind for key, section in plan.config.sources.items()},
+            refused=label_advice(plan),
+            sources=plan.sources,
         )
         if (
             start.warm is not None

@@ -132,7 +132,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     processor.name = trained.name
     assert plan.config.predictions is not None
     standard = make_sink(plan.config.predictions, "predictions")
-    letters = DeadLetterPrinter(request.file)
+    letters = DeadLetterPrinter(request.file, plan.source)
     sinks = Sinks({"predictions": PatientSink(standard, stopped), "dead_letters": letters})
     loop = Loop(
         compared(

@@ -20,7 +20,7 @@ from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, CheckpointObserver
-from streamkernel.daemon.stream.ending import verify_ending
+from streamkernel.daemon.stream.ending import all_dead, verify_ending
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.warming import WarmRun, warm_up
@@ -89,6 +89,7 @@ def run(
             {key: section.kind for key, section in plan.config.sources.items()},
             refused=label_advice(plan),
             last=None if board is None else board.letters,
+            sources=plan.sources,
         )
         markers = parts.open_markers(plan, store, stack)
         if store is not None and not start.resumed:
@@ -153,7 +154,7 @@ def run(
         try:
             why = _run_to_the_end(loop, checkpoints, health)
         finally:
-            dead_letters.summarise(_way_back(plan) if listener.alone else "")
+            dead_letters.summarise("" if all_dead(processor) or not listener.alone else _way_back(plan))
         if start.join is not None:
             _log.info("%d records wait for their labels", len(start.join.pending))
         _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), checkpoints.safe())

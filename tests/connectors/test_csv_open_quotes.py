@@ -136,7 +136,7 @@ def test_a_followed_file_waits_for_the_end_of_a_quote_and_tells(
             assert source.poll(10, timeout=0) == []
             file.write(b"5,6\n5,6\n")
         assert caplog.record_tuples == [("streamkernel.connectors.files.csv", logging.WARNING, caplog.messages[0])]
-        assert "data.csv: the record at byte 8 opens a quote that is not closed yet" in caplog.text
+        assert "data.csv: the record at line 3 (offset 8) opens a quote that is not closed yet" in caplog.text
         file.write(b'"\n7,8\n')
         records = source.poll(10, timeout=0) + source.poll(10, timeout=0)
         assert reasons(records) == ["too_long", None]

@@ -54,8 +54,8 @@ def test_check_says_all_that_would_fail(here: Home, launcher: Launcher) -> None:
     here.configure(source={"kind": "csv", "path": "missing.csv", "target": "y"})
     ended = launcher.call(here, "check", "config.yaml")
     assert ended.returncode == 1
-    assert "missing.csv" in ended.stderr.splitlines()[0]
-    assert [line.split(":")[0] for line in ended.stderr.splitlines()[1:]] == [
+    assert ended.stderr.startswith("error: missing.csv")
+    assert [line.split(":")[1].strip() for line in ended.stderr.splitlines()[1:]] == [
         "out/state/lock",
         "out/predictions.jsonl",
         "out/dead.jsonl",
@@ -72,7 +72,7 @@ def test_check_says_that_a_source_cannot_be_gone_on_in(here: Home, launcher: Lau
         stream.write_bytes(changed)
         ended = launcher.call(here, "check", "config.yaml")
         assert ended.returncode == 1
-        assert re.search(rf"^stream\.csv: the file .*{said}.*--fresh$", ended.stderr, re.MULTILINE)
+        assert re.search(rf"^error: stream\.csv: the file .*{said}.*--fresh$", ended.stderr, re.MULTILINE)
         assert stream.read_bytes() == changed
 
 

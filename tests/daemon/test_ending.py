@@ -39,7 +39,10 @@ class TestStatus:
         assert ended(home, "a,b,y\n" + "1;2;yes\n" * 5 + "\n") == 1
         said = capsys.readouterr()
         assert "none of the 5 records could be used: the source does not match" in said.err
-        assert "5 dead letters of the records: csv_width: set source.delimiter to the field separator" in said.err
+        assert (
+            "5 dead letters of the records: csv_width: 1 fields where the header has 3: set source.delimiter to"
+            in said.err
+        )
         assert said.err.count("Traceback") == 0
         # It is all in the checkpoint, and a restart says the same.
         assert home.header()["account"]["dead"] == 5
@@ -78,15 +81,18 @@ class TestStatus:
         assert ended(home, "id,a\n1,2\n2,3\n", source=source, labels=labels) == 1
         said = capsys.readouterr().err
         assert "none of the 2 labels could be used" in said
-        assert "2 dead letters of the labels: csv_width: set labels.source.delimiter" in said
+        assert (
+            "2 dead letters of the labels: csv_width: 1 fields where the header has 2: set labels.source.delimiter"
+            in said
+        )
 
 
 class TestLog:
     def test_the_way_back_is_told(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
         assert ended(home, b"a,b,y\n1,\xe9,yes\n" + b"1,2,yes\n" * 3) == 0
         said = capsys.readouterr().err
-        assert "a dead letter of the records at offset 6: encoding: byte 0xe9 at 2 is not utf-8" in said
-        assert "1 dead letter of the records: encoding: set source.encoding to the encoding of the file" in said
+        assert "a dead letter of the records at line 2 (offset 6): encoding: byte 0xe9 at 2 is not utf-8" in said
+        assert "1 dead letter of the records: encoding: byte 0xe9 at 2 is not utf-8: set source.encoding to" in said
         assert "streamkernel replay out/dead.jsonl config.yaml learns them" in said
 
     def test_lines_are_bounded(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -114,8 +120,8 @@ class TestLog:
             "60 dead letters of the records, the last at offset 7: target: because",
             "600 dead letters of the records, the last at offset 120: csv_width: because",
             "60 dead letters of the records, the last at offset 7: target: because",
-            f"1210 dead letters of the records: csv_width: {remedy('csv_width', 'source', 'csv')}",
-            f"121 dead letters of the records: target: {remedy('target', 'source', 'csv')}",
+            f"1210 dead letters of the records: csv_width: because: {remedy('csv_width', 'source', 'csv')}",
+            f"121 dead letters of the records: target: because: {remedy('target', 'source', 'csv')}",
             "mend them",
         ]
 
@@ -164,7 +170,7 @@ def test_labels_that_a_model_for_two_classes_cannot_take_name_the_way_on(
     advice = f"{kind} knows only the labels true and false: set source.target_type: bool (it reads yes, no, true,"
     starts, first, *_ = [line for line in said.splitlines() if advice in line]
     assert f"model: {advice}" in starts
-    assert "a dead letter of the records at offset" in first
+    assert "a dead letter of the records at line 2 (offset 6)" in first
     assert "inputs.exclude" not in said
     assert cli.main(["check", "config.yaml"]) == 0
     assert f"model: {advice}" in capsys.readouterr().out

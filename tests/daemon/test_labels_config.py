@@ -122,7 +122,13 @@ class TestCheck:
     def test_it_tries_both_sources(self, here: Home) -> None:
         found = check(prepare(here.configure(**sections())))
         assert found.bad == []
-        assert found.good[:2] == ["source: jsonl file records.jsonl", "labels: jsonl file labels.jsonl"]
+        first, second = found.good[:2]
+        assert first.startswith(
+            "source: jsonl file records.jsonl; 2 of its first 50 records cannot be used; the first, at"
+        )
+        assert second.startswith(
+            "labels: jsonl file labels.jsonl; 1 of its first 21 records cannot be used; the first, at"
+        )
 
     def test_a_missing_file_is_said(self, here: Home) -> None:
         (here.folder / "labels.jsonl").unlink()
@@ -132,8 +138,10 @@ class TestCheck:
     def test_a_first_label_that_cannot_be_used_is_said(self, here: Home) -> None:
         (here.folder / "labels.jsonl").write_text("[]\n")
         (bad,) = check(prepare(here.configure(**sections()))).bad
-        said = "labels: jsonl file labels.jsonl; its first record cannot be used: a list, not an object"
-        assert bad.startswith(f"{said}: write each record as a JSON object, names and values; none of")
+        said = (
+            "labels: jsonl file labels.jsonl; 1 of its first 1 records cannot be used; the first, at line 1 (offset 0)"
+        )
+        assert bad == f"{said}: a list, not an object: write each record as a JSON object, names and values"
 
 
 def test_what_waits_is_shown(here: Home, launcher: Launcher) -> None:

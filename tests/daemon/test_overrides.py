@@ -71,7 +71,7 @@ def test_the_rest_stays_and_the_last_one_counts() -> None:
         ("source.path.x=1", "source.path.x: --set: source.path is not a mapping"),
         ("source[0]=1", "source[0]: --set: source is not a list"),
         ("model[7].seed=1", "model[7].seed: --set: model has 2 entries, the first is model[0]"),
-        ("source.path={", "source.path: --set: not valid YAML: "),
+        ("source.path={", "source.path: --set: cannot be read as YAML: "),
     ],
 )
 def test_a_mistake_names_the_key(setting: str, said: str) -> None:
@@ -98,7 +98,7 @@ class TestStandardInput:
 
     def test_mistakes_name_it(self, given: Any) -> None:
         given("source: [")
-        with pytest.raises(ConfigError, match="standard input:1: not valid YAML"):
+        with pytest.raises(ConfigError, match="standard input, line 1, column 10: cannot be read as YAML"):
             prepare(Path("-"), {})
 
     def test_no_source_is_there_too(self, given: Any) -> None:

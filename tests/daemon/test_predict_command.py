@@ -56,7 +56,9 @@ class TestLines:
         letters = trained.lines("own/dead.jsonl")
         assert err.splitlines()[-1].startswith(f"other.csv: {view.account['dead']} of 400 records have no prediction: ")
         for letter, line in zip(letters, err.splitlines()[:-1], strict=True):
-            assert line.startswith(f"other.csv, offset {letter['position']['offset']}: {letter['reason']}: ")
+            offset = letter["position"]["offset"]
+            n_before = (trained.folder / "other.csv").read_bytes()[:offset].count(b"\n")
+            assert line.startswith(f"other.csv, line {n_before + 1} (offset {offset}): {letter['reason']}: ")
 
     def test_another_format_than_the_one_learnt_from(self, trained: Home, predict: Predict) -> None:
         _, lines, _ = predict("out/state", "other.csv")

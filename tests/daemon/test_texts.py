@@ -108,7 +108,7 @@ def test_a_text_of_the_command_line(arguments: list[str], key: str, capsys: pyte
 def test_a_value_that_does_not_fit_its_tag(tmp_path: Path, value: str) -> None:
     tag = value.partition(" ")[0]
     assert lines_of(tmp_path, f"{GOOD}publish: {value}") == [
-        f"{tmp_path}/config.yaml:3: not valid YAML: a value does not fit its tag {tag}"
+        f"{tmp_path}/config.yaml, line 3, column 10: cannot be read as YAML: a value does not fit its tag {tag}"
     ]
 
 

@@ -133,9 +133,9 @@ def test_an_upgrade_of_the_model(service: Person) -> None:
         ("checkpoint.every_seconds=.nan", r"checkpoint.every_seconds: "),
         ("source.path=${NOWHERE}", r"NOWHERE"),
         ("source", r"--set: must be key=value"),
-        ("x={a: [}", r"x: --set: not valid YAML"),
+        ("x={a: [}", r"x: --set: cannot be read as YAML"),
         ("source=&a [*a]", r"an anchor that contains itself"),
-        ('source.path=!!python/object/apply:os.system ["id"]', r"^source.path: --set: not valid YAML: "),
+        ('source.path=!!python/object/apply:os.system ["id"]', r"^source.path: --set: cannot be read as YAML: "),
     ],
 )
 def test_a_wrong_configuration_is_told_in_a_sentence(service: Person, setting: str, said: str) -> None:

@@ -67,8 +67,9 @@ def check(config: ConfigArgument, settings: SetOption = None) -> None:
     findings = check_plan(plan)
     for line in findings.good + findings.columns:
         print(visible(plan.redact(line)))
+    sys.stdout.flush()  # the errors come last, whatever collects both
     for line in findings.bad:
-        print(visible(plan.redact(line)), file=sys.stderr)
+        print(visible(f"error: {plan.redact(line)}"), file=sys.stderr)
     if findings.bad:
         raise typer.Exit(1)
     print(visible(f"{config} is fine"))

@@ -16,6 +16,7 @@ from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.config.overrides import Override, override
 from streamkernel.daemon.config.problems import ConfigError, dotted
 from streamkernel.daemon.config.secrets import Redactor, secrets
+from streamkernel.daemon.config.syntax import explained_syntax
 from streamkernel.daemon.config.texts import why_no_text
 
 __all__ = ["STANDARD_INPUT", "Document", "dump", "parse", "read"]
@@ -148,14 +149,9 @@ def parse(
     try:
         raw, values, problems, taken = _load(text, environment, overrides)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f":{mark.line + 1}" if mark is not None else ""
-        # The one trap of our own making: YAML takes the brace of ${VAR} for a mapping inside {...}.
-        braces = mark is not None and "${" in _line_at(text, mark.index)
-        advice = ' (inside {...} write "${VAR}" with its quotes)' if braces else ""
-        raise ConfigError([f"{name}{line}: not valid YAML: {error.problem or error.context}{advice}"]) from None
+        raise ConfigError([f"{name}, {explained_syntax(text, error)}"]) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError([f"{name}: not valid YAML: {' '.join(str(error).split())}"]) from None
+        raise ConfigError([f"{name}: cannot be read as YAML: {' '.join(str(error).split())}"]) from None
     except RecursionError:
         raise ConfigError([f"{name}: nested too deeply"]) from None
     if not isinstance(raw, dict):
@@ -235,11 +231,6 @@ def _texts(node: yaml.Node, path: tuple[str | int, ...], seen: set[int]) -> Iter
             within = (*path, str(key.value))
             yield from _texts(key, within, seen)
             yield from _texts(child, within, seen)
-
-
-def _line_at(text: str, index: int) -> str:
-    """Return the line in which a character stands; PyYAML's numbers count other ends of lines than `str.splitlines`."""
-    return text[text.rfind("\n", 0, index) + 1 :].partition("\n")[0]
 
 
 def _walk(

@@ -73,7 +73,8 @@ def override(root: yaml.Node, overrides: Sequence[Override], loader: type[yaml.S
             yaml.load(one.text, loader)  # nothing of it is kept; what cannot be built is told as what it is
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             why = getattr(error, "problem", None) or error
-            raise ConfigError([f"{dotted(one.path)}: --set: not valid YAML: {' '.join(str(why).split())}"]) from None
+            said = " ".join(str(why).split())
+            raise ConfigError([f"{dotted(one.path)}: --set: cannot be read as YAML: {said}"]) from None
         root = _put(root, one.path, 0, _empty() if value is None else value)
     return root
 

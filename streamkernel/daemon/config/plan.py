@@ -32,6 +32,12 @@ class Plan:
     models: Mapping[str, Model] = field(default_factory=dict)  # several, by their names; empty where there is one
 
     @property
+    def sources(self) -> dict[str, Source]:
+        """The sources, by their section in the configuration."""
+        sections = {"source": self.source, "labels.source": self.labels, "warm_start.source": self.warm}
+        return {section: source for section, source in sections.items() if source is not None}
+
+    @property
     def published(self) -> str:
         """The name of the model that the configuration publishes; empty where there is one without."""
         return self.config.publish or next(iter(self.models)) if self.models else ""

@@ -9,16 +9,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamkernel.daemon.monitoring.remedies import remedy
+from streamkernel.connectors.ports import Source, at_offset
+from streamkernel.daemon.monitoring.remedies import explained
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 
-__all__ = ["DeadLetterLog"]
+__all__ = ["DeadLetterLog", "place_of"]
 
 _log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 60.0
 _WHAT = {"source": "records", "labels.source": "labels", "warm_start.source": "records of the warm start"}
+
+
+def place_of(letter: Mapping[str, Any], source: Source | None) -> str:
+    """Return where the record of a dead letter is, as its source says it."""
+    where = letter["position"]
+    return (at_offset if source is None else source.place)(where["partition"], where["offset"])
 
 
 @dataclass
@@ -38,6 +45,8 @@ class DeadLetterLog:
     ----------
     kinds
         The kind of the source of each section: ``"source"``, ``"labels.source"``, ``"warm_start.source"``.
+    sources
+        The sources themselves, which know the line of an offset.
     clock
         Gives seconds, and never goes back.
     refused
@@ -53,9 +62,11 @@ class DeadLetterLog:
         clock: Callable[[], float] = time.monotonic,
         refused: str = "",
         last: LastDeadLetters | None = None,
+        sources: Mapping[str, Source] | None = None,
     ) -> None:
         self._last = last
         self._kinds = kinds
+        self._sources = sources or {}
         self._refused = refused
         self._clock = clock
         self._reasons: dict[tuple[str, str], _Reason] = {}
@@ -71,14 +82,13 @@ class DeadLetterLog:
             found.count += 1
             found.unlogged += 1
             if self._clock() >= found.next_line:
-                self._log_line(found, _WHAT[section], letter)
+                self._log_line(found, section, letter)
 
-    def _log_line(self, found: _Reason, what: str, letter: Mapping[str, Any]) -> None:
-        where = letter["position"]
-        detail = letter["detail"]
+    def _log_line(self, found: _Reason, section: str, letter: Mapping[str, Any]) -> None:
+        what, detail = _WHAT[section], letter["detail"]
         if letter["reason"] == "refused" and self._refused:
             detail = f"{detail}: {self._refused}"
-        place = f"offset {where['offset']}" + (f" of partition {where['partition']}" if where["partition"] else "")
+        place = place_of(letter, self._sources.get(section))
         if found.unlogged == 1:
             _log.warning("a dead letter of the %s at %s: %s: %s", what, place, letter["reason"], detail)
         else:
@@ -89,9 +99,9 @@ class DeadLetterLog:
         found.unlogged, found.next_line = 0, self._clock() + _PAUSE_SECONDS
 
     def summarise(self, advice: str = "") -> None:
-        """Log how many dead letters there were of each reason, and what to do about them; then the advice, if any."""
+        """Log how many dead letters there were of each reason, why, and what to do; then the advice, if any."""
         for (section, reason), found in sorted(self._reasons.items(), key=lambda item: -item[1].count):
-            advised = remedy(reason, section, self._kinds.get(section, ""), found.first)
+            advised = explained(reason, section, self._kinds.get(section, ""), found.first)
             if reason == "refused" and self._refused:
                 advised = f"{found.first}: {self._refused}"
             letters = "dead letter" if found.count == 1 else "dead letters"

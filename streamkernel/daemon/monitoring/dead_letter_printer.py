@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamkernel.connectors.ports import Position, Sink
+from streamkernel.connectors.ports import Position, Sink, Source
+from streamkernel.daemon.monitoring.dead_letter_log import place_of
 from streamkernel.daemon.monitoring.visible import visible
 
 __all__ = ["DeadLetterPrinter"]
@@ -23,6 +24,8 @@ class DeadLetterPrinter(Sink):
     ----------
     name
         What the records are from.
+    source
+        The source itself, which knows the line of an offset.
 
     Attributes
     ----------
@@ -31,7 +34,8 @@ class DeadLetterPrinter(Sink):
 
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, source: Source | None = None) -> None:
+        self._source = source
         self._name = "standard input" if name == "-" else name
         self.reasons: Counter[str] = Counter()
 
@@ -41,9 +45,9 @@ class DeadLetterPrinter(Sink):
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position]) -> None:  # noqa: ARG002
         """Print dead letters, as long as there were few."""
         for letter in lines[: max(0, _MOST_SHOWN - self.reasons.total())]:
-            offset, raw = letter["position"]["offset"], letter["raw"]
+            raw, place = letter["raw"], place_of(letter, self._source)
             cut = "..." if len(raw) > _MOST_RAW else ""
-            text = f"{self._name}, offset {offset}: {letter['reason']}: {letter['detail']}: {raw[:_MOST_RAW]}{cut}"
+            text = f"{self._name}, {place}: {letter['reason']}: {letter['detail']}: {raw[:_MOST_RAW]}{cut}"
             print(visible(text), file=sys.stderr)
         self.reasons.update(letter["reason"] for letter in lines)
 

@@ -1,0 +1,57 @@
+"""What to check where a configuration cannot be read as YAML."""
+
+from __future__ import annotations
+
+import yaml
+
+__all__ = ["explained_syntax"]
+
+_INDENTATION = "check the indentation here, and put a text that holds ': ' in quotes"
+
+
+def explained_syntax(text: str, error: yaml.MarkedYAMLError) -> str:
+    """Return where a text is not YAML, what to check there, and what the parser says.
+
+    Examples
+    --------
+    >>> try:
+    ...     _ = yaml.safe_load("a: b: c")
+    ... except yaml.MarkedYAMLError as error:
+    ...     print(explained_syntax("a: b: c", error).replace(": ", ":\\n  ", 2))
+    line 1, column 5:
+      cannot be read as YAML:
+      check the indentation here, and put a text that holds ': ' in quotes (mapping values are not allowed here)
+
+    """
+    mark = error.problem_mark or error.context_mark
+    said = error.problem or error.context or ""
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+    # The one trap of our own making: YAML takes the brace of ${VAR} for a mapping inside {...}.
+    if mark is not None and "${" in _line_at(text, mark.index):
+        advice = 'inside {...} write "${VAR}" with its quotes'
+    else:
+        advice = _advice(said, error.context or "", error.context_mark)
+    return f"{where}cannot be read as YAML: {advice} ({said})" if advice else f"{where}cannot be read as YAML: {said}"
+
+
+def _advice(said: str, context: str, opened: yaml.Mark | None) -> str:
+    """Return what to check, by what the parser says; nothing where that tells enough."""
+    from_line = "" if opened is None else f" that line {opened.line + 1} opens"
+    if "quoted scalar" in context:
+        return f"close the quote{from_line}"
+    if "flow sequence" in context or "flow mapping" in context:
+        return f"close the bracket{from_line}, and put a comma between its values"
+    if "'\\t'" in said:
+        return "indent with spaces, not with a tab"
+    if "cannot start any token" in said:
+        return "put this text in quotes"
+    if "could not find expected ':'" in said:
+        return "write a key as 'key: value', with a space after the colon"
+    if "mapping values are not allowed" in said or "expected <block end>" in said or "<document start>" in said:
+        return _INDENTATION
+    return ""
+
+
+def _line_at(text: str, index: int) -> str:
+    """Return the line in which a character stands; PyYAML's numbers count other ends of lines than `str.splitlines`."""
+    return text[text.rfind("\n", 0, index) + 1 :].partition("\n")[0]
