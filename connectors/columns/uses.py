@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from streamkernel.connectors.columns.rules import ColumnRules
@@ -10,9 +10,15 @@ from streamkernel.connectors.decode import TargetDecoder, UndecodableError, show
 from streamkernel.connectors.moments import read_moment
 from streamkernel.connectors.ports import ColumnUse
 
-__all__ = ["input_uses", "target_use", "type_of"]
+__all__ = ["empty_inputs", "input_uses", "target_use", "type_of"]
 
+_MISSING = "input, missing here"
 _SHORTEST_DATE = len("2024-01-31")
+
+
+def empty_inputs(uses: Iterable[ColumnUse]) -> list[str]:
+    """Return which columns of a record are inputs that have no value there, as an empty cell has none."""
+    return [use.name for use in uses if use.use == _MISSING]
 
 
 def input_uses(
@@ -76,7 +82,7 @@ def _use(name: str, value: Any, rules: ColumnRules, read: Callable[[str, Any], M
     except UndecodableError as error:
         return ColumnUse(name, shown(value), declared or type_of(value), f"cannot be used: {error}")
     if not inputs:
-        return ColumnUse(name, shown(value), declared or type_of(value), "input, missing here")
+        return ColumnUse(name, shown(value), declared or type_of(value), _MISSING)
     only = inputs.get(name)
     kind = declared or type_of(only)
     use = "input" if len(inputs) == 1 and only == value else "input " + ", ".join(map(_assigned, inputs.items()))

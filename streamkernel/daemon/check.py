@@ -12,6 +12,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.connectors.ports import ConnectorError, Position, Record, Source
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
@@ -149,7 +150,9 @@ def _source(
             return f"{said}, no record after the checkpoint yet"
         if not records:
             return f"{said}, no record yet"
-        first = FirstRecords(records, source.exhausted)
+        usable = (record for record in records if record.fault is None and not record.blank)
+        empty = frozenset(name for record in usable for name in empty_inputs(source.columns(record)))
+        first = FirstRecords(records, source.exhausted, empty)
         records = [record for record in records if not record.blank]
         good = next((record for record in records if record.fault is None), None)
         findings.columns += _columns(source, key, records)

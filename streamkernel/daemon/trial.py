@@ -46,11 +46,14 @@ class FirstRecords:
         The records.
     whole
         Whether the source ends behind them.
+    empty
+        The columns that are inputs and have no value in one of them.
 
     """
 
     records: Sequence[Record]
     whole: bool
+    empty: frozenset[str] = frozenset()
 
 
 def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tell: Callable[[str], None]) -> None:
@@ -81,7 +84,7 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
     warm = first.get(_WARM)
     if warm is not None and start.warm is not None:
         warm_processor = make_warm_processor(plan, processor, start.warm)
-        feed = compared(plan, MemorySource(warm.records), processor, place=_WARM, tell=tell)
+        feed = compared(plan, MemorySource(warm.records), processor, place=_WARM, tell=tell, empty=lambda _: warm.empty)
         _learn(plan, feed, warm_processor, [warm], tell)
     main, late = first.get("source"), first.get("labels.source")
     if main is None:
@@ -91,7 +94,7 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
         feed = Alternation(feed, MemorySource(late.records), start.join.label_next)
     if warm is None or warm.whole:  # else the copy has not learnt all the inputs that the model will know
         label_key = None if start.trained is None else start.trained.label_key
-        feed = compared(plan, feed, processor, label_key, tell=tell)
+        feed = compared(plan, feed, processor, label_key, tell=tell, empty=lambda _: main.empty)
     _learn(plan, feed, processor, [main] if late is None else [main, late], tell)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
@@ -134,7 +135,14 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
         _log.info("warm start: reading %s from record %d on", source.describe(), warm.counts.consumed + 1)
         if run.health is not None:
             run.health.ready = True
-        watched = label_watch(plan, compared(plan, source, processor, place="warm_start.source"), "warm_start.source")
+        feed = compared(
+            plan,
+            source,
+            processor,
+            place="warm_start.source",
+            empty=lambda record: empty_inputs(source.columns(record)),
+        )
+        watched = label_watch(plan, feed, "warm_start.source")
         loop = Loop(
             watched,
             processor,

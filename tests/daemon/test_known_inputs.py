@@ -100,7 +100,10 @@ class TestSomeAreThere:
     def test_each_command_tells_it_once(
         self, learnt: Home, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        said = "the model has not learned 'amuont' (did you mean 'amount'?), and its input 'amount' does not arrive"
+        said = (
+            "the model has not learned 'amuont' (did you mean 'amount'?), "
+            "and its input 'amount' does not arrive and counts as missing"
+        )
         commands: dict[str, Callable[[], Any]] = {
             "typo.csv": lambda: main(["predict", "out/state", "typo.csv"]),
             "source": lambda: run(prepare(serves(learnt, "typo.csv"))),
@@ -132,6 +135,28 @@ class TestSomeAreThere:
     def test_the_target_of_the_run_that_learnt_is_told(self, learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
         run(prepare(serves(learnt, "orders.csv")))
         assert "source: the model has not learned 'y' (in the first 16 records)" in caplog.messages
+
+    @pytest.mark.parametrize("text", ["amount,category\n,k\n", "amount,category\n,k\n0.5,\n,m\n"])
+    def test_an_empty_cell_is_no_absent_input(self, learnt: Home, caplog: pytest.LogCaptureFixture, text: str) -> None:
+        (learnt.folder / "gaps.csv").write_text(text)
+        assert main(["predict", "out/state", "gaps.csv"]) == 0
+        run(prepare(serves(learnt, "gaps.csv")))
+        assert not [one for one in caplog.messages + check(prepare(learnt.config)).good if "not arrive" in one]
+        caplog.clear()
+        (learnt.folder / "gaps.csv").write_text("category\nk\n")
+        assert main(["predict", "out/state", "gaps.csv"]) == 0
+        (told,) = caplog.messages
+        assert (
+            told
+            == "gaps.csv: the model's input 'amount' does not arrive and counts as missing (in the first 1 records)"
+        )
+
+    def test_an_empty_date_has_no_part_and_is_no_absent_input(self) -> None:
+        known = KnownInputs({"day.month", "day.year", "a"})
+        assert known.difference(["a"], {"day"}) is None
+        assert (
+            known.difference(["a"]) == "the model's inputs 'day.month', 'day.year' do not arrive and count as missing"
+        )
 
     @pytest.mark.usefixtures("learnt")
     def test_nothing_is_said_where_all_agree(self, caplog: pytest.LogCaptureFixture) -> None:

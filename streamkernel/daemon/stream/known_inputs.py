@@ -47,8 +47,8 @@ class KnownInputs:
     Examples
     --------
     >>> known = KnownInputs({"amount", "category"})
-    >>> known.difference(["amuont", "category"])
-    "the model has not learned 'amuont' (did you mean 'amount'?), and its input 'amount' does not arrive"
+    >>> known.difference(["category"])
+    "the model's input 'amount' does not arrive and counts as missing"
     >>> known.refusal(["kategorie"], 0.0)
     "the model has learned none of the inputs that arrive ('kategorie'); it knows 'amount', 'category'"
 
@@ -112,15 +112,27 @@ class KnownInputs:
             )
         return None
 
-    def difference(self, given: Collection[Hashable]) -> str | None:
-        """Return which names the model has not learned, and which of its inputs do not arrive; None where all agree."""
+    def lacks(self, record: Collection[Hashable]) -> bool:
+        """Return whether a record has no value for an input of the model, where the names of all are kept."""
+        return self._all is None and not self._names.issubset(record)
+
+    def difference(self, given: Collection[Hashable], empty: Collection[str] = ()) -> str | None:
+        """Return which names the model has not learned, and which of its inputs do not arrive; None where all agree.
+
+        Columns that arrive without a value, as empty cells do, are in `empty`. A date there stands for all its parts.
+        """
         unknown = self.unknown(given)
         phrases = [f"the model has not learned {self._with_nearest(unknown, given)}"] if unknown else []
-        if self._all is None and (absent := sorted(self._names.difference(given), key=str)):
+        if self._all is None and (absent := self._absent(given, empty)):
             whose = "its" if phrases else "the model's"
             inputs, do = ("input", "does") if len(absent) == 1 else ("inputs", "do")
-            phrases.append(f"{whose} {inputs} {listed(absent)} {do} not arrive")
+            count = "counts" if len(absent) == 1 else "count"
+            phrases.append(f"{whose} {inputs} {listed(absent)} {do} not arrive and {count} as missing")
         return ", and ".join(phrases) or None
+
+    def _absent(self, given: Collection[Hashable], empty: Collection[str]) -> list[Hashable]:
+        absent = sorted(self._names.difference(given, empty), key=str)
+        return [name for name in absent if not (isinstance(name, str) and name.rpartition(".")[0] in empty)]
 
     def _with_nearest(self, unknown: Sequence[Hashable], given: Collection[Hashable]) -> str:
         """List unknown names, each with the nearest name of the model that does not come."""
@@ -150,6 +162,8 @@ class ComparedFeed(Feed):
         What to call the feed in an error, and what to do.
     tell
         Called with what differs; by default it is logged.
+    empty
+        Returns the columns of a record that are inputs without a value.
 
     """
 
@@ -162,6 +176,7 @@ class ComparedFeed(Feed):
         place: str = "source",
         advice: str = ADVICE,
         tell: Callable[[str], None] = _log.warning,
+        empty: Callable[[Record], Collection[str]] = lambda _: (),
     ) -> None:
         self._feed = feed
         self._known = known
@@ -170,6 +185,8 @@ class ComparedFeed(Feed):
         self._place = place
         self._advice = advice
         self._tell = tell
+        self._empty = empty
+        self._empty_names: set[str] = set()
         self._names: dict[Hashable, None] = {}
         self._n_records = 0
         self._are_sparse = True
@@ -194,11 +211,9 @@ class ComparedFeed(Feed):
 
     def _take(self, known: KnownInputs, records: list[Record], full: bool) -> None:
         """Compare as soon as there is enough: before the first record is predicted, where that is possible."""
-        given = [
-            [name for name in one.x if name not in self._ignored]
-            for one in records
-            if one.x and not isinstance(one, LabelRecord)
-        ]
+        taken = [one for one in records if one.x and not isinstance(one, LabelRecord)]
+        given = [[name for name in one.x if name not in self._ignored] for one in taken]
+        self._empty_names.update(*(self._empty(one) for one in taken if known.lacks(one.x)))
         self._n_records += len(given)
         self._names.update(dict.fromkeys(chain.from_iterable(given)))
         names = list(self._names)
@@ -211,5 +226,5 @@ class ComparedFeed(Feed):
         self._known = None
         if not too_few and (why := known.refusal(names, self._least)) is not None:
             raise DaemonError(f"{self._place}: {why}: {self._advice}")
-        if (difference := known.difference(names)) is not None:
+        if (difference := known.difference(names, self._empty_names)) is not None:
             self._tell(f"{self._place}: {difference} (in the first {self._n_records} records)")

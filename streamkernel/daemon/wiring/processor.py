@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.daemon.base.model import Model, learning_part
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.config.columns import PassingColumnsConfig
@@ -156,7 +157,7 @@ def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None
     label_key
         The field that joined late labels for a trained model.
     words
-        The place, the advice and the listener of `ComparedFeed`.
+        The place, the advice, the listener and the empty columns of `ComparedFeed`.
 
     """
     learner, late = processor.learner, plan.config.labels
@@ -164,6 +165,7 @@ def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None
     if known is None:
         return feed
     ignored = (label_key, None if late is None else late.key)
+    words.setdefault("empty", lambda record: empty_inputs(plan.source.columns(record)))
     return ComparedFeed(feed, known, plan.config.limits.min_known_inputs, ignored, **words)
 
 
