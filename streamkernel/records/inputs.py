@@ -19,29 +19,13 @@ from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
 from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.records.repeats import FREE, Repeats
 from streamkernel.records.rows import Rows
+from streamkernel.records.text_advice import turned_to_text
 from streamkernel.state import Array, State, real, shown, tag, untag
 
 _log = logging.getLogger(__name__)
 
 _NAN = math.nan
 _TEXT = {str}
-
-
-def turned_to_text(name: Hashable, text: str) -> str:
-    """Return what becomes of a text of an input that was a number, and what to do.
-
-    Examples
-    --------
-    >>> print(turned_to_text("a", "17,50").replace(": ", ":\\n  ", 1))
-    input 'a' was a number and is now the text '17,50', which counts as a category:
-      give numbers, or set source.inputs.types: {a: {type: number, decimal: ","}}
-
-    """
-    how = '{type: number, decimal: ","}' if "," in text else "number"
-    return (
-        f"input {name!r:.80} was a number and is now the text {text!r:.80}, which counts as a category: give numbers, "
-        f"or set source.inputs.types: {{{name!s:.80}: {how}}}"
-    )
 
 
 class Inputs:
@@ -218,12 +202,12 @@ class Inputs:
                         row[column] = 1.0
                         if admit:
                             self.repeats.add(name)
-                    elif self.repeats.has_room(name, n_values := len(known or ())):
+                    elif self.repeats.has_room(name, len(known or ())):
                         n_unknown += 1
                         if room:
                             unknown.append((["indicator", tag(name), value], 1.0))
                     elif admit:
-                        self.repeats.note_without(name, n_values)
+                        self.repeats.note_without(name, known or ())
                     continue
                 value = _number(name, value)
             column = known_numbers.get(name)
@@ -255,7 +239,7 @@ class Inputs:
         name = untag(tagged[1])
         if tagged[0] == "indicator" and name in self.columns.numbers and name not in self._told:
             self._told.add(name)
-            _log.warning("%s", turned_to_text(name, tagged[2]))
+            _log.warning("%s", turned_to_text(name, tagged[2], self.repeats.types_key))
 
     def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
         """The unknown inputs of a record that there is room for, in the order of their keys.

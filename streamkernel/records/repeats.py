@@ -5,10 +5,11 @@ indicator for each value would tell the model nothing, and slow it down with eve
 """
 
 import logging
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 from streamkernel.fields import state_mismatch
+from streamkernel.records.text_advice import many_values
 from streamkernel.state import State, tag
 
 #: Values that every string input may have.
@@ -24,9 +25,17 @@ _log = logging.getLogger(__name__)
 
 
 class Repeats:
-    """A counter of repetitions for each string input: learnt records whose value had an indicator already."""
+    """A counter of repetitions for each string input: learnt records whose value had an indicator already.
+
+    Attributes
+    ----------
+    types_key
+        The key of a configuration that says how inputs are read, for warnings; empty: there is none.
+
+    """
 
     def __init__(self) -> None:
+        self.types_key = ""
         self._counts: dict[Hashable, int] = {}
         # For the log alone, which names each input once.
         self._n_without: dict[Hashable, int] = {}
@@ -47,17 +56,12 @@ class Repeats:
         """Whether an input that has so many indicators may have one more."""
         return n_values < FREE or (n_values - FREE) ** 2 < PER_ROOT * PER_ROOT * self._counts.get(name, 0)
 
-    def note_without(self, name: Hashable, n_values: int, n: int = 1) -> None:
-        """Take note of n learnt values that got no indicator; logs a warning once for each input."""
+    def note_without(self, name: Hashable, values: Collection[str], n: int = 1) -> None:
+        """Take note of n learnt values that got no indicator, unlike `values`; logs a warning once for each input."""
         before = self._n_without.get(name, 0)
         self._n_without[name] = before + n
         if before < LOGGED_AFTER <= before + n:
-            _log.warning(
-                "input %r hardly ever has the same value twice: beyond the first %d, new values of it are ignored "
-                "until known ones have come more often; if it is an id, exclude it, if it is a date, read it as one",
-                name,
-                n_values,
-            )
+            _log.warning("%s", many_values(name, values, self.types_key))
 
     def state(self, names: Sequence[Hashable]) -> State:
         """The field of the state, for the string inputs of these names; none where there is no such input."""

@@ -168,12 +168,12 @@ def count_vocabulary(inputs: Inputs, targets: Targets, found: Vocabulary, column
     inputs.n_ignored += sum(found.numbers.values())
     n_new = Counter(untag(tagged[1]) for tagged in columns if tagged[0] == "indicator")
     for name, text in found.texts.items():
-        n_values = len(inputs.columns.indicators.get(name, ()))
+        values = inputs.columns.indicators.get(name, ())
         # By the repetitions before the batch, as what is admissible.
-        if text.n_unknown and inputs.repeats.has_room(name, n_values):
+        if text.n_unknown and inputs.repeats.has_room(name, len(values)):
             inputs.n_ignored += text.n_unknown
         elif text.n_unknown:
-            inputs.repeats.note_without(name, n_values, text.n_unknown)
+            inputs.repeats.note_without(name, values, text.n_unknown)
         if text.n_known > n_new[name]:
             inputs.repeats.add(name, text.n_known - n_new[name])
     if found.n_unknown_labels:

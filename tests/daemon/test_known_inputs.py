@@ -186,6 +186,13 @@ def test_a_number_that_comes_as_text_is_told_once(
     assert said in caplog.messages
 
 
+def test_numbers_as_text_name_the_key_to_set(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    (home.folder / "x.jsonl").write_text("".join(f'{{"x": "{i / 7:.3f}", "y": true}}\n' for i in range(200)))
+    run(prepare(home.configure(source={**source("x.jsonl"), "kind": "jsonl"})))
+    (told,) = [message for message in caplog.messages if "comes as text" in message]
+    assert told.endswith("counts as a category: set source.inputs.types: {x: number}")
+
+
 class Trickle(MemorySource):
     """A source that hands out a record at a time, and may always have more."""
 

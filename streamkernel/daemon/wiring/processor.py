@@ -32,6 +32,7 @@ from streamkernel.daemon.stream.replaceable import ReplaceableLearner
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.stream.unlabelled import UnlabelledStage
 from streamkernel.daemon.stream.warm_processor import WarmProcessor
+from streamkernel.estimators.base import StreamEstimator, machine_of
 
 __all__ = ["compared", "feed_of", "label_watch", "make_learner", "make_processor", "make_warm_processor"]
 
@@ -131,8 +132,11 @@ def _make_scores(plan: Plan, model: Model) -> Scores:
 
 def make_learner(plan: Plan, model: Model, inputs: str, target_moments: Moments) -> Learner:
     """Return the learner of a model that has learnt these inputs, as `InputNames.to_text` gives them, and targets."""
+    part = learning_part(model)
+    if isinstance(part, StreamEstimator):
+        machine_of(part).inputs.repeats.types_key = "source.inputs.types"
     # Where a step of ours has a limit of its own, that of the steps before it is no lower.
-    max_inputs = max(plan.config.limits.max_inputs, getattr(learning_part(model), "max_inputs", 0))
+    max_inputs = max(plan.config.limits.max_inputs, getattr(part, "max_inputs", 0))
     return learner_for(model, plan.config.mode == "learn", InputNames(max_inputs, inputs), target_moments)
 
 

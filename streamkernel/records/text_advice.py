@@ -1,0 +1,76 @@
+"""Warnings about texts that are better something else, with what to do in Python or in the daemon's configuration."""
+
+from collections.abc import Collection, Hashable
+
+__all__ = ["many_values", "turned_to_text"]
+
+_SAMPLE = 64
+
+
+def many_values(name: Hashable, values: Collection[str], types_key: str = "") -> str:
+    """Return what to do about a string input whose values hardly ever come again.
+
+    Parameters
+    ----------
+    name
+        The input.
+    values
+        Its first values, each an indicator.
+    types_key
+        The key of a configuration that says how inputs are read; empty: there is none.
+
+    Examples
+    --------
+    >>> print(many_values("a", ["1.5", "2.5"]).replace(": ", ":\\n  ", 1))
+    input 'a' comes as text and all its values are numbers, each of which counts as a category:
+      convert it to float, such as with converters={'a': float} of River's iter_csv
+    >>> many_values("a", ["1,5", "2,5"], "source.inputs.types").partition(": ")[2]
+    'set source.inputs.types: {a: {type: number, decimal: ","}}'
+
+    """
+    sample = list(values)[:_SAMPLE]
+    decimal = "," if any("," in text for text in sample) else "."
+    if sample and all(_is_number(text, decimal) for text in sample):
+        how = f"convert it to float, such as with converters={{{name!r:.80}: float}} of River's iter_csv"
+        if decimal == ",":
+            how = "convert it to float, with a decimal point"
+        return (
+            f"input {name!r:.80} comes as text and all its values are numbers, each of which counts as a category: "
+            f"{_typed(name, decimal, types_key) or how}"
+        )
+    return (
+        f"input {name!r} hardly ever has the same value twice: beyond the first {len(values)}, new values of it are "
+        "ignored until known ones have come more often; if it is an id, exclude it, if it is a date, read it as one"
+    )
+
+
+def turned_to_text(name: Hashable, text: str, types_key: str = "") -> str:
+    """Return what becomes of a text of an input that was a number, and what to do.
+
+    Examples
+    --------
+    >>> print(turned_to_text("a", "17,50").replace(": ", ":\\n  ", 1))
+    input 'a' was a number and is now the text '17,50', which counts as a category:
+      give numbers, and leave missing values out
+    >>> turned_to_text("a", "17,50", "source.inputs.types").partition(": ")[2]
+    'give numbers, or set source.inputs.types: {a: {type: number, decimal: ","}}'
+
+    """
+    typed = _typed(name, "," if "," in text else ".", types_key)
+    return (
+        f"input {name!r:.80} was a number and is now the text {text!r:.80}, which counts as a category: give numbers, "
+        + (f"or {typed}" if typed else "and leave missing values out")
+    )
+
+
+def _typed(name: Hashable, decimal: str, types_key: str) -> str:
+    how = '{type: number, decimal: ","}' if decimal == "," else "number"
+    return f"set {types_key}: {{{name!s:.80}: {how}}}" if types_key else ""
+
+
+def _is_number(text: str, decimal: str) -> bool:
+    try:
+        float(text.replace(decimal, "."))
+    except ValueError:
+        return False
+    return True
