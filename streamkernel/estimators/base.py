@@ -126,6 +126,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
         ValueError
             A record is unusable: an input is infinite, or an input or a target has an invalid type. The call then
             learns nothing.
+        TypeError
+            A record is not a dict. The call then learns nothing.
 
         """
         with self._lock:

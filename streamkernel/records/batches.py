@@ -100,14 +100,20 @@ class BatchEncoder:
             learn = np.array([y is not None for y in targets], np.bool_)
             yield from FrameEncoder(self.inputs, xs.read(), learn).parts(SLICE)
             return
-        if len(xs) > SLICE:
-            rows = self.inputs.encode_plain(xs) if len(self.inputs) <= SLICE else None
-            if rows is not None:
-                yield slice(len(xs)), rows
-                return
-            self.inputs.check(xs)
-        for part in _slices(xs):
-            yield part, self.inputs.encode(xs[part], [y is not None for y in targets[part]])
+        try:
+            if len(xs) > SLICE:
+                rows = self.inputs.encode_plain(xs) if len(self.inputs) <= SLICE else None
+                if rows is not None:
+                    yield slice(len(xs)), rows
+                    return
+                self.inputs.check(xs)
+            for part in _slices(xs):
+                yield part, self.inputs.encode(xs[part], [y is not None for y in targets[part]])
+        except (AttributeError, TypeError) as error:
+            other = next((x for x in xs if not hasattr(x, "items")), xs)
+            if other is xs:
+                raise
+            raise TypeError(f"x must be a dict of feature values by name, not {type(other).__name__}") from error
 
 
 def _slices(xs: Sequence[Mapping[Any, Any]]) -> Iterator[slice]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from streamkernel import KernelClassifier
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from tests.records.regressors import learnt
 
 HUGE = 10**400
@@ -123,10 +123,26 @@ def test_what_is_no_input_is_refused_by_name_and_changes_nothing(subtests):
 def test_a_record_that_is_no_mapping_changes_nothing(record):
     model = learnt()
     before = model.state_digest()
-    with pytest.raises((TypeError, ValueError, AttributeError)):
-        model.advance([{"new": 1.0, "text": "a"}, record], [1.0, 1.0])
+    why = f"^x must be a dict of feature values by name, not {type(record).__name__}$"
+    for call in (
+        lambda: model.advance([{"new": 1.0, "text": "a"}, record], [1.0, 1.0]),
+        lambda: model.advance([record] * 1000, [1.0] * 1000),
+        lambda: model.learn_one(record, 1.0),
+        lambda: model.predict_one(record),
+    ):
+        with pytest.raises(TypeError, match=why):
+            call()
     assert model.state_digest() == before
     assert sorted(model.input_names) == ["x0", "x1"]
+
+
+@pytest.mark.parametrize(
+    "model", [AdaptiveKernelClassifier(), AdaptiveKernelRegressor(), KernelClassifier(), KernelRegressor()]
+)
+def test_each_estimator_says_what_a_record_is(model):
+    for call in (lambda: model.learn_one([1, 2], 1), lambda: model.predict_one([1, 2])):
+        with pytest.raises(TypeError, match=r"^x must be a dict of feature values by name, not list$"):
+            call()
 
 
 @pytest.mark.parametrize(
