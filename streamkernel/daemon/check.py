@@ -59,6 +59,7 @@ class Findings:
     bad: list[str] = field(default_factory=list)  # what would make a run fail
     columns: list[str] = field(default_factory=list)  # what becomes of the columns of each source's first record
     first: dict[str, FirstRecords] = field(default_factory=dict)  # what a run would take first, by section
+    n_partitions: int = 0  # of the topic of the source; 0: not known
 
     def add(self, attempt: Callable[[], str | None]) -> None:
         """Note what an attempt found, if anything, or why it failed."""
@@ -109,6 +110,7 @@ def check(plan: Plan) -> Findings:
     findings.good += caveats(
         plan,
         {key: make_sink(one, key, targets, config.mode, bool(plan.models)) for key, one in config.outputs.items()},
+        findings.n_partitions,
     )
     return findings
 
@@ -140,6 +142,8 @@ def _source(
         records = list(source.poll(ENOUGH, _POLL_SECONDS))
         while 0 < len(records) < ENOUGH and (more := source.poll(ENOUGH - len(records), 0)):
             records += more
+        if section == "source":
+            findings.n_partitions = len(source.lag)
         if source.health_problem is not None:
             raise DaemonError(f"{key}: {source.health_problem}")
         said = f"{key}: {source.describe()}"

@@ -141,6 +141,9 @@ class TestLog:
         assert remedy("corrupt", "source", "kafka").startswith("check what writes to the topic")
         assert remedy("corrupt", "source", "csv").startswith("that file cannot be read")
         assert "UTF-8" in remedy("encoding", "source", "jsonl")
+        assert "kind: csv" in remedy("not_json", "source", "jsonl")
+        for kind in ("kafka", "journal"):
+            assert "csv" not in remedy("not_json", "source", kind).lower()
 
 
 def test_the_input_that_select_trips_over_is_named(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.grouped import partition_document
 from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.group.first_partitions import is_added, note_first_partitions
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import plan_of, prepare
@@ -34,6 +35,17 @@ FINE: dict[str, Any] = {
     "dead_letters": {"kind": "kafka", "topic": "d", "bootstrap_servers": "localhost:9092"},
     "checkpoint": {"directory": "out/state"},
 }
+
+
+@pytest.mark.parametrize(("partitions", "n_partitions", "told"), [("all", 0, True), ("all", 1, False), ([0], 0, False)])
+def test_order_of_arrival_matters_between_partitions(
+    tmp_path: Path, partitions: object, n_partitions: int, *, told: bool
+) -> None:
+    source = {name: value for name, value in SOURCE.items() if name != "group"} | {"partitions": partitions}
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump({**FINE, "source": source, "predictions": None, "dead_letters": None}))
+    found = caveats(prepare(path, {}), {}, n_partitions)
+    assert any("source.order is arrival" in line for line in found) is told
 
 
 def lines(**changes: Any) -> list[str]:

@@ -13,8 +13,11 @@ from streamkernel.daemon.config.warm import learnt_twice
 __all__ = ["caveats", "label_advice"]
 
 
-def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
-    """Return one sentence for each thing that a configuration with these sinks, by their key, does not promise."""
+def caveats(plan: Plan, sinks: Mapping[str, Sink], n_partitions: int = 0) -> list[str]:
+    """Return one sentence for each thing that a configuration with these sinks, by their key, does not promise.
+
+    Whoever has read the source without opening that of the plan gives its number of partitions.
+    """
     config, source = plan.config, plan.source
     lines = []
     unlabelled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
@@ -50,7 +53,7 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
             for one, what in ((source, "records"), (plan.labels, "labels"))
             if one is not None and not one.resumable
         ]
-    if config.checkpoint is not None and _mixed(plan):
+    if config.checkpoint is not None and _mixed(plan, n_partitions):
         lines.append(
             "source.order is arrival: after a kill, the records of several partitions may be learned in another order"
         )
@@ -96,10 +99,10 @@ def _grows(source: SourceConfig) -> bool:
     return isinstance(source, KafkaSourceConfig) or getattr(source, "follow", False) or getattr(source, "watch", False)
 
 
-def _mixed(plan: Plan) -> bool:
+def _mixed(plan: Plan, n_partitions: int) -> bool:
     """Return whether several partitions are, or may be, taken as they come: an open source knows how many it has."""
     source = plan.config.source
     if not isinstance(source, KafkaSourceConfig) or source.order == "logged" or source.group is not None:
         return False
-    known = len(plan.source.lag) or (2 if source.partitions == "all" else len(source.partitions))
+    known = n_partitions or len(plan.source.lag) or (2 if source.partitions == "all" else len(source.partitions))
     return known > 1

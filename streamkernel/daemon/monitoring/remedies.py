@@ -48,6 +48,13 @@ def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
         return "close the quote in that line, or double it if it is part of the text"
     if reason == "nested" and "same" in detail:
         return "rename one of them in the program that writes the records"
+    if reason == "not_json" and kind == "kafka":
+        return (
+            "check what writes to the topic: each message must be a JSON object; "
+            f"{section}.value_format reads Avro and Protobuf"
+        )
+    if reason == "not_json" and kind == "journal":
+        return "write each record as a JSON object, names and values"
     if reason == "corrupt" and kind not in ("kafka", ""):
         return "that file cannot be read: the log says why"
     if reason == "refused" and detail:
