@@ -76,13 +76,14 @@ def delimiter_hint(raw: bytes, delimiter: str) -> str:
     Examples
     --------
     >>> delimiter_hint(b"x;z;y", ",")
-    'the header has one column that contains ";": set delimiter: ";" beside path'
+    'the header has one column that contains ";": set delimiter: ";" beside path, or --delimiter of predict'
 
     """
     other = next((json.dumps(one) for one in ";\t|," if one.encode() in raw), None)
     if other is None or delimiter.encode() in raw:
         return ""
-    return f"the header has one column that contains {other}: set delimiter: {other} beside path"
+    how = f"set delimiter: {other} beside path, or --delimiter of predict"
+    return f"the header has one column that contains {other}: {how}"
 
 
 def header_columns(

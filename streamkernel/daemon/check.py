@@ -156,7 +156,8 @@ def _source(
             return f"{said}, no record yet"
         usable = (record for record in records if record.fault is None and not record.blank)
         empty = frozenset(name for record in usable for name in empty_inputs(source.columns(record)))
-        first = FirstRecords(records, source.exhausted, empty)
+        places = [source.place(record.position.partition, record.position.offset) for record in records]
+        first = FirstRecords(records, source.exhausted, empty, places)
         records = [record for record in records if not record.blank]
         good = next((record for record in records if record.fault is None), None)
         findings.columns += _columns(source, key, records)

@@ -48,12 +48,15 @@ class FirstRecords:
         Whether the source ends behind them.
     empty
         The columns that are inputs and have no value in one of them.
+    places
+        Where each of the records is, in words.
 
     """
 
     records: Sequence[Record]
     whole: bool
     empty: frozenset[str] = frozenset()
+    places: Sequence[str] = ()
 
 
 def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tell: Callable[[str], None]) -> None:
@@ -174,10 +177,12 @@ def _learn(
     refused = [one for one in letters.kept if one["reason"] not in faults]
     if not refused:
         return
-    counts, last = processor.counts, refused[-1]
+    counts, begun = processor.counts, refused[0]
     n_taken = counts.consumed - before.consumed
-    section = f"{last['position']['source']}.source" if "source" in last["position"] else "source"
-    why = explained(last["reason"], section, plan.config.sources[section].kind, last["detail"])
+    late = "source" in begun["position"]
+    section = f"{begun['position']['source']}.source" if late else "source"
+    place = first[-1 if late else 0].places[begun["position"]["offset"]]
+    why = explained(begun["reason"], section, plan.config.sources[section].kind, begun["detail"])
     if counts.predicted == before.predicted == 0 and processor.rate.stops_at_start:
-        raise DaemonError(f"{section}: none of the first {n_taken} records can be used: {why}")
-    tell(f"{section}: {len(refused)} of the first {n_taken} records cannot be used: {why}")
+        raise DaemonError(f"{section}: none of the first {n_taken} records can be used; the first, at {place}: {why}")
+    tell(f"{section}: {len(refused)} of the first {n_taken} records cannot be used; the first, at {place}: {why}")

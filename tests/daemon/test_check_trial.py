@@ -115,7 +115,8 @@ class TestTheFirstRecords:
     def test_also_where_they_are_few_or_some_are_blank(self, home: Home, text: str) -> None:
         (home.folder / "x.jsonl").write_text(text)
         (said,) = told(home, source=jsonl(follow=True), model=LOGISTIC)[1]
-        assert "can be used: ValueError" in said
+        assert "can be used; the first, at line" in said
+        assert ": ValueError" in said
         _, bad = told(home, source=jsonl(), model=LOGISTIC, dead_letters={"kind": "none", "at_start": "go_on"})
         assert (
             "records could be used: the source does not match the configuration" in bad[0]
@@ -128,7 +129,9 @@ class TestTheFirstRecords:
         hinge = {"loss": {"river.optim.losses.Hinge": {}}}
         good, bad = told(home, source=jsonl(), model=[{"streamkernel.KernelClassifier": hinge}])
         assert bad == []
-        said = "source: 16 of the first 50 records cannot be used: label 'n' is a third class"
+        said = (
+            "source: 16 of the first 50 records cannot be used; the first, at line 3 (offset 58): label 'n' is a third"
+        )
         assert any(said in line for line in good)
 
     @pytest.mark.parametrize(
