@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import yaml
 
 __all__ = ["explained_syntax"]
 
-_INDENTATION = "check the indentation here, and put a text that holds ': ' in quotes"
+_KEY = re.compile(r"[\s-]*(\w+)\s*:")
 
 
 def explained_syntax(text: str, error: yaml.MarkedYAMLError) -> str:
@@ -20,21 +22,22 @@ def explained_syntax(text: str, error: yaml.MarkedYAMLError) -> str:
     ...     print(explained_syntax("a: b: c", error).replace(": ", ":\\n  ", 2))
     line 1, column 5:
       cannot be read as YAML:
-      check the indentation here, and put a text that holds ': ' in quotes (mapping values are not allowed here)
+      check the indentation of 'a', and put a text that holds ': ' in quotes (mapping values are not allowed here)
 
     """
     mark = error.problem_mark or error.context_mark
     said = error.problem or error.context or ""
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
     # The one trap of our own making: YAML takes the brace of ${VAR} for a mapping inside {...}.
-    if mark is not None and "${" in _line_at(text, mark.index):
+    line = "" if mark is None else _line_at(text, mark.index)
+    if "${" in line:
         advice = 'inside {...} write "${VAR}" with its quotes'
     else:
-        advice = _advice(said, error.context or "", error.context_mark)
+        advice = _advice(said, error.context or "", error.context_mark, line)
     return f"{where}cannot be read as YAML: {advice} ({said})" if advice else f"{where}cannot be read as YAML: {said}"
 
 
-def _advice(said: str, context: str, opened: yaml.Mark | None) -> str:
+def _advice(said: str, context: str, opened: yaml.Mark | None, line: str) -> str:
     """Return what to check, by what the parser says; nothing where that tells enough."""
     from_line = "" if opened is None else f" that line {opened.line + 1} opens"
     if "quoted scalar" in context:
@@ -48,7 +51,9 @@ def _advice(said: str, context: str, opened: yaml.Mark | None) -> str:
     if "could not find expected ':'" in said:
         return "write a key as 'key: value', with a space after the colon"
     if "mapping values are not allowed" in said or "expected <block end>" in said or "<document start>" in said:
-        return _INDENTATION
+        key = _KEY.match(line)
+        what = "this line" if key is None else repr(key[1])
+        return f"check the indentation of {what}, and put a text that holds ': ' in quotes"
     return ""
 
 
