@@ -234,6 +234,14 @@ def test_a_header_that_cannot_be_used_is_an_error_at_open(tmp_path: Path, header
         source.open()
 
 
+def test_one_column_with_another_delimiter_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Without a target nothing is wrong: it may be one column of that name, as one in quotes surely is."""
+    for header, n_told in ((b"a;b", 1), (b'"a;b"', 0), (b"a,b;c", 0), (b"a", 0)):
+        caplog.clear()
+        drain(CsvSource(written(tmp_path / "data.csv", header + b"\n")))
+        assert [message.count("the header has one column that contains") for message in caplog.messages] == [1] * n_told
+
+
 def test_the_error_does_not_list_a_thousand_columns(tmp_path: Path) -> None:
     header = ",".join(f"c{i}" for i in range(1000)).encode()
     with pytest.raises(SourceError, match=r"'c19' and 980 more$"):

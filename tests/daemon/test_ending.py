@@ -44,6 +44,8 @@ class TestStatus:
             in said.err
         )
         assert said.err.count("Traceback") == 0
+        # The configuration is wrong, not the letters.
+        assert "streamkernel replay" not in said.err
         # It is all in the checkpoint, and a restart says the same.
         assert home.header()["account"]["dead"] == 5
         assert cli.main(["run", "config.yaml"]) == 1
