@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import orjson
@@ -45,7 +45,7 @@ class Replay(threading.Thread):
 
     """
 
-    def __init__(self, servers: str, topic: str, values: Iterable[dict[str, float | str]], rate: float) -> None:
+    def __init__(self, servers: str, topic: str, values: Iterable[Mapping[str, object]], rate: float) -> None:
         super().__init__(daemon=True)
         self._servers = servers
         self._topic = topic
@@ -58,14 +58,14 @@ class Replay(threading.Thread):
     def run(self) -> None:
         try:
             self._produce()
-        except Exception as error:  # whoever joins this thread tells it
+        except Exception as error:  # reported by whoever joins this thread
             self.failure = error
 
     def _produce(self) -> None:
         producer = KafkaProducer(bootstrap_servers=self._servers, linger_ms=5)
         start = time.monotonic()
         for row in self._values:
-            # By the clock and not by a pause each: a slow moment is made up for.
+            # By the clock and not by a pause each: it catches up after a slow moment.
             ahead = start + self.produced / self._rate - time.monotonic()
             if self._ended.wait(max(ahead, 0)):
                 break
@@ -79,7 +79,7 @@ class Replay(threading.Thread):
 
 
 def rows(path: Path, text: Collection[str] = ()) -> Iterator[dict[str, float | str]]:
-    """Read the rows of a CSV file, with numbers where they are some, but for the columns that are text."""
+    """Read the rows of a CSV file; cells that are numbers become floats, except in the columns named text."""
     with path.open(newline="") as lines:
         for row in csv.DictReader(lines):
             yield {name: cell if name in text else _value(cell) for name, cell in row.items()}

@@ -12,7 +12,7 @@ ROW = re.compile(r"\| ([^|]+) \| ((?:`[^`|]+`(?:<br>)?){1,2}) \| ([123](?:, [123
 OPERATE = sorted((ROOT / "docs" / "operate").glob("*.md"))
 DATA = ROOT / "docs/operate/data.md"
 # Sections that promise nothing of the program.
-NO_PROMISE = {"README.md#how-it-compares", "README.md#what-it-is-not-yet", "README.md#documentation"}
+NO_PROMISE = {"README.md#how-it-compares", "README.md#what-it-is-not", "README.md#documentation"}
 
 
 def rows() -> list[tuple[str, list[str], list[int]]]:

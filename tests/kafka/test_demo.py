@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import orjson
 import pytest
 
+from examples.kafka_demo import stream
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume
@@ -27,10 +29,17 @@ def test_it_ends_cleanly_with_every_record_predicted() -> None:
     command = [sys.executable, "-m", "examples.kafka_demo", "--rate", "400", "--seconds", "4", "--port", port]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    told = re.search(r"produced ([\d,]+), predicted ([\d,]+)$", ended.stdout.strip())
-    assert told is not None, ended.stdout
-    assert told[1] == told[2] != "0"
+    said = re.search(r"^([\d,]+) records sent, ([\d,]+) predictions in demo-predictions$", ended.stdout, re.MULTILINE)
+    assert said is not None, ended.stdout
+    assert said[1] == said[2] != "0"
+    assert re.findall(r"^(\d/5) ", ended.stdout, re.MULTILINE) == ["1/5", "2/5", "3/5", "4/5", "5/5"]
     assert "Traceback" not in ended.stderr
+
+
+def test_the_stream_is_the_same_each_time_and_no_record_repeats() -> None:
+    records = list(islice(stream(), 20_000))
+    assert records == list(islice(stream(), 20_000))
+    assert len({(record["x"], record["y"]) for record in records}) == len(records)
 
 
 def test_a_file_is_replayed_into_a_topic(broker: Cluster, topic: Callable[..., str], tmp_path: Path) -> None:

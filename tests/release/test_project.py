@@ -29,6 +29,13 @@ def test_alerts_lead_to_the_site():
     assert MixinSettings().runbooks == PROJECT["urls"]["Documentation"] + "/runbooks"
 
 
+def test_the_badge_shows_a_workflow_of_the_repository():
+    (workflow,) = re.findall(r"\]\((\S+)/badge.svg\)", (ROOT / "README.md").read_text())
+    address, _, file = workflow.partition("/actions/workflows/")
+    assert address == PROJECT["urls"]["Repository"]
+    assert (ROOT / ".github/workflows" / file).exists()
+
+
 def test_the_status_page_leads_to_the_site():
     script = (ROOT / "streamkernel/daemon/monitoring/status/page.js").read_text()
     assert f'"{PROJECT["urls"]["Documentation"]}/how-to/status-page.html"' in script
