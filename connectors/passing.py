@@ -90,7 +90,7 @@ class PassThrough:
             if column.column not in self._unfit:
                 self._unfit.add(column.column)
                 _log.warning(
-                    "column %s passes through as %s, and %s is none: such values are null in the lines",
+                    "column %s passes through as %s, and %s is not one: such values are null in the lines",
                     *(shown(column.column), column.type, shown(value)),
                 )
             return None
@@ -99,7 +99,7 @@ class PassThrough:
         self._n_records += 1
         if self._n_records == _TOLD_AFTER:
             _log.warning(
-                "none of the first %d records has %s, which is to pass through: it is null in the lines",
+                "none of the first %d records has %s, a column to pass through: it is null in the lines",
                 *(_TOLD_AFTER, ", ".join(map(shown, sorted(self._absent)))),
             )
             self._absent.clear()

@@ -154,7 +154,7 @@ def check_format(format: str) -> None:
     try:
         datetime.strptime(_SAMPLE.strftime(format), format)
     except ValueError as error:
-        raise ValueError(f"{format!r} is no format of a date: {error}") from None
+        raise ValueError(f"{format!r} is not a date format: {error}") from None
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -163,5 +163,5 @@ def zone_of(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError):  # it may also be a folder, or lead out of the data base
         raise ValueError(
-            f"there is no time zone {name!r}: give one such as Europe/Berlin (pip install tzdata where there are none)"
+            f"there is no time zone {name!r}: use one such as Europe/Berlin (pip install tzdata if the system has none)"
         ) from None

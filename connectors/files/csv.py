@@ -185,13 +185,13 @@ class CsvSource(LineSource):
         """Raise SourceError for a header in another order: what follows would be wrong numbers and labels."""
         if _is_moved(record):
             raise self._failed(
-                f"{HEADER_MOVED}, at byte {record.position.offset:,}: split the file there, or put the columns of what "
-                "follows into the first order"
+                f"{HEADER_MOVED}, at byte {record.position.offset:,}: split the file there, or give all lines the "
+                "first order"
             )
 
     def _decoded(self, chunk: Chunk) -> list[Record]:
         if chunk.n_lines > 1 and not chunk.too_long:
-            detail = f"a quoted field reaches over {chunk.n_lines:,} lines"
+            detail = f"a quoted field spans {chunk.n_lines:,} lines"
             start, following = chunk.positions
             return [Record({}, None, start, following, chunk.lines[0], Fault("open_quote", detail))]
         return super()._decoded(chunk)
@@ -209,7 +209,7 @@ class CsvSource(LineSource):
         if again is not None:
             self._told_header = True
             _log.info(
-                "%s: the header comes again at byte %s and is skipped there, and wherever else it comes",
+                "%s: the header is repeated at byte %s: the daemon skips each repetition",
                 *(self._place, f"{again.position.offset:,}"),
             )
 
@@ -223,8 +223,8 @@ class CsvSource(LineSource):
         elif time.monotonic() >= self._waits[1]:
             self._waits = at, math.inf
             _log.warning(
-                "%s: the record at byte %s opens a quote that is not closed yet: what follows waits for its end, "
-                "or until %s bytes came; if the quote is a mistake, close it",
+                "%s: the record at byte %s opens a quote that is not closed yet: the lines after it wait for its "
+                "end, or for %s bytes. If the quote is a mistake, close it",
                 *(self._place, f"{at:,}", f"{lines.reach:,}"),
             )
 

@@ -132,7 +132,7 @@ class FollowedFile(FileStream):
                 newest.close()
         if holds and newest is not self._file:
             if self.offset:
-                said = "%s: was replaced by a file that begins with what was read: reading goes on behind that"
+                said = "%s: was replaced by a file that begins with what was read: reading continues after that"
                 log.warning(said, self.path)
             self._inode = newest.stat().st_ino
             self._swap(newest)
@@ -140,7 +140,7 @@ class FollowedFile(FileStream):
             self.ended, self.torn = True, changed
             if changed:
                 log.warning(
-                    "%s was truncated at byte %d and no copy of what it held is there: what was not read yet is lost",
+                    "%s was truncated at byte %d, and there is no copy of its content: unread records are lost",
                     *(self.path, self.offset),
                 )
         return repeated is not None

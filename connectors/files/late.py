@@ -58,8 +58,8 @@ class OldFiles:
             self._known.clear()
         if self._too_many and not before:
             _log.warning(
-                "%s: more than %s files are older than those remembered by name: one of them that comes late is not "
-                "told any more; move away those that were read, looking through them takes time, too",
+                "%s: more than %s files are older than the remembered names: late files among them are no longer "
+                "reported. Move finished files away, which also makes listing faster",
                 *(self._place, f"{MOST_OLD:,}"),
             )
         return [] if before or self._too_many else late

@@ -78,7 +78,7 @@ def expanded(paths: Sequence[str]) -> list[str]:
             continue
         matches = sorted(matching(path), key=natural_key)
         if not matches:
-            raise SourceError(f"{path}: no file matches: look for a mistake in the path, or wait for files by watch")
+            raise SourceError(f"{path}: no file matches: check the path, or set watch: true to wait for files")
         found += matches
     files = distinct(found)
     if len(files) > MOST_FILES:

@@ -58,7 +58,7 @@ def resume_offset(file: File, position: Position) -> int:
     place = FilePlace.parse(position.stream)
     if place is None or position.offset < 0:
         raise SourceError(
-            f"{file.path}: the position to resume at is not one in a file ({position.stream:.200}): "
+            f"{file.path}: the position to resume at was not taken from a file ({position.stream:.200}): "
             "use the source it came from, or start over with --fresh"
         )
     difference = _difference(file, place, position.offset)
@@ -81,7 +81,7 @@ def _difference(file: File, place: FilePlace, offset: int) -> str | None:
     if place.tail is not None and identity(tail) != place.tail:
         return (
             "the file was replaced since the checkpoint, "
-            f"its {place.tail_length:,} bytes before byte {offset:,}, where reading is to go on, differ"
+            f"its {place.tail_length:,} bytes before byte {offset:,}, where reading continues, differ"
         )
     return None
 
@@ -97,9 +97,9 @@ def _behind_line_end(file: File, offset: int) -> int:
     before = file.read_before(offset, _LINE_BYTES).rpartition(b"\n")[2]
     line = before + file.read_at(offset, _LINE_BYTES).partition(b"\n")[0]
     raise SourceError(
-        f"{file.path}: the last line was learnt as {_text(before)}, without its line end, and has grown to "
-        f"{_text(line)} since: end the line at byte {offset:,}, which makes what follows a line of its own, "
-        "or start over with --fresh (with follow: true, a line is read once its end is there)"
+        f"{file.path}: the last line was learned without its line end, as {_text(before)}, and is now "
+        f"{_text(line)}: add a line end at byte {offset:,}, or start over with --fresh (with follow: true, the "
+        "daemon reads a line only with its line end)"
     )
 
 

@@ -219,7 +219,7 @@ class CsvSink(LineSink):
         of = "models, include and classes" if self._models else "include and classes"
         return SinkError(
             f"{self.path}: has the columns {', '.join(columns)}, and those of {of} are now "
-            f"{configured}: change them back, give another path to go on in a new file, or start over with --fresh"
+            f"{configured}: change them back, give another path to continue in a new file, or start over with --fresh"
         )
 
     def _read_header(self) -> list[str]:

@@ -64,8 +64,8 @@ class WatchedFiles(SeveralFiles):
     def _choose(self) -> FileOrder:
         if not os.path.isdir(self._path) and not any(character in self._path for character in "*?["):
             raise SourceError(
-                f"{self._path}: is no directory and no pattern: watch: true waits for files in one; a file that grows "
-                "is read by follow: true"
+                f"{self._path}: is neither a directory nor a pattern: watch: true needs one of them. For a growing "
+                "file, set follow: true"
             )
         return self._with_new(FileOrder())
 
@@ -78,8 +78,8 @@ class WatchedFiles(SeveralFiles):
         if old:
             number = "1 file" if len(old) == 1 else f"{len(old):,} files"
             _log.info(
-                "%s: %s older than the last %s read, such as %s, %s there and taken as read: touch one that was put "
-                "there since",
+                "%s: %s older than the last %s read, such as %s, %s there and count as read: touch a new one to "
+                "have it read",
                 *(self._path, number, f"{MOST_FINISHED:,}", max(old).path, "is" if len(old) == 1 else "are"),
             )
         return before
@@ -107,7 +107,7 @@ class WatchedFiles(SeveralFiles):
                 new.append(found)
         for late in self._old.late(old):
             _log.warning(
-                "%s came late, older than the last %s files read, and is not read: touch it to have it read",
+                "%s is late, older than the last %s files read, and is not read: touch it to have it read",
                 *(late.path, f"{MOST_FINISHED:,}"),
             )
         if not new:
@@ -135,8 +135,8 @@ class WatchedFiles(SeveralFiles):
         if len(self._warned) > _MOST_WARNED:
             del self._warned[next(iter(self._warned))]
         _log.warning(
-            "%s was written to %s: what came late is not read, files need their content before their name; put it into "
-            "a new file (renamed, the whole file is read once more)",
+            "%s was written to %s: the late content is not read. Write files under another name and rename them; "
+            "put late content into a new file (a renamed file is read again as a whole)",
             *(path, when),
         )
 
@@ -183,8 +183,8 @@ class WatchedFiles(SeveralFiles):
         path = self._order.path(self._number)
         stream, _, offset = self._end or Position("", self._number, 0)
         start = Position(stream, self._number, offset)
-        remedy = "put the rest into a new file (renamed, the whole file is read once more)"
-        remedy = remedy if self._some_records else "mend the file and rename it to have it read"
+        remedy = "put the rest into a new file (a renamed file is read again as a whole)"
+        remedy = remedy if self._some_records else "fix the file and rename it to have it read"
         _log.error("%s; the rest of it is a dead letter: %s", error, remedy)
         self._handed_out(start)
         self._finish()

@@ -78,7 +78,7 @@ class PartsFolder:
     def find(self, mark: PartsMark | None, existing: Existing) -> Found:
         """Return what is there for a run; raise SinkError where it may not go on there. Nothing is changed."""
         if self.path.exists() and not self.path.is_dir():
-            raise SinkError(f"{self._shown}: is a file, and parts of Parquet go to a folder: give another path")
+            raise SinkError(f"{self._shown}: is a file, and Parquet needs a folder: give another path")
         return self._find_new(existing) if mark is None else self._find_marked(mark)
 
     def _find_new(self, existing: Existing) -> Found:
@@ -92,8 +92,9 @@ class PartsFolder:
         others = sorted(self.path.glob("*.parquet"))
         if others:
             raise SinkError(
-                f"{self._shown}: holds {len(others):,} files of Parquet that no checkpoint of this daemon knows, and "
-                "was not touched: move the folder away, or say for this output existing: append or existing: replace"
+                f"{self._shown}: holds {len(others):,} files of Parquet that no checkpoint of this daemon knows, "
+                "and was not touched: move the folder away, or set existing: append or existing: replace for this "
+                "output"
             )
         return Found(0)
 
@@ -171,8 +172,8 @@ class PartsFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         if os.path.ismount(self.path):
             raise SinkError(
-                f"{self._shown}: is the root of a file system, and parts are made beside their folder: name a folder "
-                f"in it, such as {self._shown / 'predictions'}"
+                f"{self._shown}: is the root of a file system, and the daemon needs a second folder next to it: "
+                f"name a folder in it, such as {self._shown / 'predictions'}"
             )
         self.beside.mkdir(exist_ok=True)
         sync_folder(self.path.parent)

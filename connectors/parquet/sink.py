@@ -274,7 +274,7 @@ class ParquetSink(Sink):
             with self._system_errors():
                 self._roll()
         except SinkError as error:
-            raise SinkError(f"{error}: the last part is not made yet, the next start makes it") from None
+            raise SinkError(f"{error}: the last part is incomplete: the next start completes it") from None
         finally:
             self._unlock()
 

@@ -70,7 +70,7 @@ class Source(Connector):
             Where a record cannot be decoded without the others, as by default.
 
         """
-        raise SourceError(f"{self.describe()}: a record of it cannot be decoded by itself")
+        raise SourceError(f"{self.describe()}: one record alone cannot be decoded")
 
     def decodable(self, raw: bytes, timeout: float) -> bool:  # noqa: ARG002 - most decoders need nothing from elsewhere
         """Return whether `decode` can be called for raw bytes, by default at once.
@@ -87,7 +87,7 @@ class Source(Connector):
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:  # noqa: ARG002
         """Let each record hold these columns, and its message, in `passed`, from `open` on; by default it cannot."""
-        raise SourceError(f"{self.describe()}: has nothing that could pass through to the lines: drop include")
+        raise SourceError(f"{self.describe()}: has no columns to pass through to the lines: remove include")
 
     @property
     @abstractmethod

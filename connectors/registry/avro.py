@@ -87,7 +87,7 @@ def parse_avro(schemas: SchemaSet) -> tuple[Any, dict[str, Any]]:
     except UnusableSchemaError:
         raise
     except Exception as error:  # of whatever kind: the schema is not ours
-        raise UnusableSchemaError(f"it is no Avro schema ({type(error).__name__}: {_short(error)})") from None
+        raise UnusableSchemaError(f"it is not an Avro schema ({type(error).__name__}: {_short(error)})") from None
 
 
 def _short(error: Exception) -> str:

@@ -67,7 +67,7 @@ class ProtobufDecoder:
             counter.check(payload)
             return take(make.FromString(payload))
         except self._error:
-            raise UndecodableError("schema", f"the bytes are no Protobuf message {name}") from None
+            raise UndecodableError("schema", f"the bytes are not a Protobuf message {name}") from None
         except RecursionError:
             raise UndecodableError("nested", "the message is nested too deeply") from None
 

@@ -214,7 +214,7 @@ def test_a_target_that_is_not_required_may_be_missing(tmp_path: Path, data: byte
         (b"a,b", r"data.csv: there is no column 'y' for the target, the header has 'a', 'b'$"),
         (b" y,b", r"no column 'y' for the target, the header has ' y', 'b'$"),
         (b"", r"the first line is empty"),
-        (b'a,"y', r"the header cannot be read: the quotes are not as CSV has them"),
+        (b'a,"y', r"the header cannot be read: the quotes are not valid CSV"),
         (b"\xff,y", r"the header is not utf-8: set the encoding"),
         (b"y," + b"a" * 100, r"the header is longer than max_record_bytes \(90\)"),
         (
@@ -268,7 +268,7 @@ def test_a_header_that_comes_again_is_skipped_and_told(
     assert [record.y for record in records if not record.blank] == ["yes", "no"] * 3
     assert [record.blank for record in records] == [False, False, True] * 2 + [False] * 2
     assert caplog.messages == [
-        f"{tmp_path}/data.csv: the header comes again at byte 25 and is skipped there, and wherever else it comes"
+        f"{tmp_path}/data.csv: the header is repeated at byte 25: the daemon skips each repetition"
     ]
     consistent(records, data, start=10)
 
@@ -283,7 +283,7 @@ def test_a_header_in_another_order_ends_what_is_read(tmp_path: Path, again: byte
     with CsvSource(path, target="label") as source:
         source.open()
         for _ in range(2):
-            with pytest.raises(SourceError, match=rf"data.csv: the header comes again, .* at byte {len(before)}: "):
+            with pytest.raises(SourceError, match=rf"data.csv: the header is repeated with .* at byte {len(before)}: "):
                 poll_to_the_end(source, at_once, records)
             source.open({0: source.lasting(records[-1].next)})
         path.write_bytes(before + b"a,b,label\n7,8,no\n")

@@ -204,7 +204,7 @@ def test_a_header_in_another_order_among_the_first_records_fails(home: Home) -> 
     row = "1,2,p\n"
     (home.folder / "x.csv").write_text("a,b,y\n" + 10 * row + "b,a,y\n" + row)
     (said,) = check(prepare(home.configure(source={"kind": "csv", "path": "x.csv", "target": "y"}))).bad
-    assert "the header comes again, with its columns in another order, at byte 66" in said
+    assert "the header is repeated with its columns in another order, at byte 66" in said
 
 
 def test_advice_names_the_section_of_a_warm_start(home: Home) -> None:

@@ -211,7 +211,7 @@ def test_check_tries_the_group_and_disturbs_nobody(
     group.configure(source=group.source(bootstrap_servers=local_broker.sasl, options=login))
     assert cli.main(["check", "config.yaml"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("the user guest is not authorised to use the group: grant it Read on the group")
+    assert line.endswith("the user guest is not authorized to use the group: grant it Read on the group")
 
 
 @pytest.mark.long

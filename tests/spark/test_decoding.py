@@ -24,7 +24,7 @@ def csv_part(*lines, max_record_bytes=1000):
 
 
 def test_a_header_in_another_order_ends_the_job():
-    with pytest.raises(ValueError, match="f: the header comes again, with its columns in another order: split"):
+    with pytest.raises(ValueError, match="f: the header is repeated with its columns in another order: split"):
         csv_part(b"5,6", b"Y,a", b"8,7")
 
 

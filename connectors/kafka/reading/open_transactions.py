@@ -72,8 +72,8 @@ class OpenTransactions:
         wait.logged = True
         _log.warning(
             "%s, partition %d: the transaction that began at offset %d has been open for more than %d s, and the %d "
-            "offsets from there on are not read until it ends: mend or end its producer (kafka-transactions.sh finds "
-            "it), or the broker ends it after the producer's transaction.timeout.ms",
+            "offsets from there on are not read until it ends: fix or stop its producer (kafka-transactions.sh "
+            "finds it), or the broker ends it after the producer's transaction.timeout.ms",
             *(self._place, partition, wait.offset, self._clock() - wait.since, end - wait.offset),
         )
         self._sum_up()
@@ -82,7 +82,7 @@ class OpenTransactions:
         del self._waits[partition]
         if wait.logged:
             _log.info(
-                "%s, partition %d: the transaction at offset %d has ended, reading goes on after %.0f s",
+                "%s, partition %d: the transaction at offset %d has ended, reading continues after %.0f s",
                 *(self._place, partition, wait.offset, self._clock() - wait.since),
             )
             self._sum_up()

@@ -81,10 +81,10 @@ class ExistingLines:
         )
         if self._existing == "refuse":
             raise SinkError(
-                f"{sentence}: put the checkpoint directory back that they belong to, name another topic, or set "
-                "existing: append for this output, which writes the lines of all records once more"
+                f"{sentence}: restore their checkpoint directory, name another topic, or set existing: append for "
+                "this output, which writes all lines again"
             )
-        _log.warning("%s: %s: they stand there twice from now on (existing: append)", self._place, sentence)
+        _log.warning("%s: %s: the topic has them twice from now on (existing: append)", self._place, sentence)
         for place in places:
             del self._counts[place]
         self._other = self._other or begun

@@ -102,7 +102,7 @@ class OutputMark:
             if sum(last - first + 1 for _, _, runs in made.written for first, last in runs) > _MOST_WRITTEN:
                 raise ValueError
         except (LookupError, TypeError, ValueError, AttributeError):
-            raise SinkError("what the checkpoint says of it is not of a topic: start over with --fresh") from None
+            raise SinkError("its mark in the checkpoint is not from a topic: start over with --fresh") from None
         return made
 
 

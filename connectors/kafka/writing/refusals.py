@@ -122,7 +122,7 @@ class Refusals:
             return
         self._next[part] = now + _PAUSE_SECONDS
         _log.warning(
-            "%s: the topic does not take the %s of messages of the source (the last at partition %d, offset %d): "
-            "%s lines went out without it so far",
+            "%s: the topic does not accept the %s of source messages (the last at partition %d, offset %d): %s "
+            "lines were written without it so far",
             *(self._place, part, line.position.partition, line.position.offset, f"{self._counts[part]:,}"),
         )

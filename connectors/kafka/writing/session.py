@@ -59,8 +59,8 @@ class Refused(Broken):
 def fenced(transactional_id: str) -> str:
     """Return the sentence that another process has the transactional id now."""
     return (
-        f"another process writes with the transactional_id {transactional_id} and has shut this one out: "
-        "give each daemon one of its own"
+        f"another process writes with the transactional_id {transactional_id} and has fenced this one off: give "
+        "each daemon its own"
     )
 
 
@@ -257,9 +257,9 @@ class ProducerSession:
     def _sentence(self, error: Exception) -> str:
         name = self._transactional_id
         if isinstance(error, errors.TransactionalIdAuthorizationFailedError):
-            return f"not authorised to use the transactional_id {name}: grant Write and Describe on it"
+            return f"not authorized to use the transactional_id {name}: grant Write and Describe on it"
         if isinstance(error, errors.AuthorizationError):
-            return "not authorised to write to the topic: grant Write on it"
+            return "not authorized to write to the topic: grant Write on it"
         if isinstance(error, _FENCED):
             if time.monotonic() - self._begun > self.transaction_seconds:
                 return (
@@ -290,17 +290,19 @@ class ProducerSession:
         for node in cluster.brokers():
             # It is not tried again, and whoever waits for this broker waits for ever.
             if self._network.connections.auth_failure(node.node_id) is not None:
-                raise self._ended("the broker refuses the credentials it took before", "; start again, nothing is lost")
+                raise self._ended(
+                    "the broker refuses credentials that it accepted before", "; start again, nothing is lost"
+                )
         if cluster.partitions_for_topic(self._topic):
             self._missing_since = None
             number = cluster.topic_id(self._topic)
             if number is not None and str(number) != self.stream.rpartition("/")[2]:
                 raise self._ended(
-                    "the topic was deleted and made anew", " while it was written; start again to write to it"
+                    "the topic was deleted and created again", " while it was written; start again to write to it"
                 )
             return True
         if self._topic in cluster.unauthorized_topics:
-            raise SinkError("not authorised to write to the topic any more: grant Write on it")
+            raise SinkError("not authorized to write to the topic any more: grant Write on it")
         if self._missing_since is None:
             self._missing_since = time.monotonic()
             cluster.request_update()
