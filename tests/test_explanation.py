@@ -116,7 +116,7 @@ def test_a_label_may_be_named(name):
     yes, no = model.explain_one(xs[0], label=True), model.explain_one(xs[0], label=False)
     assert yes == pytest.approx({key: -share for key, share in no.items()}, abs=1e-9)
     assert model.explain_one(xs[0]) in (yes, no)
-    with pytest.raises(ValueError, match=r"^label 'maybe' was not seen .*: give one of (True, False|False, True), or"):
+    with pytest.raises(ValueError, match=r"^label 'maybe' was not seen .*: use one of (True, False|False, True), or"):
         model.explain_one(xs[0], label="maybe")
 
 

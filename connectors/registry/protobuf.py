@@ -170,5 +170,5 @@ def _any_value(value: Any) -> Any:
 
 def _decimal(value: Any) -> int | float:
     if not 0 <= value.scale <= 1000:
-        raise UndecodableError("schema", f"a decimal has {value.scale} digits behind the point")
+        raise UndecodableError("schema", f"a decimal has {value.scale} digits after the point")
     return decimal_number(value.value, value.scale)

@@ -89,7 +89,7 @@ def encode(inputs: Inputs, targets: Targets, chunk: BatchChunk) -> EncodedChunk:
 
     """
     if len(chunk.y) != len(chunk.X):
-        raise ValueError(f"got {len(chunk.y)} targets for {len(chunk.X)} records: give one a record")
+        raise ValueError(f"got {len(chunk.y)} targets for {len(chunk.X)} records: pass one per record")
     columns = chunk.X.read()
     check_columns(inputs, columns)
     n_clipped = 0

@@ -113,8 +113,8 @@ def check_window(machine: Machine) -> None:
     """Refuse a machine that is refitted on a window of records, which no batch step fills: ValueError."""
     if machine.window is not None:
         raise ValueError(
-            "a WindowRefit learns record by record, which is how its window is filled: take batch steps with the model "
-            "alone"
+            "a WindowRefit fills its window record by record and takes no batch steps: call batch_step of the "
+            "model alone"
         )
 
 

@@ -257,16 +257,16 @@ def _require_part(name: str, kernel: Kernel) -> None:
     if not isinstance(kernel, Kernel):
         raise ValueError(f"{name} must be a Kernel, got {excerpt(kernel)}")
     if kernel.structured:
-        raise ValueError(f"{name} is structured, which no part of a sum, product or multiple may be: give Gaussian()")
+        raise ValueError(f"{name} is structured, which a sum, product or multiple cannot contain: use Gaussian()")
     if kernel.names_inputs:
-        raise ValueError(f"{name} is a {type(kernel).__name__}, which is no part of a sum, product or multiple")
+        raise ValueError(f"{name} is a {type(kernel).__name__}, which a sum, product or multiple cannot contain")
 
 
 def _require_few(kernel: Kernel) -> None:
     if kernel.n_kernels > MOST_KERNELS or kernel.n_parts > MOST_NUMBERS:
         raise ValueError(
-            f"a {type(kernel).__name__} of {kernel.n_kernels:,} kernels with {kernel.n_parts:,} numbers a draw is too "
-            f"large: at most {MOST_KERNELS} kernels and {MOST_NUMBERS:,} numbers"
+            f"a {type(kernel).__name__} of {kernel.n_kernels:,} kernels with {kernel.n_parts:,} numbers per draw is "
+            f"too large: at most {MOST_KERNELS} kernels and {MOST_NUMBERS:,} numbers"
         )
 
 
@@ -289,8 +289,8 @@ def _require_factors(kernel: Kernel) -> None:
     wrong = [value for value in (most, least) if not LEAST_FACTOR * (1 - 1e-9) <= value <= LARGEST_FACTOR * (1 + 1e-9)]
     if wrong:
         raise ValueError(
-            f"factor must be at least {LEAST_FACTOR:g} and at most {LARGEST_FACTOR:g} with the factors inside of it, "
-            f"got {wrong[0]:g} for all"
+            f"factor must be at least {LEAST_FACTOR:g} and at most {LARGEST_FACTOR:g} when multiplied with the inner "
+            f"factors, got {wrong[0]:g}"
         )
 
 

@@ -34,7 +34,7 @@ class Classes:
 
     """
 
-    limit_warning = "classes past max_classes are predicted only, counted in n_ignored_labels"
+    limit_warning = "classes past max_classes are not learned, counted in n_ignored_labels"
 
     def __init__(self, loss: MultiClassLoss, max_classes: int) -> None:
         self.loss: Any = loss

@@ -39,7 +39,7 @@ def turned_to_text(name: Hashable, text: str) -> str:
     """
     how = '{type: number, decimal: ","}' if "," in text else "number"
     return (
-        f"input {name!r:.80} was a number and is now the text {text!r:.80}, which counts as a category: give numbers, "
+        f"input {name!r:.80} was a number and is now the text {text!r:.80}, which counts as a category: use numbers, "
         f"or set source.inputs.types: {{{name!s:.80}: {how}}}"
     )
 
@@ -319,7 +319,7 @@ def _number(name: Hashable, value: Any) -> float:
     number = real(value)
     if number is None:
         instead = instead_of_input(value) or "a number, a string, a boolean or None"
-        raise ValueError(f"input {shown(name)} is of type {type(value).__name__}: give {instead}")
+        raise ValueError(f"input {shown(name)} is of type {type(value).__name__}: use {instead}")
     return number
 
 
@@ -329,4 +329,4 @@ def _finite(name: Hashable, value: float) -> float:
             return value
     except OverflowError:
         pass
-    raise ValueError(f"input {shown(name)} is infinite: give a finite number, or None where it was not observed")
+    raise ValueError(f"input {shown(name)} is infinite: use a finite number, or None if it was not observed")

@@ -121,5 +121,5 @@ def plain_number(y: Any) -> float:
     if value is not None and math.isfinite(value):
         return value
     instead = instead_of_number(y)
-    advice = f"; instead of a date or a time, give {instead}" if instead else ""
-    raise ValueError(f"the target {shown(y)} is not a finite number: give one, or None where it is not known{advice}")
+    advice = f"; instead of a date or a time, use {instead}" if instead else ""
+    raise ValueError(f"the target {shown(y)} is not a finite number: use one, or None if it is not known{advice}")

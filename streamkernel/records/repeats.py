@@ -53,8 +53,8 @@ class Repeats:
         self._n_without[name] = before + n
         if before < LOGGED_AFTER <= before + n:
             _log.warning(
-                "input %r hardly ever has the same value twice: beyond the first %d, new values of it are ignored "
-                "until known ones have come more often; if it is an id, exclude it, if it is a date, read it as one",
+                "input %r rarely has the same value twice: new values after the first %d are ignored until known ones "
+                "repeat more often. If it is an id, exclude it; if it is a date, read it as a date",
                 name,
                 n_values,
             )

@@ -75,7 +75,7 @@ class TwoSamples(LearningTargets):
             if label not in self._sides:
                 raise ValueError(
                     f"the sample is {shown(label)}, and this model has the samples p={self.p!r} and q={self.q!r}: "
-                    "give one of them, or None where it is not known"
+                    "use one of them, or None if it is not known"
                 )
         return labels, 0
 

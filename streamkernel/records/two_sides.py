@@ -119,7 +119,7 @@ def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int
         side = labels.index(label)
     elif all(seen):
         raise ValueError(
-            f"label {shown(label)} is a third class after {labels[0]!r} and {labels[1]!r}, and this loss knows two: "
+            f"label {shown(label)} is a third class after {labels[0]!r} and {labels[1]!r}, and this loss supports two: "
             "use loss=None (softmax) or wrap the model in river.multiclass.OneVsRestClassifier"
         )
     else:

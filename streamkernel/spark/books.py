@@ -99,9 +99,11 @@ class CheckpointBooks:
     def _restore(self, checkpoint: Checkpoint) -> bool:
         header = checkpoint.header
         check_header(header)
-        check_versions(header, "give another directory")
+        check_versions(header, "name another directory")
         if header.get("models") or header.get("labels"):
-            raise UnfitError("holds several models or late labels, which are not learnt here: give another directory")
+            raise UnfitError(
+                "holds several models or late labels, which this job does not support: name another directory"
+            )
         restored = load_model(checkpoint.payload, self._model.clone())
         self._model.__setstate__(restored.__getstate__())
         self._counts = RecordCounts(**header["account"])

@@ -154,7 +154,7 @@ def _begin_afresh(plan: Plan, store: CheckpointStore, session: SparkSession, opt
     """Set aside what is there, once nothing is known that the job would fail with."""
     location = options.location
     if location is not None and committed(session, location) != NEVER:
-        raise DaemonError(f"{location} is that of an earlier query: with --fresh, give a new --checkpoint-location")
+        raise DaemonError(f"{location} belongs to an earlier query: with --fresh, name a new --checkpoint-location")
     verify_fresh(plan, store)
     path = str(plan.config.source.path) if isinstance(plan.config.source, CsvSourceConfig) else None
     header = None if path is None else first_line(session, path)
@@ -179,8 +179,8 @@ def _resume(plan: Plan, store: CheckpointStore) -> tuple[Start, StreamProgress, 
         start = resume.restore(plan, checkpoint, by_spark=True)
         if of_files and not progress.query and start.counts.consumed:
             raise UnfitError(
-                "the checkpoint is that of the daemon, which reads files by their bytes, and Spark reads them whole: "
-                "give the job a checkpoint.directory of its own, with initial_model"
+                "the checkpoint is from the daemon, which reads parts of files, and Spark reads whole files: set "
+                "another checkpoint.directory for the job, with initial_model"
             )
         header = written.get("header") if isinstance(written, dict) else None
         return start, progress, header.encode() if isinstance(header, str) else b""
@@ -210,10 +210,10 @@ def _wait_for_header(session: SparkSession, path: str, options: JobOptions, stop
     waited = False
     while (header := first_line(session, path)) is None:
         if options.until_end or stopped():
-            _log.info("there is no line at %s", path)
+            _log.info("the files at %s have no lines", path)
             return None
         if not waited:
-            _log.info("waiting for a first file at %s, which names the columns", path)
+            _log.info("waiting for the first file at %s, with the column names", path)
             waited = True
         time.sleep(WAIT_SECONDS)
     return header
@@ -229,8 +229,8 @@ def _open(
     others = {place.stream for place in start.positions.values()} - {stream}
     if others:
         raise UnfitError(
-            f"the checkpoint is that of the topic {min(others)}, and this is {stream}: give the job another "
-            "checkpoint.directory, with initial_model to go on with the model alone"
+            f"the checkpoint is from the topic {min(others)}, and this is {stream}: set another checkpoint.directory "
+            "for the job, with initial_model to continue with the model alone"
         )
     positions = {partition: place.offset for partition, place in start.positions.items()}
     check_ahead(committed_offsets(spark, location, source.topic), positions, str(plan.config.checkpoint.directory))  # type: ignore[union-attr]

@@ -72,18 +72,18 @@ def check_model(model: Any) -> None:
 
     """
     if isinstance(model, type):
-        raise TypeError(f"the model is the class {model.__name__}: give an instance, {model.__name__}()")
+        raise TypeError(f"the model is the class {model.__name__}: pass an instance, {model.__name__}()")
     if issubclass(type(model), BatchModel):  # by its type: a pipeline says that it is of the class of its last step
         return
     name = type(model).__name__
     if name.startswith("Adaptive"):
         raise ValueError(
-            f"{name} has trees and memories, which are no sums over records: give a KernelLeastSquaresClassifier or "
-            "KernelLeastSquaresRegressor, or a growing kernel machine"
+            f"{name} has trees and memories, which are not sums over records: use KernelLeastSquaresClassifier, "
+            "KernelLeastSquaresRegressor or a growing kernel machine"
         )
     raise ValueError(
-        f"{name} takes no batch steps: give a growing kernel machine, as KernelClassifier and KernelRegressor are, "
-        "without a wrapper or a pipeline around it"
+        f"{name} takes no batch steps: use a growing kernel machine, such as KernelClassifier or KernelRegressor, "
+        "without a wrapper or a pipeline"
     )
 
 
@@ -158,7 +158,7 @@ class MicroBatches:
     def _learn(self, df: DataFrame, batch: int) -> None:
         books, query = self._books, _query_of(df)
         if books.is_learnt(query, batch):
-            _log.info("micro-batch %d of the query %s was learnt before", batch, query)
+            _log.info("micro-batch %d of the query %s was learned before", batch, query)
             return
         started = time.perf_counter()
         before = self.model.__getstate__()
@@ -189,7 +189,7 @@ def _query_of(df: DataFrame) -> str:
     query: str | None = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     if not query:
         raise BatchOrderError(
-            "Spark does not tell here which query a micro-batch is of, as where PYSPARK_PIN_THREAD is false: unset "
-            "that; nothing is learnt"
+            "Spark does not say which query this micro-batch belongs to, so nothing is learned: unset "
+            "PYSPARK_PIN_THREAD if it is false"
         )
     return query

@@ -81,7 +81,7 @@ class PlanBooks:
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - the processor has it
         with self._entry:
             if self._closed:
-                raise DaemonError("the job has stopped, and its checkpoints may be another's")
+                raise DaemonError("the job has stopped, and another process may use its checkpoints now")
             self._enter(progress, partials)
             self._entry.notify_all()
 
@@ -107,7 +107,7 @@ class PlanBooks:
         if processor.overrun:
             raise TooManyDeadLettersError(
                 f"{n_dead:,} of the {done.counts.consumed:,} records of micro-batch "
-                f"{progress.batch} are dead letters, more than dead_letters.max_rate bears: the source does not "
+                f"{progress.batch} are dead letters, more than dead_letters.max_rate allows: the source does not "
                 "match the configuration"
             )
         self._sinks.write({"dead_letters": done.letters}, {"dead_letters": done.letter_origins})

@@ -52,20 +52,20 @@ class StreamProgress:
             if batch == 0:
                 return False
             raise BatchOrderError(
-                f"Spark's checkpoint location goes on with micro-batch {batch}, and this model has learnt none of "
-                "those before: give back the checkpoint of the model, or use a new checkpoint location"
+                f"Spark's checkpoint location continues with micro-batch {batch}, and this model has learned none of "
+                "the earlier ones: restore the checkpoint of the model, or use a new checkpoint location"
             )
         if query == self.query:
             raise BatchOrderError(
-                f"micro-batch {batch} comes after {self.batch}, the last one that the model's checkpoint has learnt: "
-                "those between would be lost; give back the checkpoint that was written after micro-batch "
-                f"{batch - 1}, or begin anew"
+                f"micro-batch {batch} does not follow {self.batch}, the last one that the model's checkpoint has "
+                "learned: the ones between would be lost. Restore the checkpoint that was written after micro-batch "
+                f"{batch - 1}, or start over"
             )
-        other = f"that of the query {query}" if query else "a new one"
+        other = f"from the query {query}" if query else "new"
         raise BatchOrderError(
-            f"the model has learnt micro-batch {self.batch} of the query {self.query}, and Spark's checkpoint location "
-            f"is {other}: what the first one read would be learnt twice; give back its checkpoint "
-            "location, or begin with a new model"
+            f"the model has learned micro-batch {self.batch} of the query {self.query}, and Spark's checkpoint "
+            f"location is {other}: the records of that query would be learned twice. Restore its checkpoint "
+            "location, or start with a new model"
         )
 
     def to_json(self) -> dict[str, Any]:

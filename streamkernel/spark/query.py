@@ -126,6 +126,6 @@ def check_free(model: BatchModel) -> None:
     for query in _holding:
         if query.learn.model is model:
             raise ValueError(
-                f"the model is learnt by the query {query.name or query.id}, which still runs: stop it, or "
+                f"the model is in use by the query {query.name or query.id}, which still runs: stop it, or "
                 "give each its own model"
             )

@@ -75,8 +75,8 @@ def wait_for(query: StreamingQuery, stopped: StopSignals, learn: MicroBatches, b
             return
         if isinstance(error, _GONE):
             raise DaemonError(
-                "Java, in which Spark runs, has ended: killed, or out of memory (spark.driver.memory); start the job "
-                "again, and it goes on behind its last checkpoint"
+                "Spark's Java process has ended: killed, or out of memory (spark.driver.memory). Start the job again: "
+                "it continues after its last checkpoint"
             ) from error
         raise job_failure(learn.failure or error) from error
     if stopped():

@@ -53,7 +53,7 @@ def make_session(name: str) -> SparkSession:
         return session
     except (PySparkException, Py4JError, OSError) as error:
         raise DaemonError(
-            f"Spark cannot be started: {failure_of(error)}; it needs Java 17 or newer, and a master that answers "
+            f"Spark cannot be started: {failure_of(error)}; it needs Java 17 or newer, and a running master "
             "(--master or spark.master)"
         ) from error
     finally:

@@ -170,7 +170,7 @@ class DSPDC(LinearSolver):
         whole_pass = math.ceil(max(rows.ratio, columns.ratio))
         objective, gap = iterates.start(start)
         if not is_finite(gap):
-            raise ValueError("the objective at the start is too large for a float: scale y, or take another coef_init")
+            raise ValueError("the objective at the start is too large for a float: scale y, or use another coef_init")
         best, best_beta, best_gap = iterates.x, iterates.beta.copy(), gap
         history = [(0.0, 0.0, objective, gap)]
         seconds, passes, lowest = 0.0, 0, math.inf

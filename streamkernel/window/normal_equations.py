@@ -64,7 +64,7 @@ class NormalEquations:
         if not np.isfinite(diagonal).all() or diagonal.min() <= diagonal.max() * _SMALLEST:
             raise ValueError(
                 f"the normal equations of these {rows.n} rows and {rows.p} columns are singular with l2={l2:g}: "
-                "give a larger l2, leave out columns that others make up, or bring all columns to one scale"
+                "use a larger l2, remove columns that others add up to, or scale all columns alike"
             )
 
     def solved(self, b: Array) -> Array:

@@ -206,10 +206,10 @@ def test_a_weight_of_two_is_near_a_record_given_twice():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"x0": math.inf}, "input 'x0' is infinite: give a finite number, or None where it was not observed"),
-        ({"x0": 10**400}, "input 'x0' is infinite: give a finite number"),
-        ({"x0": [1]}, "input 'x0' is of type list: give a number, a string, a boolean or None"),
-        ({"new": frozenset()}, "input 'new' is of type frozenset: give a number"),
+        ({"x0": math.inf}, "input 'x0' is infinite: use a finite number, or None if it was not observed"),
+        ({"x0": 10**400}, "input 'x0' is infinite: use a finite number"),
+        ({"x0": [1]}, "input 'x0' is of type list: use a number, a string, a boolean or None"),
+        ({"new": frozenset()}, "input 'new' is of type frozenset: use a number"),
         ({b"x": 1.0}, "b'x' is of type bytes: names and labels are strings, booleans or numbers"),
     ],
     ids=str,

@@ -145,7 +145,7 @@ def test_a_number_that_comes_as_text_is_told_once(
 ) -> None:
     (learnt.folder / "typo.csv").write_text('amount,category\n"1,5",k\n"2,5",m\n')
     said = (
-        "input 'amount' was a number and is now the text '1,5', which counts as a category: give numbers, or set "
+        "input 'amount' was a number and is now the text '1,5', which counts as a category: use numbers, or set "
         'source.inputs.types: {amount: {type: number, decimal: ","}}'
     )
     for command in (

@@ -178,7 +178,10 @@ def test_nu_is_a_share(nu):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"precondition": True}, "precondition must be None or False: what a one-class machine learns follows from"),
+        (
+            {"precondition": True},
+            "precondition must be None or False: preconditioned steps would change the regularization",
+        ),
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
         ({"max_features": 3}, "max_features must be a whole number of at least 32, got 3"),
         ({"kernel": "gaussian"}, "kernel must be None or a Kernel, got 'gaussian'"),

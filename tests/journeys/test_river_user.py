@@ -76,7 +76,7 @@ def test_explained(learnt: AdaptiveKernelClassifier) -> None:
     assert abs(shares["c"]) < max(abs(shares["a"]), abs(shares["b"]))
     importances = learnt.feature_importances_
     assert importances["c"] == min(importances.values())
-    with pytest.raises(ValueError, match=r"label 'maybe' was not seen so far: give one of .*True"):
+    with pytest.raises(ValueError, match=r"label 'maybe' was not seen yet: use one of .*True"):
         learnt.explain_one(x, label="maybe")
 
 
@@ -148,6 +148,6 @@ def test_numbers_with_their_deviation_and_odd_targets() -> None:
     law = model.predict_one({"t": 0.7}, with_dist=True)
     assert abs(law.mu - math.sin(1.4)) < 0.2
     assert 0 < law.sigma < 1
-    with pytest.raises((TypeError, ValueError), match="give calendar parts of it"):
+    with pytest.raises((TypeError, ValueError), match="use its calendar parts"):
         model.learn_one({"t": pd.Timestamp("2024-01-01")}, 1.0)
     assert abs(model.predict_one({"t": 0.7}) - law.mu) < 1e-12

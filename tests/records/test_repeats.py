@@ -87,7 +87,7 @@ def test_the_log_names_the_input_once(caplog):
         assert not caplog.records
         model.advance([{"order": f"p{i}"} for i in range(500)], [1.0] * 500)
     (record,) = caplog.records
-    assert "input 'order' hardly ever has the same value twice" in record.getMessage()
+    assert "input 'order' rarely has the same value twice" in record.getMessage()
 
 
 def test_a_state_of_numbers_alone_has_no_repetitions():

@@ -108,7 +108,7 @@ def test_a_number_that_turns_into_text_is_told_once(caplog):
     model.learn_many(pd.DataFrame({"price": ["19,50"]}), pd.Series([1.0]))
     (told,) = caplog.messages
     assert told == (
-        "input 'price' was a number and is now the text '17,50', which counts as a category: give numbers, or set "
+        "input 'price' was a number and is now the text '17,50', which counts as a category: use numbers, or set "
         'source.inputs.types: {price: {type: number, decimal: ","}}'
     )
 

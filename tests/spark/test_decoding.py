@@ -31,7 +31,7 @@ def test_a_header_in_another_order_ends_the_job():
 @pytest.mark.parametrize("lines", [(b'1,"u', b"2,maybe", b'v"'), (b"1,u", b'2,"u'), (b'1,"u""', b'2,v"')])
 def test_a_line_break_in_quotes_is_refused(lines):
     """The lines behind it may be in another part, where nobody knows that they are no records."""
-    with pytest.raises(ValueError, match=r"^f: a quoted field goes on behind the line .* source.multiline: true$"):
+    with pytest.raises(ValueError, match=r"^f: a quoted field continues after the line .* source.multiline: true$"):
         csv_part(*lines)
 
 

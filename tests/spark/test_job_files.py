@@ -65,7 +65,7 @@ def test_another_checkpoint_location_would_learn_twice_and_is_refused(job, spark
     job.learn(spark)
     status, printed = job.run("--until-end", "--checkpoint-location", f"file://{job.folder}/other")
     assert status == 1
-    assert "would be learnt twice; give back its checkpoint location" in printed.splitlines()[-1]
+    assert "would be learned twice. Restore its checkpoint location" in printed.splitlines()[-1]
     assert job.account["learnt"] == 800
 
 

@@ -71,7 +71,7 @@ def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker,
     job.learn(spark)
     for checkpoint in job.state.glob("checkpoint-*.skc"):
         checkpoint.unlink()
-    with pytest.raises(UnfitError, match="holds no model that has learnt any"):
+    with pytest.raises(UnfitError, match="has no model that has learned any"):
         job.learn(spark)
 
 

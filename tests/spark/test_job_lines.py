@@ -169,10 +169,10 @@ def test_a_model_behind_the_checkpoint_location_is_refused_at_once(jsonl):
     jsonl.learn()
     newest = max(jsonl.job.state.glob("*.skc"))
     newest.write_bytes(newest.read_bytes()[:-9])
-    assert "those between would be lost" in jsonl.refused()
+    assert "the ones between would be lost" in jsonl.refused()
     for path in jsonl.job.state.glob("*.skc*"):
         path.unlink()
-    assert "has learnt none of those before" in jsonl.refused()
+    assert "has learned none of the earlier ones" in jsonl.refused()
 
 
 def test_a_refused_fresh_start_keeps_the_checkpoints(jsonl, tmp_path):
@@ -181,7 +181,7 @@ def test_a_refused_fresh_start_keeps_the_checkpoints(jsonl, tmp_path):
     assert jsonl.learn(location=location)["learnt"] == 100
     kept = sorted(path.name for path in jsonl.job.state.iterdir())
     for _ in range(2):
-        assert "give a new --checkpoint-location" in jsonl.refused(location=location, fresh=True)
+        assert "name a new --checkpoint-location" in jsonl.refused(location=location, fresh=True)
         assert sorted(path.name for path in jsonl.job.state.iterdir()) == kept
     assert jsonl.learn(location=f"{location}-2", fresh=True)["learnt"] == 100
 

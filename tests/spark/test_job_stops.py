@@ -69,7 +69,7 @@ def test_java_that_is_killed_is_one_sentence(job, spark):
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 1, printed
     assert "Traceback" not in printed
-    assert "Java, in which Spark runs, has ended" in printed.splitlines()[-1]
+    assert "Spark's Java process has ended" in printed.splitlines()[-1]
     _goes_on(job, spark)
 
 

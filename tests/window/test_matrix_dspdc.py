@@ -252,5 +252,5 @@ def test_data_that_cannot_be():
 
 
 def test_a_refit_of_a_machine_does_not_take_it():
-    with pytest.raises(ValueError, match="solver must take rows of features, as Exact, DSPDC, S3GD and SVRG do"):
+    with pytest.raises(ValueError, match="solver must accept rows of features, like Exact, DSPDC, S3GD and SVRG"):
         WindowRefit(KernelClassifier(seed=1), solver=MatrixDSPDC())
