@@ -200,7 +200,7 @@ def records(model: base.Estimator) -> Iterator[tuple[Any, Any]]:
 
 
 def step(model: Any, x: Any, y: Any) -> Any:
-    """One record: test, then train, or the other way round where an estimator cannot answer before it has learnt."""
+    """One record: test, then train, or the other way round where an estimator cannot answer before it has learned."""
     given: Any
     if isinstance(model, reco.base.Ranker):
         given = model.predict_one(**x)

@@ -31,7 +31,7 @@ _Pair: TypeAlias = tuple[Mapping[Any, Any], Any]
 class RiverSource(Source):
     """Read a data set of River, bundled, synthetic or downloaded before.
 
-    A position is a record number: resuming makes the data set anew and skips the records before it. Names that are
+    A position is a record number: resuming makes the data set again and skips the records before it. Names that are
     no strings become strings (``0`` becomes ``"0"``); a date is its ordinal, in days and fractions of a day, in UTC
     where it has a time zone.
 

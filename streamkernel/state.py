@@ -247,7 +247,7 @@ def real(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return math.inf
-    except ValueError:  # a signalling NaN
+    except ValueError:  # a signaling NaN
         return math.nan
 
 

@@ -99,7 +99,7 @@ def test_of_a_sum_every_order_gives_the_summands(n_permutations):
 
 
 def test_orders_and_their_reverses_are_near_the_twin():
-    """Products of neighbours: half of each belongs to either."""
+    """Products of neighbors: half of each belongs to either."""
     x = {f"x{j}": 1.0 + j / 10 for j in range(MOST_EXACT + 2)}
 
     def value(one):

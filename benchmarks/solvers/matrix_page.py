@@ -1,4 +1,4 @@
-"""Matrix risk minimisation and multi-task metric learning: DSPDC beside SPDC and SDCA, and errors of neighbours.
+"""Matrix risk minimization and multi-task metric learning: DSPDC beside SPDC and SDCA, and errors of neighbors.
 
     python -m benchmarks.solvers.matrix_page [--part NAME] [--data DIR] [--quick] [--out DIR]
 

@@ -44,7 +44,7 @@ class CsvSource(LineSource):
     path
         A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
     target
-        The column of the target; None: no target, every record is unlabelled.
+        The column of the target; None: no target, every record is unlabeled.
     target_type
         ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     delimiter
@@ -64,7 +64,7 @@ class CsvSource(LineSource):
     inputs
         Which columns are inputs, and how they are read; None: all but the target, as above.
     target_required
-        Whether a file without the column of the target is refused; if not, its records are unlabelled.
+        Whether a file without the column of the target is refused; if not, its records are unlabeled.
 
     Raises
     ------

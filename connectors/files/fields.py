@@ -41,7 +41,7 @@ def split_fields(text: str, delimiter: str) -> list[str]:
 
 
 def n_named(columns: Sequence[str]) -> int:
-    """Return how many columns there are up to the last one that has a name: spreadsheets write empty ones behind it.
+    """Return how many columns there are up to the last one that has a name: spreadsheets write empty ones after it.
 
     Examples
     --------

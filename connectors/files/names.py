@@ -63,7 +63,7 @@ def matching(pattern: str) -> Iterator[str]:
 def expanded(paths: Sequence[str]) -> list[str]:
     """Return the files that paths and patterns name: in the order given, those of one pattern in natural order.
 
-    A file that is named twice, however it is spelt, is there once.
+    A file that is named twice, however it is spelled, is there once.
 
     Raises
     ------

@@ -200,7 +200,7 @@ def _find_length(path: Path, descriptor: int, mark: FileMark | None, existing: E
 
 
 def _last_byte(path: Path) -> bytes:
-    """Read a compressed file to its end: a new member behind one that is cut short could not be read."""
+    """Read a compressed file to its end: a new member after one that is cut short could not be read."""
     last = b""
     try:
         file = open_file(path)

@@ -50,9 +50,9 @@ def holds_end(file: File, end: bytes) -> bool:
 
 
 def resume_offset(file: File, position: Position) -> int:
-    """Return where to go on: at the position, or behind a line end that was missing when it was taken.
+    """Return where to go on: at the position, or after a line end that was missing when it was taken.
 
-    Raises SourceError, saying why, where the file does not match the position, or its last line was learnt as it stood
+    Raises SourceError, saying why, where the file does not match the position, or its last line was learned as it stood
     at the end of the file and has grown since.
     """
     place = FilePlace.parse(position.stream)
@@ -87,7 +87,7 @@ def _difference(file: File, place: FilePlace, offset: int) -> str | None:
 
 
 def _behind_line_end(file: File, offset: int) -> int:
-    """Return the offset behind the line end at `offset`, where one came since; SourceError where more of the line."""
+    """Return the offset after the line end at `offset`, where one came since; SourceError where more of the line."""
     following = file.read_at(offset, 2)
     for end in (b"\n", b"\r\n"):
         if following.startswith(end):

@@ -242,7 +242,7 @@ class CsvSink(LineSink):
             )
         self._appended &= not lines
         if self._unverified and lines and columns is not None:
-            # A line need not have what a model gives beside its prediction, nor what a mended record does not carry.
+            # A line need not have what a model gives besides its prediction, nor what a mended record does not carry.
             free = {PROBABILITIES, "std", *(self._included or ())}
             if columns.keys() - free - lines[0].keys() or lines[0].keys() - columns.keys():
                 raise self._other_columns(columns)

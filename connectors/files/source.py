@@ -55,7 +55,7 @@ class LineSource(Source):
         ------
         SourceError
             When the file cannot be read; when it was replaced, or is shorter than the position; when its last line was
-            learnt and has grown since; when standard input is to be resumed or followed.
+            learned and has grown since; when standard input is to be resumed or followed.
 
         """
         self.close()

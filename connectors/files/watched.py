@@ -31,7 +31,7 @@ class WatchedFiles(SeveralFiles):
     A file must have its content when it gets its name, as by a rename; empty files, hidden ones and those that end in
     .tmp or .part are let be until then. A file without a record, such as a header alone, is read again once it changes.
     Those that are there together are read in the order in which they were modified, and by name where that is the same;
-    the order is stored before the first of them is learnt. Finished files may be removed once a checkpoint was made.
+    the order is stored before the first of them is learned. Finished files may be removed once a checkpoint was made.
 
     The last 1,000 finished files are known by name. One that was modified before all of them counts as finished: where
     it comes later, it is not read, and a log line says so; of those that are there at a restart, their number is told.
@@ -70,7 +70,7 @@ class WatchedFiles(SeveralFiles):
         return self._with_new(FileOrder())
 
     def _compared(self, before: FileOrder) -> FileOrder:
-        """Take the files behind the watermark that are there now as read: a checkpoint does not hold their names."""
+        """Take the files before the watermark that are there now as read: a checkpoint does not hold their names."""
         if before.watermark is None:
             return before
         old = [found for found in self._found() if found[:2] <= before.watermark]
@@ -201,7 +201,7 @@ class WatchedFiles(SeveralFiles):
         else:
             super()._finish()
         if not self._some_records:
-            # Nothing of it can be learnt twice. Its header may not be whole yet, and binds no other file.
+            # Nothing of it can be learned twice. Its header may not be whole yet, and binds no other file.
             self._without_records.update([] if self._begun is None else [self._begun])
             self._order = self._order_before
             return

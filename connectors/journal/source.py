@@ -52,8 +52,8 @@ class JournalSource(Source):
     follow
         Whether to wait for more at the end.
     max_bytes
-        How large the journal may become. From half of that on, segments are deleted behind the newest checkpoint, and
-        not only behind the oldest of those that are kept.
+        How large the journal may become. From half of that on, segments are deleted before the newest checkpoint, and
+        not only before the oldest of those that are kept.
     checkpoints_kept
         How many checkpoints a restart may go on from; 0: nothing is deleted.
 

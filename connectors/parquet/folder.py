@@ -45,7 +45,7 @@ class Found:
         The parts that were written after the mark, or are replaced.
     kept
         The part of which the first rows are kept, because they were complete when the mark was made; None: the rows
-        stand beside the folder.
+        stand next to the folder.
 
     """
 
@@ -56,7 +56,7 @@ class Found:
 
 
 class PartsFolder:
-    """A folder of parts, and one beside it, ``.NAME.unfinished``, with what is not a part yet.
+    """A folder of parts, and one next to it, ``.NAME.unfinished``, with what is not a part yet.
 
     Readers that take every file of a folder would stumble over anything else in it.
 
@@ -206,7 +206,7 @@ class PartsFolder:
         """
         rows, whole = self.rows(found.part), self.moved(found.part)
         if found.kept is not None:
-            # It stays beside the folder until the next mark knows the rows as they are written now.
+            # It stays next to the folder until the next mark knows the rows as they are written now.
             if found.kept != whole:
                 found.kept.rename(whole)
                 sync_folder(self.beside)
@@ -223,7 +223,7 @@ class PartsFolder:
         return rows
 
     def sweep(self, but: Sequence[Path] = ()) -> None:
-        """Remove what is beside the folder of parts that are not complete, but some files."""
+        """Remove what is next to the folder of parts that are not complete, but some files."""
         for end in ("", _ROWS, _MOVED):
             for path in self.beside.glob(f"part-*.parquet{end}"):
                 if path not in but:
@@ -234,7 +234,7 @@ class PartsFolder:
         return self.beside / f"{part_name(part)}{_MOVED}"
 
     def leave(self) -> None:
-        """Remove the folder beside where nothing is in it."""
+        """Remove the second folder where nothing is in it."""
         try:
             self.beside.rmdir()
         except OSError:

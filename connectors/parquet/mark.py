@@ -1,4 +1,4 @@
-"""The mark of a folder of parts in a checkpoint: which part comes next, and which of its rows are kept beside it."""
+"""The mark of a folder of parts in a checkpoint: which part comes next, and which of its rows are kept next to it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Source(Connector):
         Parameters
         ----------
         positions
-            By partition, the `next` position of the last record that was dealt with. None or empty: begin anew.
+            By partition, the `next` position of the last record that was dealt with. None or empty: start over.
 
         Raises
         ------
@@ -108,8 +108,8 @@ class Source(Connector):
     def starting_offsets(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for, where a later run might choose another place.
 
-        Known before the first record of a partition is handed out, and stored before it is learnt, or where none comes.
-        Empty by default.
+        Known before the first record of a partition is handed out, and stored before it is learned, or where none
+        comes. Empty by default.
         """
         return {}
 
@@ -117,7 +117,7 @@ class Source(Connector):
     def chooses_order(self) -> bool:
         """Whether a later run might begin other partitions than those of `starting_offsets`, beside earlier ones.
 
-        If so, they are stored before the first record of them is learnt. False by default.
+        If so, they are stored before the first record of them is learned. False by default.
         """
         return False
 
@@ -136,7 +136,7 @@ class Source(Connector):
         Returns
         -------
         offsets
-            What a group is told, by partition: also behind what follows a position and is no record.
+            What a group is told, by partition: also after what follows a position and is no record.
 
         """
         return {partition: position.offset for partition, position in positions.items()}

@@ -18,7 +18,7 @@ __all__ = ["FramedObjects", "JsonPayload"]
 
 
 class JsonPayload:
-    """Decodes values of a JSON Schema, which are JSON behind the schema's id: the schema itself is not looked at."""
+    """Decodes values of a JSON Schema, which are JSON after the schema's id: the schema itself is not looked at."""
 
     def __init__(self, size: int) -> None:
         self.size = size

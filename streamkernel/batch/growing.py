@@ -124,7 +124,7 @@ def scaled(machine: Machine, values: Array) -> Array:
 
 
 def _scored_beforehand(machine: Machine, batch: BatchRows, sample: BatchSample, score: ScorePass) -> ScoredBatch:
-    """The rows as they are before they are learnt one by one, their losses by the scale of targets that they have."""
+    """The rows as they are before they are learned one by one, their losses by the scale of targets that they have."""
     targets = machine.targets
     if not isinstance(targets, Numbers):
         return batch.score(machine, score)

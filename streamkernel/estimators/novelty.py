@@ -20,7 +20,7 @@ from streamkernel.records.one_class import OneClass
 from streamkernel.records.results import BatchResult
 from streamkernel.state import Array
 
-#: Scores in a row, with nothing learnt, from a detector that cannot tell records apart yet.
+#: Scores in a row, with nothing learned, from a detector that cannot tell records apart yet.
 PATIENCE = 1_000
 
 

@@ -30,7 +30,7 @@ GRADIENT_MEMORY = 0.999
 
 
 class StepRecords(Protocol):
-    """The labelled records of a step, as far as the choice of its block asks for them."""
+    """The labeled records of a step, as far as the choice of its block asks for them."""
 
     @property
     def size(self) -> int:
@@ -72,7 +72,7 @@ class BlockChoice:
     step
         A schedule of step sizes, or None for the default rule.
     batch_size
-        B, the labelled records of a step.
+        B, the labeled records of a step.
     max_blocks
         The most blocks, or None.
     preconditioned

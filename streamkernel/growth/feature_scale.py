@@ -42,7 +42,7 @@ class FeatureScale:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self.kappa = self._kernel.kappa or 0.0
         self.feature_bound = self._kernel.feature_bound or 0.0
 

@@ -67,7 +67,7 @@ def require_constants(loss: Any) -> None:
 
 
 def warn_of_losses(loss: Any, losses: Array) -> None:
-    """Warn where a loss of labelled records, float64 of shape (n,), is not finite: no mean can be taken of it."""
+    """Warn where a loss of labeled records, float64 of shape (n,), is not finite: no mean can be taken of it."""
     if not np.isfinite(losses).all():
         name = type(loss).__name__
         message = f"the loss {name} gave a value that is not finite in its method `__call__`: it has no mean"

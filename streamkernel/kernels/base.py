@@ -227,7 +227,7 @@ class FourierKernel(Kernel):
     feature_bound = 1.0
     is_fourier = True
     rows_at_once = True
-    #: Whether slopes of what is learnt say how much inputs matter: the squares of frequencies have a variance.
+    #: Whether slopes of what is learned say how much inputs matter: the squares of frequencies have a variance.
     is_smooth: bool = True
 
     @abc.abstractmethod

@@ -14,7 +14,7 @@ from streamkernel.kernels.drawing import compute_features, draw_frequencies
 from streamkernel.state import Array, excerpt
 
 #: What a draw is multiplied by in all: features times the root of a larger factor may overflow in float32, and those
-#: of a smaller one are nothing beside any regularization.
+#: of a smaller one are nothing compared to any regularization.
 LEAST_FACTOR, LARGEST_FACTOR = 1e-30, 1e30
 #: A kernel of more parts, or with more numbers a draw, is a mistake, or comes from a forged checkpoint.
 MOST_KERNELS, MOST_NUMBERS = 32, 1024
@@ -38,7 +38,7 @@ class _Pair(Kernel):
 
     @property
     def standardizes(self) -> bool:
-        """Whether `standardize=None` centres and scales the inputs: one part asks for it, and none forbids it."""
+        """Whether `standardize=None` centers and scales the inputs: one part asks for it, and none forbids it."""
         return self.domain is None and (self.left.standardizes or self.right.standardizes)
 
     def initial_bandwidth(self, d: float) -> float:

@@ -53,13 +53,13 @@ class BatchEncoder:
         xs
             n records.
         ys
-            n targets; None is not learnt.
+            n targets; None is not learned.
         ws
             n weights of at least 0, which are cut at `HEAVIEST`; None is 1 each.
 
         Yields
         ------
-        Encoded rows, targets as plain values (None is not learnt) and weights, float64.
+        Encoded rows, targets as plain values (None is not learned) and weights, float64.
 
         Raises
         ------

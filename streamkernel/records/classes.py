@@ -58,7 +58,7 @@ class Classes:
         for label in labels:
             if label is not None and label not in seen:
                 if len(seen) < self.max_classes:
-                    tag(label)  # a label that no state could hold is refused before anything is learnt
+                    tag(label)  # a label that no state could hold is refused before anything is learned
                     seen[label] = None
                 else:
                     label = None

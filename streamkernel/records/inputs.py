@@ -52,7 +52,7 @@ class Inputs:
     max_inputs
         The most columns; inputs past them are ignored and counted in `n_ignored`.
     standardize
-        Whether numbers are centred and scaled by their running mean and deviation.
+        Whether numbers are centered and scaled by their running mean and deviation.
     domain
         The numbers that inputs may be; None (the default) is any.
 
@@ -61,9 +61,9 @@ class Inputs:
     columns
         The columns in the order of arrival, found by name.
     scaler
-        The running standardisation of the columns.
+        The running standardization of the columns.
     n_ignored
-        Inputs ignored, counted at each record learnt.
+        Inputs ignored, counted at each record learned.
     repeats
         The repetitions of string inputs, which limit their indicators; what is past that limit is not in `n_ignored`.
 

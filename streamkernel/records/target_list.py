@@ -18,7 +18,7 @@ def target_list(y: Any) -> list[Any]:
     Returns
     -------
     n values; None where a list has None, a series a null, and one of pandas anything that it takes for missing (NaN,
-    NA, NaT): such a row is not learnt.
+    NA, NaT): such a row is not learned.
 
     Raises
     ------

@@ -125,7 +125,7 @@ def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int
     else:
         side = seen.index(False)
     if not seen[side]:
-        tag(label)  # a label that no state could hold is refused before anything is learnt
+        tag(label)  # a label that no state could hold is refused before anything is learned
         labels[side] = label
         seen[side] = True
     return side

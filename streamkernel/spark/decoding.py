@@ -94,9 +94,9 @@ class KafkaChunks:
     stream
         The identity of the topic, which their positions name.
     positions
-        By partition, the offset before which all was learnt.
+        By partition, the offset before which all was learned.
     include
-        What of a message becomes inputs beside its value.
+        What of a message becomes inputs besides its value.
 
     """
 

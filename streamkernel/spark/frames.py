@@ -30,7 +30,7 @@ class ColumnRoles:
     inputs
         The names of the inputs.
     target
-        That of the target; None: every row is predicted only, or, where a model has no target, learnt.
+        That of the target; None: every row is predicted only, or, where a model has no target, learned.
     weight
         That of the weight; None: each is 1.
 

@@ -1,4 +1,4 @@
-"""The Spark job of a configuration: its source as a streaming data frame, learnt micro-batch by micro-batch."""
+"""The Spark job of a configuration: its source as a streaming data frame, learned micro-batch by micro-batch."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ WAIT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How a job is run, beside what its configuration says.
+    """How a job is run, besides what its configuration says.
 
     Attributes
     ----------
     location
         Where Spark keeps its offsets and commits; None: in the folder `spark` of the checkpoint directory.
     trigger
-        The time from one micro-batch to the next, such as "10 seconds"; None: as fast as they are learnt.
+        The time from one micro-batch to the next, such as "10 seconds"; None: as fast as they are learned.
     most
         The most messages, or files, of a micro-batch; None: no bound.
     until_end
-        Whether the job ends when it has learnt what was there at its beginning.
+        Whether the job ends when it has learned what was there at its beginning.
     fresh
-        Whether old checkpoints are set aside, and the job begins anew.
+        Whether old checkpoints are set aside, and the job starts over.
 
     """
 
@@ -80,7 +80,7 @@ class JobOptions:
 
 
 def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) -> View:
-    """Run a job until a signal comes or, where it is to end, all that was there is learnt.
+    """Run a job until a signal comes or, where it is to end, all that was there is learned.
 
     Parameters
     ----------

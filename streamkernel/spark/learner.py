@@ -1,4 +1,4 @@
-"""Learning micro-batches: each is scored, learnt as one batch step and entered into the books, or none of it is."""
+"""Learning micro-batches: each is scored, learned as one batch step and entered into the books, or none of it is."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BatchReport:
     batch
         The id of the micro-batch.
     tally
-        What was predicted of its records before they were learnt, and the losses they had.
+        What was predicted of its records before they were learned, and the losses they had.
     seconds
         How long it took.
     sent_bytes
@@ -111,11 +111,11 @@ class MicroBatches:
     chunks
         Makes chunks of a partition's Arrow batches.
     books
-        What was learnt before.
+        What was learned before.
     select
         Makes of a micro-batch the data frame whose partitions `chunks` is given.
     watch
-        Called with the report of each micro-batch that was learnt.
+        Called with the report of each micro-batch that was learned.
     predictions
         Where the predictions of each micro-batch are written; None: nowhere.
 

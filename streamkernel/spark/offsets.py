@@ -85,7 +85,7 @@ def _commits(spark: SparkSession, location: str) -> list[int]:
 
 
 def check_ahead(committed: Mapping[int, int], positions: Mapping[int, int], directory: str) -> None:
-    """Refuse a checkpoint location that has read further than the model has learnt.
+    """Refuse a checkpoint location that has read further than the model has learned.
 
     Raises
     ------

@@ -39,9 +39,9 @@ class PlanBooks:
     sinks
         The open output of dead letters.
     progress
-        The last micro-batch that was learnt.
+        The last micro-batch that was learned.
     has_positions
-        Whether positions tell which records were learnt.
+        Whether positions tell which records were learned.
     monitor
         Shows what became of each micro-batch.
 
@@ -116,7 +116,7 @@ class PlanBooks:
         self._monitor.learnt(done, partials)
 
     def save(self, progress: StreamProgress) -> None:
-        """Write a checkpoint of the model as it is, with the last micro-batch that it learnt."""
+        """Write a checkpoint of the model as it is, with the last micro-batch that it learned."""
         started = self._monitor.clock()
         marks = self._sinks.flush()
         models = dump_models(self._processor, self._plan.config.imports)

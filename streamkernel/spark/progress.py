@@ -1,4 +1,4 @@
-"""How far a query is learnt: whether a micro-batch is one that a model has had, comes next, or must not come."""
+"""How far a query is learned: whether a micro-batch is one that a model has had, comes next, or must not come."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["BatchOrderError", "StreamProgress"]
 
 
 class BatchOrderError(RuntimeError):
-    """A micro-batch cannot be learnt behind those that were; the message says why and what to do."""
+    """A micro-batch cannot be learned after those that were; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class StreamProgress:
-    """The last micro-batch of a query that a model has learnt.
+    """The last micro-batch of a query that a model has learned.
 
     Attributes
     ----------
@@ -29,19 +29,19 @@ class StreamProgress:
     batch: int = -1
 
     def is_learnt(self, query: str, batch: int, has_positions: bool = False) -> bool:
-        """Whether a micro-batch was learnt before: Spark repeats one that it had not committed when it ended.
+        """Whether a micro-batch was learned before: Spark repeats one that it had not committed when it ended.
 
         Parameters
         ----------
         query, batch
             The ids of the query, empty of one that has yet to begin, and of its micro-batch.
         has_positions
-            Whether positions tell which records were learnt, whatever the query: then another one may go on.
+            Whether positions tell which records were learned, whatever the query: then another one may go on.
 
         Raises
         ------
         BatchOrderError
-            Micro-batches between the last one and this one were not learnt by this model, or it is of another query.
+            Micro-batches between the last one and this one were not learned by this model, or it is of another query.
 
         """
         if query == self.query and batch <= self.batch:

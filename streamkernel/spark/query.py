@@ -33,7 +33,7 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
     query
         The query that runs.
     books
-        What it has learnt.
+        What it has learned.
     learn
         What it calls with each micro-batch.
 

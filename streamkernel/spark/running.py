@@ -25,7 +25,7 @@ __all__ = ["job_failure", "start_query", "stop_query", "wait_for"]
 
 _log = logging.getLogger(__name__)
 
-#: How long a stop waits for the micro-batch in work, which would be learnt anew: less than a supervisor waits.
+#: How long a stop waits for the micro-batch in work, which would be learned again: less than a supervisor waits.
 GRACE_SECONDS = 8.0
 #: What Java that has ended is known by.
 _GONE = (Py4JNetworkError, ConnectionError, EOFError)

@@ -30,7 +30,7 @@ class Descent:
     Parameters
     ----------
     problem
-        What is minimised.
+        What is minimized.
     start
         The coefficients it begins with, shape (p,).
     step

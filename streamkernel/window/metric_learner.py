@@ -208,7 +208,7 @@ class MetricLearner(Component, base.Base):
         several = len(names) > 1
         numbers = np.concatenate([np.full(len(one.triplets), number + several) for number, one in found])
         triplets = np.concatenate([one.triplets for _, one in found])
-        # In a random order: those of one iteration are neighbours.
+        # In a random order: those of one iteration are neighbors.
         kept = rng.permutation(n_triplets)[: self.max_triplets]
         u, v, w = triplets[kept].T
         data = TripletBlocks(X[u] - X[w], X[u] - X[v], numbers[kept], len(names) if several else 0)

@@ -67,7 +67,7 @@ class Refit:
     size
         The most records kept.
     every
-        Labelled records from one refit to the next.
+        Labeled records from one refit to the next.
     solver
         Any of the window solvers; its loss is the machine's.
     max_bytes
@@ -124,7 +124,7 @@ class Refit:
     def refit(self) -> bool:
         """Solve the coefficients in the midst of a stream; False where there is nothing to be solved, or it cannot be.
 
-        The records before are learnt by then: what the solver refuses is warned of, and the model goes on as it was.
+        The records before are learned by then: what the solver refuses is warned of, and the model goes on as it was.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class Refit:
         return max(len(self.records) - self._max_bytes // (8 * max(p, 1)), 0)
 
     def _tells_apart(self, first: int) -> bool:
-        """Whether the records that are solved on have two labels at least, where labels are learnt."""
+        """Whether the records that are solved on have two labels at least, where labels are learned."""
         y = self.records.targets[first:]
         return isinstance(self._machine.targets, Numbers) or bool((y != y[0]).any())
 

@@ -20,7 +20,7 @@ def test_a_first_record_without_inputs(kind):
     model.learn_one({}, 1)
     for i in range(30):
         model.learn_one({"a": float(rng.normal())}, i % 2)
-    # Three heads, of numbers on two scales, two linear experts; two of trees, or three of trees and levels; neighbours;
+    # Three heads, of numbers on two scales, two linear experts; two of trees, or three of trees and levels; neighbors;
     # two stacks.
     n_experts = 9 + len(LABEL_EXPERTS) if kind is AdaptiveKernelClassifier else 13 + len(NUMBER_EXPERTS)
     assert len(model.expert_weights) == n_experts

@@ -163,7 +163,7 @@ def test_a_weight_of_zero_teaches_the_experts_nothing(kind):
 def test_a_heavier_record_counts_as_more(kind):
     """Two say one thing of the same inputs, one that weighs ten says the other."""
     rng, others = np.random.default_rng(2), np.arange(300) % 3 == 0
-    rng.shuffle(others)  # a turn would be learnt
+    rng.shuffle(others)  # a turn would be learned
     says = (10.0, -10.0) if kind is AdaptiveKernelRegressor else ("often", "heavy")
     light, heavy = _model(kind, metric_schedule=None), _model(kind, metric_schedule=None)
     said = []

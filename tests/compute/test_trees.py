@@ -206,7 +206,7 @@ def test_an_ensemble_over_a_stream(rng, n, d, K, n_trees, window):
 
 
 def test_a_box_is_found_where_no_sum_of_waves_finds_it(rng):
-    """An axis-aligned rule of three inputs among ten, learnt from one window."""
+    """An axis-aligned rule of three inputs among ten, learned from one window."""
     X = rng.uniform(size=(3000, 10))
     rule = (X[:, 0] > 0.4) & (X[:, 1] < 0.7) ^ (X[:, 2] > 0.5)
     forest = TreeEnsembles(n_ensembles=1, n_trees=4, window=2000)

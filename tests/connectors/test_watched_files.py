@@ -35,7 +35,7 @@ def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder:
         (folder / name).write_text("garbage")
     (folder / "sub").mkdir()
     records = source.poll(10, 0)
-    # Before the first record is learnt, it is to be stored which files come in which order.
+    # Before the first record is learned, it is to be stored which files come in which order.
     (start,) = source.starting_offsets.values()
     place = FilesPlace.parse(start.stream)
     assert place is not None
@@ -175,7 +175,7 @@ def test_what_came_late_is_told_and_the_names_are_bounded(folder: Path, caplog: 
 
 @pytest.mark.usefixtures("few")
 def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A warning that asks to touch it would have it learnt twice."""
+    """A warning that asks to touch it would have it learned twice."""
     caplog.set_level("INFO")
     source = WatchedFiles(CSV, str(folder))
     source.open()

@@ -29,7 +29,7 @@ def jsonl(path: str = "x.jsonl", **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def resumed(home: Home) -> Home:
-    """A home in which a run has learnt 60 records of `amount`, behind which as many of `betrag` stand."""
+    """A home in which a run has learned 60 records of `amount`, behind which as many of `betrag` stand."""
     (home.folder / "x.jsonl").write_text(lines("amount"))
     run(prepare(home.configure(source=jsonl())))
     with (home.folder / "x.jsonl").open("a") as file:

@@ -33,7 +33,7 @@ TABLES = pytest.mark.parametrize("output", [PARQUET, CSV], ids=["parquet", "csv"
 
 
 def write_ids(path: Path) -> None:
-    """Write records with an id that reads as a number, and every kind that is not learnt."""
+    """Write records with an id that reads as a number, and every kind that is not learned."""
     odd = {5: ",,,,", 6: "1,2", 7: " ", 8: "00008,,inf,1,yes"}
     lines = [
         odd.get(number % 100)

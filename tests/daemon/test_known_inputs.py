@@ -1,4 +1,4 @@
-"""The inputs that come are compared with those that the model has learnt, by every command that has a model."""
+"""The inputs that come are compared with those that the model has learned, by every command that has a model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def source(name: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def learnt(home: Home) -> Home:
-    """A home in which a run has learnt `amount` and `category`."""
+    """A home in which a run has learned `amount` and `category`."""
     (home.folder / "orders.csv").write_text(rows("amount", "category", "y"))
     (home.folder / "renamed.csv").write_text(rows("betrag", "kategorie", "y"))
     (home.folder / "typo.csv").write_text(rows("amuont", "category"))

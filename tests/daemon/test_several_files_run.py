@@ -171,7 +171,7 @@ def test_a_replaced_file_of_the_same_header_is_refused(wide: Home, launcher: Lau
 
 @pytest.mark.parametrize("learnt", [0, 300])
 def test_a_rotation_while_the_daemon_is_down(wide: Home, launcher: Launcher, learnt: int) -> None:
-    """Also of a file of which no record was learnt yet."""
+    """Also of a file of which no record was learned yet."""
     log = wide.folder / "stream.csv"
     source = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
     wide.configure(model=LOGISTIC, source=source)

@@ -1,4 +1,4 @@
-"""Novelty detection: what is flagged, how well it ranks, and a threshold that is learnt as the formulas say."""
+"""Novelty detection: what is flagged, how well it ranks, and a threshold that is learned as the formulas say."""
 
 import math
 

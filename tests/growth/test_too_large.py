@@ -1,4 +1,4 @@
-"""Gradients and steps too large to be learnt: told of, and nothing of the step is kept."""
+"""Gradients and steps too large to be learned: told of, and nothing of the step is kept."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Numbers that a kernel does not take are refused before anything is learnt, by the input's name and the value."""
+"""Numbers that a kernel does not take are refused before anything is learned, by the input's name and the value."""
 
 import math
 

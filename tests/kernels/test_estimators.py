@@ -124,14 +124,14 @@ def test_every_estimator_names_the_input_outside_of_the_domain(name):
 
 
 def _rows():
-    """Kernel, the estimators that take it, whether inputs are standardised, and what they may be; by the page."""
+    """Kernel, the estimators that take it, whether inputs are standardized, and what they may be; by the page."""
     table = PAGE.read_text().split("## Which kernel", 1)[1].split("\n## ", 1)[0]
     for cells in re.findall(r"^\| `(.+?)` \| (.*) \|$", table, re.MULTILINE):
         yield cells[0], [cell.strip() for cell in cells[1].split(" | ")]
 
 
 def test_the_page_says_what_the_code_accepts():
-    """Its rows, tried: the adaptive estimators, the Gaussian process, standardised inputs, their domain."""
+    """Its rows, tried: the adaptive estimators, the Gaussian process, standardized inputs, their domain."""
     seen = set()
     for written, (_, adaptive, process, inputs) in _rows():
         kernel = eval(written, vars(kernels))

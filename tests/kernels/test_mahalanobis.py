@@ -1,4 +1,4 @@
-"""The kernel of a learnt metric: its features and its matrix, unknown inputs, and models that use it."""
+"""The kernel of a learned metric: its features and its matrix, unknown inputs, and models that use it."""
 
 import pickle
 

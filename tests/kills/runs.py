@@ -111,7 +111,7 @@ class Features:
 
 
 def rows(first: int, count: int) -> str:
-    """Write CSV records, some of every kind that is not learnt."""
+    """Write CSV records, some of every kind that is not learned."""
     draw = random.Random(first)
     lines = []
     for number in range(first, first + count):

@@ -15,7 +15,7 @@ N = 800
 
 
 def _colours(n=N, noise=3, seed=0):
-    """Only the colour matters; numbers without information stand beside it."""
+    """Only the color matters; numbers without information stand beside it."""
     rng = np.random.default_rng(seed)
     for _ in range(n):
         colour = COLOURS[rng.integers(len(COLOURS))]

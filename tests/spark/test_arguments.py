@@ -1,4 +1,4 @@
-"""Names and arguments: any name of a column is learnt, and what cannot be is refused in one sentence on the driver."""
+"""Names and arguments: any name of a column is learned, and what cannot be is refused in one sentence on the driver."""
 
 from pathlib import Path
 

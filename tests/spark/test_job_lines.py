@@ -123,7 +123,7 @@ def test_the_first_header_is_that_of_all_files(csv):
 
 
 def test_columns_that_the_model_has_not_learnt(jsonl):
-    """They are compared before a micro-batch is learnt, as the daemon compares them."""
+    """They are compared before a micro-batch is learned, as the daemon compares them."""
     jsonl.write("good.jsonl", GOOD)
     before = jsonl.learn()
     jsonl.write("renamed.jsonl", GOOD.replace(b'"a"', b'"x"').replace(b'"b"', b'"z"'))

@@ -24,7 +24,7 @@ def job(tmp_path):
 
 
 def _learning(job):
-    """A job that has learnt its second micro-batch, and the process of its Java."""
+    """A job that has learned its second micro-batch, and the process of its Java."""
     process = job.start("--max-per-batch", "1")
     wait_until(
         lambda: process.poll() is not None or (any(job.state.glob("*.skc")) and job.account["learnt"] >= 600),
@@ -40,7 +40,7 @@ def _java(process):
 
 
 def _goes_on(job, spark):
-    """What was learnt is whole micro-batches, and the rest of them comes once."""
+    """What was learned is whole micro-batches, and the rest of them comes once."""
     before = job.account["learnt"]
     assert before % 300 == 0
     job.learn(spark)

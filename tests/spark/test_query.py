@@ -43,7 +43,7 @@ def _start(df, folder, model=None, **others):
 
 
 def _learn(df, folder, model=None, **others):
-    """The micro-batches that were learnt."""
+    """The micro-batches that were learned."""
     reports = []
     _start(df, folder, model, watch=reports.append, **others).awaitTermination()
     return [report.batch for report in reports]

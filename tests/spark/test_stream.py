@@ -1,4 +1,4 @@
-"""Streaming data frames: each micro-batch is learnt once, by any query; and predictions as a column."""
+"""Streaming data frames: each micro-batch is learned once, by any query; and predictions as a column."""
 
 import json
 

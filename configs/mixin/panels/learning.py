@@ -1,4 +1,4 @@
-"""The rows on what is learnt and on how the model grows."""
+"""The rows on what is learned and on how the model grows."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ OUTPUT_RESERVED: Mapping[str, str] = {
     "transactional_id": "set transactional_id outside options",
     "compression_type": "set compression outside options",
 }
-"""Those that may not be set where lines are written, beside the others."""
+"""Those that may not be set where lines are written, besides the others."""
 
 TRANSACTION_TIMEOUT_MS = 900_000
 """How long a transaction may be open by default: as long as brokers allow, because one that is away must not end it."""
@@ -70,7 +70,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "client_id": "streamkernel",
     # A broker that is back must not wait half a minute to be noticed.
     "reconnect_backoff_max_ms": 2000,
-    # How soon a topic that was deleted, made anew or given more partitions is noticed.
+    # How soon a topic that was deleted, created again or given more partitions is noticed.
     "metadata_max_age_ms": 10_000,
     # Without one, OpenSSL would ask for the passphrase of an encrypted key at the terminal.
     "ssl_password": "",

@@ -256,8 +256,8 @@ class KafkaTopic:
         )
 
     def _truncated(self, error: Any) -> SourceError:
-        # A topic that was made anew looks like that too, and which one it is may be heard later: of an answer that was
-        # already on its way, or of brokers that have not heard themselves.
+        # A topic that was created again looks like that too, and which one it is may be heard later: of an answer that
+        # was already on its way, or of brokers that have not heard themselves.
         deadline = time.monotonic() + SETTLING_SECONDS
         while True:
             self.refresh()

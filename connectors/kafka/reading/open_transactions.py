@@ -1,4 +1,4 @@
-"""Reports transactions that stay open: what is behind the first record of one is not handed out until it ends."""
+"""Reports transactions that stay open: what is after the first record of one is not handed out until it ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLD_AFTER_SECONDS = 30.0
 
 @dataclass
 class _Wait:
-    """The offset at which a partition waits though there is more behind it, since when, and whether it was logged."""
+    """The offset at which a partition waits though there is more after it, since when, and whether it was logged."""
 
     offset: int
     since: float

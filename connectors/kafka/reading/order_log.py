@@ -103,7 +103,7 @@ class OrderLog:
         Parameters
         ----------
         positions
-            Where the checkpoint goes on, by partition; empty: begin anew, whatever the log says.
+            Where the checkpoint goes on, by partition; empty: start over, whatever the log says.
         first
             What a log begins with that is not there yet, in the same write: a kill leaves no log without it.
 

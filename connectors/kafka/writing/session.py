@@ -20,11 +20,11 @@ from streamkernel.connectors.ports import ConnectorError, Mark, Position, SinkEr
 
 __all__ = ["Broken", "ConnectSession", "Line", "ProducerSession", "Receipt", "Refused", "fenced"]
 
-# A topic that is made anew is away for a moment.
+# A topic that is created again is away for a moment.
 _SETTLING_SECONDS = 3.0
 _CLOSE_SECONDS = 1.0
 _WAIT_SECONDS = 5.0
-# What is known of the topic is asked for anew all the time; that it was not, so many times over, is no accident.
+# What is known of the topic is asked for again all the time; that it was not, so many times over, is no accident.
 _ANSWERS_MISSED = 3
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 
@@ -35,7 +35,7 @@ Receipt: TypeAlias = Any
 class Line(NamedTuple):
     """The bytes of a line, the position of its record, and what it takes over from the message of that.
 
-    `beside` is how many bytes it takes beside its value.
+    `beside` is how many bytes it takes besides its value.
     """
 
     value: bytes
@@ -67,7 +67,7 @@ def fenced(transactional_id: str) -> str:
 class ProducerSession:
     """A connected producer, and how the topic stood when it was connected; its first failure ends it.
 
-    Left alone, kafka-python would give up the failed lines, take another producer id and go on with the lines behind
+    Left alone, kafka-python would give up the failed lines, take another producer id and go on with the lines after
     them.
 
     Attributes
@@ -83,7 +83,7 @@ class ProducerSession:
     producer
         The producer id and epoch of the broker.
     ends
-        By partition, the offset behind the last line that is acknowledged.
+        By partition, the offset after the last line that is acknowledged.
     written
         Which lines are there already.
     existing
@@ -191,7 +191,7 @@ class ProducerSession:
             raise self.explain(error, line) from None
 
     def _failed(self, error: Exception) -> None:  # noqa: ARG002 - the line has it as well
-        # Called on the producer's own thread: nothing that comes behind the failed lines is sent any more.
+        # Called on the producer's own thread: nothing that comes after the failed lines is sent any more.
         self._producer._sender.force_close()
 
     def send_verified(self, line: Line) -> int:

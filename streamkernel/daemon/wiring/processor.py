@@ -105,7 +105,7 @@ def _published(plan: Plan, start: resume.Start) -> str:
 
 
 def _make_challengers(plan: Plan, several: SeveralModels | None, rate: DeadLettersConfig) -> Challengers | None:
-    """Return the models beside the published one; None where there is but one model."""
+    """Return the models next to the published one; None where there is but one model."""
     if several is None:
         return None
     learners = {
@@ -129,7 +129,7 @@ def _make_scores(plan: Plan, model: Model) -> Scores:
 
 
 def make_learner(plan: Plan, model: Model, inputs: str, target_moments: Moments) -> Learner:
-    """Return the learner of a model that has learnt these inputs, as `InputNames.to_text` gives them, and targets."""
+    """Return the learner of a model that has learned these inputs, as `InputNames.to_text` gives them, and targets."""
     # Where a step of ours has a limit of its own, that of the steps before it is no lower.
     max_inputs = max(plan.config.limits.max_inputs, getattr(learning_part(model), "max_inputs", 0))
     return learner_for(model, plan.config.mode == "learn", InputNames(max_inputs, inputs), target_moments)
@@ -143,7 +143,7 @@ def feed_of(plan: Plan, start: resume.Start) -> Feed:
 
 
 def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None = None, **words: Any) -> Feed:
-    """Return a feed whose first records are compared with the inputs that the model has learnt by now.
+    """Return a feed whose first records are compared with the inputs that the model has learned by now.
 
     Parameters
     ----------
