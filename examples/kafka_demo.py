@@ -46,7 +46,7 @@ def _tell(page: str, produced: int) -> None:
     lag = sum(value for name, value in now.items() if name.startswith("consumer_lag_records"))
     accuracy = now.get('rolling_metric{metric="accuracy",window="1000"}', math.nan)
     print(
-        f"produced {produced:,}, learnt {now.get('records_learned_total', 0):,.0f}, lag {lag:,.0f}, "
+        f"produced {produced:,}, learned {now.get('records_learned_total', 0):,.0f}, lag {lag:,.0f}, "
         f"progressive loss {now.get('progressive_loss', math.nan):.4f}, accuracy {accuracy:.3f}",
         flush=True,
     )

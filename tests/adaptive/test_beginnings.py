@@ -30,7 +30,7 @@ def test_a_first_record_without_inputs(kind):
 
 
 def test_the_linear_experts_say_at_a_new_metric_what_they_said():
-    """The first record has one input of ten, so that the metric counts the inputs anew."""
+    """The first record has one input of ten, so that the metric counts the inputs again."""
     rng = np.random.default_rng(0)
     model = AdaptiveKernelRegressor(n_features=8, metric_schedule=(100,), seed=1)
     row, said = np.array([1.0] + [1.0, -0.5] * 5), []

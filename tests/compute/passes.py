@@ -22,7 +22,7 @@ RIDGE = 0.1
 DRIFTS = np.array([0.0, 1e-3, 3e-2])
 #: q of each stack, and the ridge of both.
 STACK_DRIFTS, STACK_RIDGE = np.array([0.0, 1e-3]), 2.0
-#: Trees of an ensemble that are all grown anew within a stream, and their window.
+#: Trees of an ensemble that are all grown again within a stream, and their window.
 TREES, WINDOW = 3, 40
 #: Records of a stream, and inputs.
 N, INPUTS = 130, 3

@@ -1,4 +1,4 @@
-"""The posterior by recursive least squares against its twin, which solves for each record anew."""
+"""The posterior by recursive least squares against its twin, which solves again for each record."""
 
 import numpy as np
 import pytest

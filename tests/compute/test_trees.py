@@ -185,7 +185,7 @@ def _taught(forest, records):
     [(110, 3, 2, 3, 40), (110, 2, 1, 1, 60), (120, 5, 3, 2, 60), (100, 40, 10, 2, 50), (80, 0, 2, 2, 40)],
 )
 def test_an_ensemble_over_a_stream(rng, n, d, K, n_trees, window):
-    """Two ensembles whose trees are all grown anew, against the twin of each: also while a growth is under way."""
+    """Two ensembles whose trees are all grown again, against the twin of each: also while a growth is under way."""
     forest = TreeEnsembles(2, n_trees, window)
     forest.begin(d, K)
     twins = [naive.Ensemble(n_trees, window, K) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""A log that was cut back, told from a topic that was made anew: the cluster's word may come late."""
+"""A log that was cut back, told from a topic that was created again: the cluster's word may come late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scales of inputs are fixed by the first records and stay; an input that outgrows its own makes all begin anew."""
+"""The scales of inputs are fixed by the first records and stay; an input that outgrows its own makes all start over."""
 
 import math
 

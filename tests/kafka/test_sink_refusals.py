@@ -1,4 +1,4 @@
-"""The sink where a topic is deleted or made anew, a line is too large, or a right is missing."""
+"""The sink where a topic is deleted or created again, a line is too large, or a right is missing."""
 
 from __future__ import annotations
 
