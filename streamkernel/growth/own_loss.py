@@ -70,5 +70,5 @@ def warn_of_losses(loss: Any, losses: Array) -> None:
     """Warn where a loss of labeled records, float64 of shape (n,), is not finite: no mean can be taken of it."""
     if not np.isfinite(losses).all():
         name = type(loss).__name__
-        message = f"the loss {name} gave a value that is not finite in its method `__call__`: it has no mean"
+        message = f"the loss {name} gave a value that is not finite in its method `__call__`: the mean is undefined"
         warnings.warn(message, RuntimeWarning, stacklevel=4)  # past machine and estimator: the line that learns

@@ -179,8 +179,8 @@ def _resume(plan: Plan, store: CheckpointStore) -> tuple[Start, StreamProgress, 
         start = resume.restore(plan, checkpoint, by_spark=True)
         if of_files and not progress.query and start.counts.consumed:
             raise UnfitError(
-                "the checkpoint is from the daemon, which reads parts of files, and Spark reads whole files: set "
-                "another checkpoint.directory for the job, with initial_model"
+                "the checkpoint is from the daemon, which counts bytes, and Spark counts whole files: set another "
+                "checkpoint.directory for the job, with initial_model"
             )
         header = written.get("header") if isinstance(written, dict) else None
         return start, progress, header.encode() if isinstance(header, str) else b""

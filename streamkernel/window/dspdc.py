@@ -239,7 +239,7 @@ def sparse_rows(X: Any) -> Any:
     if not np.isfinite(rows.data).all():
         entry = int(np.flatnonzero(~np.isfinite(rows.data))[0])
         row, column = np.searchsorted(rows.indptr, entry, side="right") - 1, rows.indices[entry]
-        raise ValueError(f"X is {rows.data[entry]} at row {row}, column {column}: leave out or fill what is not finite")
+        raise ValueError(f"X is {rows.data[entry]} at row {row}, column {column}: remove or fill such values")
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

@@ -234,7 +234,7 @@ def _finite(name: str, values: Any) -> Array:
     if not np.isfinite(numbers).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
-        raise ValueError(f"{name} is {numbers[place]} at {where}: leave out or fill what is not finite")
+        raise ValueError(f"{name} is {numbers[place]} at {where}: remove or fill such values")
     # Of arrays that are read-only all that is compiled would be compiled once more.
     return numbers if numbers.flags.writeable else numbers.copy()
 

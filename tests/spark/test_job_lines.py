@@ -117,7 +117,7 @@ def test_the_first_header_is_that_of_all_files(csv):
     csv.write("2.csv", b"b,a,y\n" + b"1,2,3\n" * 90)
     csv.write("3.csv", b"a,b,y\n" + b"1,2,3\n" * 50)
     refusal = csv.refused()
-    assert "/in/2.csv: its first line is b,a,y, and that of the first file a,b,y" in refusal
+    assert "/in/2.csv: its first line is b,a,y, and the first file has a,b,y" in refusal
     (csv.input / "2.csv").unlink()
     assert csv.learn()["learnt"] == 100
 

@@ -230,7 +230,7 @@ def test_data_that_cannot_be():
     broken[4, 1, 0, 0] = np.inf
     for X, message in (
         (D[:, 0], r"X must be matrices of shape \(n, p, d, d\), got shape \(12, 3, 3\)"),
-        (broken, "X has a number at record 4 that is not finite: leave out or fill what is not finite"),
+        (broken, "X has a number at record 4 that is not finite: remove or fill such values"),
         ("rows", r"X must be numbers of shape \(n, p, d, d\), got 'rows'"),
         (D + 1j, r"X must be numbers of shape \(n, p, d, d\), got array"),
         (D * 1e200, "X has values past 1e\\+70, whose products are too large for floats: scale the matrices"),
