@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?\Z", re.ASCII)
 _BASIC_DATE = re.compile(r"\d{8}\Z", re.ASCII)  # 20261122, which ISO 8601 reads as a date
 # Seconds since 1970 that large are of the year 5138: they are milliseconds.
 _MILLISECONDS_FROM = 1e11
-# After this many records a column that none of them has is told: its name is probably not the right one.
+# After this many records the log names a column that none of them has: its name is probably wrong.
 _TOLD_AFTER = 100
 _LONGEST_INTEGER = 2**63
 
@@ -51,7 +51,7 @@ class PassThrough:
         self._decoders = {
             one.type: TargetDecoder(one.type, sys.maxsize) for one in columns if one.type not in (None, "timestamp")
         }
-        self._unfit: set[str] = set()  # told already
+        self._unfit: set[str] = set()  # logged already
         self._absent = {one.column for one in self.columns}
         self._n_records = 0
 

@@ -31,7 +31,7 @@ class _DatePart(NamedTuple):
     of: Callable[[datetime], float]
     first: int  # the least value
     period: int | None  # after how much it comes round
-    of_day: bool = False  # whether it is told by the time of day
+    of_day: bool = False  # whether it depends on the time of day
 
 
 def _time_of_day(moment: datetime) -> float:
@@ -68,7 +68,7 @@ class DateParts:
     cyclic
         Whether a part that comes round is two numbers, a sine and a cosine, from -1 to 1.
     timezone
-        The zone in which the parts are told, by its IANA name.
+        The zone in which the parts are computed, by its IANA name.
 
     Raises
     ------

@@ -105,7 +105,7 @@ class FollowedFile(FileStream):
         )
 
     def _settle(self, changed: bool) -> bool:
-        """Decide where to go on once the file was changed or replaced; False: that cannot be told yet."""
+        """Decide where to go on once the file was changed or replaced; False: that is not known yet."""
         here = self._here
         if changed:
             copy = find_part(self.path, here)

@@ -32,7 +32,7 @@ class HeaderAgain:
     Attributes
     ----------
     word
-        What each line that is the header holds in small letters; empty: that cannot be told.
+        What each line that is the header holds in small letters; empty: that is not known.
 
     Examples
     --------

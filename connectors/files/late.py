@@ -12,13 +12,13 @@ __all__ = ["MOST_OLD", "OldFiles"]
 _log = logging.getLogger(__name__)
 
 MOST_OLD = 100_000
-"""The most old files that are told apart; with more, a look at the directory takes too long anyhow."""
+"""The most old files that are remembered; with more, listing the directory takes too long anyhow."""
 
 
 class OldFiles:
     """A set of the old files that are no news: they were read, or were there when the run was started.
 
-    Only hashes are kept, and only of `MOST_OLD` files: of more, none is told to have come late.
+    Only hashes are kept, and only of `MOST_OLD` files: beyond that, late files are not reported.
 
     Parameters
     ----------

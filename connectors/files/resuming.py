@@ -20,7 +20,7 @@ def matches(file: File, position: Position) -> bool:
 
 
 def repeats(file: File, head: bytes) -> bool | None:
-    """Tell whether a file repeats what was read of another that began with `head`; None: that cannot be told yet.
+    """Return whether a file repeats what was read of another that began with `head`; None: not known yet.
 
     A first line in common does not count: it is a header, or what a program writes first.
     """

@@ -34,7 +34,7 @@ class WatchedFiles(SeveralFiles):
     the order is stored before the first of them is learned. Finished files may be removed once a checkpoint was made.
 
     The last 1,000 finished files are known by name. One that was modified before all of them counts as finished: where
-    it comes later, it is not read, and a log line says so; of those that are there at a restart, their number is told.
+    it comes later, it is not read, and a log line says so; of those that are there at a restart, the log says how many.
     A file that cannot be read is one record with a fault.
 
     Parameters

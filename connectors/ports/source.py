@@ -136,7 +136,7 @@ class Source(Connector):
         Returns
         -------
         offsets
-            What a group is told, by partition: also after what follows a position and is no record.
+            The offsets to commit to the group, by partition: they also pass what follows a position and is no record.
 
         """
         return {partition: position.offset for partition, position in positions.items()}

@@ -20,7 +20,7 @@ Indexes: TypeAlias = tuple[int, ...]
 _MOST_FILE_BYTES = 2**24
 _MOST_MESSAGES = 10_000
 _WELL_KNOWN = ("any", "descriptor", "duration", "empty", "field_mask", "struct", "timestamp", "wrappers")
-# What the registry of Confluent knows without being told: options of it say nothing here, decimals do.
+# What the registry of Confluent knows by default: options of it say nothing here, decimals do.
 _CONFLUENT_OPTIONS = "confluent/meta.proto"
 _CONFLUENT_DECIMAL = "confluent/type/decimal.proto"
 

@@ -98,7 +98,7 @@ class PredictRequest:
 def predict(request: PredictRequest, stopped: StopSignals) -> None:
     """Predict the records of a file, and write a line for each of them to standard output.
 
-    Records that cannot be used are told on standard error: the first of them each, and all as counts.
+    Unusable records are reported on standard error: the first ones each, and all as counts.
 
     Parameters
     ----------

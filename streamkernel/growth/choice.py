@@ -154,7 +154,7 @@ class BlockChoice:
         return update if known else no_longer(update, longest(update.block))
 
     def foreseen(self, t: int) -> int | None:
-        """The block that update t will touch, as far as it can be told before its gradients are known; else None.
+        """The block that update t will touch, if that is known before its gradients are; else None.
 
         Of CDSG that is a guess, a new block as long as there may be any.
         """

@@ -282,7 +282,7 @@ class FourierKernel(Kernel):
 
 def fourier_features(kernel: FourierKernel, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
     """Fill `out` with cosines and sines, as `Kernel.features` has them."""
-    W = np.full((len(keys), len(words)), np.nan, X.dtype)  # one that is not filled is then told of
+    W = np.full((len(keys), len(words)), np.nan, X.dtype)  # so that one that is not filled is noticed
     kernel.frequencies(words, keys, bandwidth, W)
     turns = np.empty((len(X), len(words)), X.dtype)
     project(kernel.transform(X), W, turns)

@@ -89,7 +89,7 @@ def roles_of(df: DataFrame, target: str | None, weight: str | None, inputs: Iter
     TypeError
         What names a column is no string.
     ValueError
-        There is no such column, or none that can be told from others by its name, it has a type that no input has or
+        There is no such column, or none with a distinct name, it has a type that no input has or
         two roles, or there is no input at all.
 
     """

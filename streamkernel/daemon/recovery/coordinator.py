@@ -68,7 +68,7 @@ class CheckpointCoordinator(Checkpoints):
     observer
         Takes note of checkpoints.
     saved
-        Called with the offsets that a group is told, by partition.
+        Called with the offsets to commit to a group, by partition.
 
     """
 
