@@ -57,7 +57,7 @@ def no_stacks() -> Iterator[None]:
 
 
 def score(stream: Stream, n_records: int | None, **arguments: Any) -> float:
-    """The accuracy, or the mean absolute error; every record is predicted, then learnt."""
+    """The accuracy, or the mean absolute error; every record is predicted, then learned."""
     kind = AdaptiveKernelClassifier if stream.n_classes else AdaptiveKernelRegressor
     xs, ys = map(list, zip(*stream.records(n_records), strict=True))
     predictions = kind(seed=SEED, **arguments).advance(xs, ys).predictions

@@ -1,8 +1,8 @@
-"""What a batch step loses against the same records learnt one by one, and which settings make up for large batches.
+"""What a batch step loses against the same records learned one by one, and which settings make up for large batches.
 
     python -m benchmarks.batch_step [--data DIR] [--quick] [--out DIR]
 
-One pass: every row is predicted before its batch, or it, is learnt. Writes batch-step.md.
+One pass: every row is predicted before its batch, or it, is learned. Writes batch-step.md.
 """
 
 import argparse

@@ -49,7 +49,7 @@ class Deformation:
 class DeformedImages:
     """An endless stream of deformed images, of which any chunk of 1,000 can be made by itself.
 
-    The images take their turns in an order drawn anew after each went once. Pixels are interpolated between the four
+    The images take their turns in an order drawn again after each went once. Pixels are interpolated between the four
     next to their source; what is outside an image is 0. Nothing is left to a library's matrix product: the bytes are
     the same whatever the number of threads.
 

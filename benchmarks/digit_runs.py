@@ -91,7 +91,7 @@ class Setting:
         The size of the steps of the first half, in solutions where they are preconditioned, and of the last step, to
         which it falls from there; None is the default rule, or that it does not fall.
     records
-        Deformed digits, each learnt once; 0 for the training images themselves.
+        Deformed digits, each learned once; 0 for the training images themselves.
     passes
         Over the training images, in a new order each.
     components
@@ -129,9 +129,9 @@ class Look:
     Attributes
     ----------
     records, features
-        Records learnt, and features in use.
+        Records learned, and features in use.
     error
-        The share of test images that are not recognised.
+        The share of test images that are not recognized.
     learning, learning_core, making_core
         Seconds of learning by the clock and of all cores; of making the records, their components included.
 
@@ -183,7 +183,7 @@ def run(setting: Setting, images: Images, seed: int, code: str, keep: Callable[[
     Parameters
     ----------
     setting, images, seed, code
-        What is learnt, by what.
+        What is learned, by what.
     keep
         Is called with the run after every look. Neither this nor the looks count for any of the seconds.
 

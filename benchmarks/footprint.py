@@ -1,4 +1,4 @@
-"""Models of any size, restored from a record instead of learnt, and what they take of a process's memory.
+"""Models of any size, restored from a record instead of learned, and what they take of a process's memory.
 
     python -m benchmarks.footprint '{"m": 1000000, "d": 784}'
 

@@ -24,7 +24,7 @@ def _ours(bandwidth: float, noise: float, n_features: int) -> GaussianProcessReg
 
 
 def of_records(X: Array, y: Array, bandwidth: float, noise: float, n_features: int, n_rounds: int) -> list[str]:
-    """The row of a record that is predicted with its distribution and then learnt, River's model given the columns."""
+    """The row of a record that is predicted with its distribution and then learned, River's model given the columns."""
     X = X[:_A_CALL]
     turns = X @ np.random.default_rng(0).normal(size=(X.shape[1], n_features)) / bandwidth
     columns = np.hstack([np.cos(turns), np.sin(turns)]) / np.sqrt(n_features)
@@ -49,7 +49,7 @@ def of_records(X: Array, y: Array, bandwidth: float, noise: float, n_features: i
 
 
 def of_all(X: Array, y: Array, Z: Array, bandwidth: float, noise: float, n_features: int, n_rounds: int) -> list[str]:
-    """The row of all records learnt by one call, and all of Z predicted with deviations."""
+    """The row of all records learned by one call, and all of Z predicted with deviations."""
 
     def ours() -> None:
         process = _ours(bandwidth, noise, n_features)

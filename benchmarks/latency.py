@@ -1,4 +1,4 @@
-"""How long one record keeps a model: predicted and learnt, from the first record on, trees and metrics included."""
+"""How long one record keeps a model: predicted and learned, from the first record on, trees and metrics included."""
 
 import time
 from collections.abc import Callable, Sequence

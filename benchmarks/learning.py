@@ -80,7 +80,7 @@ def scikit_learn(n_components: int) -> Learn:
 
 
 def grown(records: list[Pair], max_features: int = FEATURES, **arguments: Any) -> KernelClassifier:
-    """A model that has learnt until it is as large as it may be."""
+    """A model that has learned until it is as large as it may be."""
     model = KernelClassifier(max_features=max_features, seed=1, **arguments)
     for start in range(0, len(records), CHUNK):
         at_once(model)(records[start : start + CHUNK])
@@ -160,7 +160,7 @@ def adaptive(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
 def long_stream(n_records: int) -> tuple[list[Ratio], list[list[str]]]:
     """Ratio 8, and microseconds a record of every tenth.
 
-    The model as it stood at the second tenth is kept, and learns the last tenth beside the one that has learnt all.
+    The model as it stood at the second tenth is kept, and learns the last tenth beside the one that has learned all.
     """
     old = KernelClassifier(max_features=512, seed=1)
     young = old
@@ -193,7 +193,7 @@ def _advance(model: KernelClassifier, xs: list[dict[str, Any]], ys: list[bool]) 
 
 
 def steps(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
-    """Ratio 9, and microseconds a record, predicted and learnt by `advance`, of the kinds of steps.
+    """Ratio 9, and microseconds a record, predicted and learned by `advance`, of the kinds of steps.
 
     By DSG, which is as large as it may be after the fewest records.
     """

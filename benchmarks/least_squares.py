@@ -2,8 +2,8 @@
 
     python -m benchmarks.least_squares [--data DIR] [--streams NAME ...] [--seeds N ...] [--quick] [--out DIR]
 
-Every record is predicted before it is learnt; a batch before any of its records is. Scored are the records after the
-first 2,048, so that each batch size has learnt something by then.
+Every record is predicted before it is learned; a batch before any of its records is. Scored are the records after the
+first 2,048, so that each batch size has learned something by then.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class Run(NamedTuple):
 
 
 def in_batches(model: Any, xs: Sequence[dict[Any, Any]], ys: Sequence[Any], size: int) -> list[Any]:
-    """What is predicted of records that are learnt batch by batch."""
+    """What is predicted of records that are learned batch by batch."""
     X, predictions = np.array([[x[name] for name in xs[0]] for x in xs]), []
     for start in range(0, len(ys), size):
         part = slice(start, start + size)
@@ -65,7 +65,7 @@ def in_batches(model: Any, xs: Sequence[dict[Any, Any]], ys: Sequence[Any], size
 
 
 def one_by_one(model: Any, xs: Sequence[dict[Any, Any]], ys: Sequence[Any]) -> list[Any]:
-    """What is predicted of records that are learnt one after the other."""
+    """What is predicted of records that are learned one after the other."""
     predictions: list[Any] = model.advance(xs, ys).predictions
     return predictions
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.memory_experts [--records N] [--out DIR] [--quick]
 
-Streams of 5, 10, 20 and 50 inputs: classes of moving centres (River's RandomRBFDrift), and a number that five of the
+Streams of 5, 10, 20 and 50 inputs: classes of moving centers (River's RandomRBFDrift), and a number that five of the
 inputs tell (Friedman's function). At each d all models go on by the same records in turns, so that what disturbs the
 machine disturbs all of them; CPU time of `advance`, by the median of the calls of the stream's second half.
 """
@@ -34,7 +34,7 @@ Pair = tuple[dict[Any, Any], Any]
 
 
 def moving_centres(d: int) -> Iterator[Pair]:
-    """Four classes of 50 centres, all of which move."""
+    """Four classes of 50 centers, all of which move."""
     yield from synth.RandomRBFDrift(
         seed_model=1,
         seed_sample=1,

@@ -47,7 +47,7 @@ class Comparison(NamedTuple):
         return [self.part, self.stream, measure, shown(without), shown(self.score())]
 
     def score(self, **arguments: Any) -> float:
-        """The mean over the seeds; every record is predicted, then learnt."""
+        """The mean over the seeds; every record is predicted, then learned."""
         xs, ys = map(list, zip(*self.records, strict=True))
         scores = []
         for seed in SEEDS:

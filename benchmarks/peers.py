@@ -95,7 +95,7 @@ def binary(model: Any, n_classes: int) -> Any:
 
 
 def swinn(seed: int) -> neighbors.SWINN:
-    """River's default engine of its neighbours, seeded."""
+    """River's default engine of its neighbors, seeded."""
     engine = neighbors.KNNRegressor().engine
     return neighbors.SWINN(dist_func=engine.dist_func, seed=seed)
 

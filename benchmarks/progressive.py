@@ -1,4 +1,4 @@
-"""One run of the accuracy benchmark: every record predicted, then learnt, and scored."""
+"""One run of the accuracy benchmark: every record predicted, then learned, and scored."""
 
 import math
 import time
@@ -140,7 +140,7 @@ def evaluate(stream: Stream, model: Model, seed: int, limit: float, n_records: i
 
 
 def follow(learner: Any, records: Iterable[Pair], classes: bool, guesses: list[Any] | None = None) -> None:
-    """Predict and learn record by record; a record that was learnt leaves its prediction in `guesses`."""
+    """Predict and learn record by record; a record that was learned leaves its prediction in `guesses`."""
     predict = learner.predict_proba_one if classes else learner.predict_one
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # overflows of models that diverge: the score shows them

@@ -3,7 +3,7 @@
     python -m benchmarks.scaling [--quick] [--out DIR]
 
 One thread; CPU time, the median of rounds that have all sizes and lines. Models of a wanted size are restored with
-random coefficients instead of learnt. Writes scaling.md and scaling.png.
+random coefficients instead of learned. Writes scaling.md and scaling.png.
 """
 
 import argparse

@@ -5,8 +5,8 @@
 `streamkernel run` learns without a pause, `streamkernel serve` answers from its checkpoints, and a client sends
 requests of one record at fixed times, so that an answer that is late does not hold up the clock of the next. All three
 share the same cores. Then the same with a journal: each request is a record with a key, acknowledged when it is
-durable, and its label follows a second later; the run learns them from the journals, and at the end it must have learnt
-each of them once.
+durable, and its label follows a second later; the run learns them from the journals, and at the end it must have
+learned each of them once.
 """
 
 import argparse
@@ -134,7 +134,7 @@ def processor_seconds(process_id: int) -> float:
 
 
 def learnt(folder: Path) -> int:
-    """Return how many records the run has learnt, as its newest checkpoint says."""
+    """Return how many records the run has learned, as its newest checkpoint says."""
     found = sorted((folder / "state").glob("checkpoint-*.skc"))
     return int(read(found[-1]).header["account"]["learnt"]) if found else 0
 
@@ -203,7 +203,7 @@ def measure(rate: float, seconds: float, journalled: bool) -> list[Measured]:
         folder = Path(name)
         configure(folder, journalled)
         run = stack.enter_context(process(folder, "run"))
-        if not journalled:  # so that predictions come from a model that has learnt
+        if not journalled:  # so that predictions come from a model that has learned
             wait_until_learnt(folder, 1)
         service = stack.enter_context(process(folder, "serve"))
         port = int(wait_for(folder / "serve.log", r"http://127\.0\.0\.1:(\d+)/predict")[1])
@@ -220,7 +220,7 @@ def measure(rate: float, seconds: float, journalled: bool) -> list[Measured]:
 
 
 def wait_until_learnt(folder: Path, n_records: int) -> int:
-    """Wait until a checkpoint says that so many records were learnt, and return how many it says."""
+    """Wait until a checkpoint says that so many records were learned, and return how many it says."""
     for _ in range(240):
         if (found := learnt(folder)) >= n_records:
             return found

@@ -2,7 +2,7 @@
 
     python -m benchmarks.steps [--data DIR] [--quick] [--out DIR]
 
-Every record is predicted, then learnt. Writes steps.md.
+Every record is predicted, then learned. Writes steps.md.
 """
 
 import argparse

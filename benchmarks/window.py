@@ -2,7 +2,7 @@
 
     python -m benchmarks.window [--data DIR] [--only NAME] [--quick] [--out DIR]
 
-NAME is dspdc or dspdc_log (the DSPDC paper's factorised data, with its smooth hinge or the logistic loss), a9a (DSPDC
+NAME is dspdc or dspdc_log (the DSPDC paper's factorized data, with its smooth hinge or the logistic loss), a9a (DSPDC
 on plain rows) or s3gd (stochastic gradients on a9a, electricity, shuttle and MNIST); without it all are run. a9a,
 electricity_samlb.npz, shuttle.npz and mnist.npz are read from --data, and what is not there is left out, saying so.
 Each writes a page window_<name>.md, its looks as a CSV file and plots to --out (benchmarks/results); this command

@@ -20,7 +20,7 @@ from streamkernel.connectors.ports import ColumnUse, Label, Position, Record
 class BulkDecoder(ABC):
     """A decoder from the bytes of records to their inputs and targets.
 
-    `target` is the name of the target, None where every record is unlabelled; `target_type` and `max_string` are those
+    `target` is the name of the target, None where every record is unlabeled; `target_type` and `max_string` are those
     of `TargetDecoder`. The columns are read by `rules`; None: all are inputs, each as it is. What
     `passing` reads of a record is in its `passed`.
     """
@@ -49,7 +49,7 @@ class BulkDecoder(ABC):
         about: Mapping[str, Any] | None = None,
         message: SourceMessage | None = None,
     ) -> Record:
-        """Return a record with what passes of its values, of what is known about it beside them, and of its message."""
+        """Return the record with its pass-through columns filled in: values, known facts and its message."""
         if record.fault is not None or record.blank:
             return record
         # Read once more: as the source has them, they are not what the model is given.

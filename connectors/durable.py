@@ -42,8 +42,8 @@ class Appended:
                 self._lost = os_reason(error)
         if self._lost:
             raise SinkError(
-                f"{self._path}: did not reach the disk ({self._lost}): what was written since the last checkpoint may "
-                "be missing there. Mend the disk and start again: it is cut to that checkpoint, and goes on"
+                f"{self._path}: did not reach the disk ({self._lost}): lines since the last checkpoint may be "
+                "missing. Repair the disk and start again: the run continues from that checkpoint"
             )
 
 

@@ -106,7 +106,7 @@ class JsonObjects(BulkDecoder):
         return self.extras([(name, value)])
 
     def extras(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-        """Return the inputs that names and plain values from beside an object become, by the same rules."""
+        """Return the inputs that names and plain values from next to an object become, by the same rules."""
         if self._columns is None:
             return decode_inputs(with_normal_names(dict(pairs)).items(), self.max_string)
         return self._columns.read(dict(pairs))

@@ -1,4 +1,4 @@
-"""What passes from a record of a source to the line that is written for it, beside inputs and target."""
+"""What passes from a record of a source to the line that is written for it, besides inputs and target."""
 
 from __future__ import annotations
 

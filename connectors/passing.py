@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?\Z", re.ASCII)
 _BASIC_DATE = re.compile(r"\d{8}\Z", re.ASCII)  # 20261122, which ISO 8601 reads as a date
 # Seconds since 1970 that large are of the year 5138: they are milliseconds.
 _MILLISECONDS_FROM = 1e11
-# After this many records a column that none of them has is told: its name is probably not the right one.
+# After this many records the log names a column that none of them has: its name is probably wrong.
 _TOLD_AFTER = 100
 _LONGEST_INTEGER = 2**63
 
@@ -51,7 +51,7 @@ class PassThrough:
         self._decoders = {
             one.type: TargetDecoder(one.type, sys.maxsize) for one in columns if one.type not in (None, "timestamp")
         }
-        self._unfit: set[str] = set()  # told already
+        self._unfit: set[str] = set()  # logged already
         self._absent = {one.column for one in self.columns}
         self._n_records = 0
 
@@ -90,7 +90,7 @@ class PassThrough:
             if column.column not in self._unfit:
                 self._unfit.add(column.column)
                 _log.warning(
-                    "column %s passes through as %s, and %s is none: such values are null in the lines",
+                    "column %s passes through as %s, and %s is not one: such values are null in the lines",
                     *(shown(column.column), column.type, shown(value)),
                 )
             return None
@@ -99,7 +99,7 @@ class PassThrough:
         self._n_records += 1
         if self._n_records == _TOLD_AFTER:
             _log.warning(
-                "none of the first %d records has %s, which is to pass through: it is null in the lines",
+                "none of the first %d records has %s, a column to pass through: it is null in the lines",
                 *(_TOLD_AFTER, ", ".join(map(shown, sorted(self._absent)))),
             )
             self._absent.clear()

@@ -62,7 +62,9 @@ def open_regular(
         status = os.fstat(descriptor)
         _refuse_irregular(path, status)
         if alone and status.st_nlink > 1:
-            raise IrregularFileError(errno.EINVAL, "has a second name (a hard link): remove one of them", str(path))
+            raise IrregularFileError(
+                errno.EINVAL, "has a second name (a hard link): remove one of the names", str(path)
+            )
         if flags & os.O_TRUNC:
             os.ftruncate(descriptor, 0)
     except BaseException:

@@ -31,7 +31,7 @@ _Pair: TypeAlias = tuple[Mapping[Any, Any], Any]
 class RiverSource(Source):
     """Read a data set of River, bundled, synthetic or downloaded before.
 
-    A position is a record number: resuming makes the data set anew and skips the records before it. Names that are
+    A position is a record number: resuming makes the data set again and skips the records before it. Names that are
     no strings become strings (``0`` becomes ``"0"``); a date is its ordinal, in days and fractions of a day, in UTC
     where it has a time zone.
 
@@ -71,7 +71,7 @@ class RiverSource(Source):
             raise self._failed("its arguments must be plain values") from None
         self._made, self._seeded = _make(self._name, self.args)
         if "Multi-output" in self._made.task:
-            raise self._failed("its records have several targets, only one can be learnt")
+            raise self._failed("its records have several targets, only one can be learned")
         self._records: Iterator[_Pair] | None = None
         self._next = 0
         self._ended = False
@@ -81,7 +81,7 @@ class RiverSource(Source):
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns; see `Source.pass_through`."""
         if message:
-            raise self._failed("its records are no messages of Kafka, nothing of one passes through")
+            raise self._failed("its records are not Kafka messages: there is no message column to pass through")
         self._passing = PassThrough(columns)
 
     def _failed(self, why: str) -> SourceError:
@@ -101,13 +101,12 @@ class RiverSource(Source):
             raise self._failed("without a seed it cannot be resumed: set its seed")
         if position and position.stream != self._stream:
             raise SourceError(
-                f"river data set {self._stream}: the position to resume at is one in {position.stream}: "
-                "go back to that source, or start over with --fresh"
+                f"river data set {self._stream}: the position to resume at is in {position.stream}: use that source "
+                "again, or start over with --fresh"
             )
         if isinstance(self._made, base.RemoteDataset) and not _is_downloaded(self._made):
             raise self._failed(
-                "it has to be downloaded first, and nothing is downloaded unasked: "
-                f"run python -c 'from river import datasets; datasets.{self._name}().download()'"
+                f"download it first: run python -c 'from river import datasets; datasets.{self._name}().download()'"
             )
         self.close()
         # A data set may keep a state from one pass to the next: every pass has its own.
@@ -177,7 +176,7 @@ class RiverSource(Source):
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return None
         if not isinstance(value, str | int | float) or (isinstance(value, float) and math.isinf(value)):
-            raise UndecodableError("target", f"the target {shown(value)} is no finite number and no label")
+            raise UndecodableError("target", f"the target {shown(value)} is neither a finite number nor a label")
         if isinstance(value, str) and len(value) > self.max_string:
             raise UndecodableError("string_too_long", f"the target is {len(value)} characters long")
         return value

@@ -78,7 +78,7 @@ def compile_all(wanted: Signatures) -> None:
 
 
 def ship() -> None:
-    """Fill the folder anew."""
+    """Fill the folder again."""
     shutil.rmtree(SHIPPED, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         cache, known = Path(folder, "cache"), Path(folder, "signatures")

@@ -15,23 +15,23 @@ def instead_of_input(value: Any) -> str:
     Examples
     --------
     >>> instead_of_input(datetime.date(2026, 3, 1))
-    'calendar parts of it as inputs of their own, such as its month, weekday and hour'
+    'its calendar parts as separate inputs, such as month, weekday and hour'
     >>> instead_of_input(datetime.timedelta(1)), instead_of_input(1.5)
-    ('its seconds, as total_seconds() has them', '')
+    ('its seconds, from total_seconds()', '')
 
     """
     if isinstance(value, _DURATIONS):
-        return "its seconds, as total_seconds() has them"
+        return "its seconds, from total_seconds()"
     if isinstance(value, _DATES):
-        return "calendar parts of it as inputs of their own, such as its month, weekday and hour"
+        return "its calendar parts as separate inputs, such as month, weekday and hour"
     return ""
 
 
 def instead_of_number(value: Any) -> str:
     """What to give for a target instead of a date, a time or a duration; empty for any other value."""
     if isinstance(value, _DURATIONS):
-        return "its seconds, as total_seconds() has them"
-    return "the seconds from its record until then" if isinstance(value, _DATES) else ""
+        return "its seconds, from total_seconds()"
+    return "the seconds from the record until then" if isinstance(value, _DATES) else ""
 
 
 def instead_of_label(value: Any) -> str:

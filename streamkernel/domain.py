@@ -39,7 +39,7 @@ class Domain:
 
     def __post_init__(self) -> None:
         if not (self.least < 0 if self.is_open else self.least <= 0):
-            raise ValueError(f"a domain must hold 0, which an absent input counts as, got {self}")
+            raise ValueError(f"a domain must contain 0, the value of an absent input, got {self}")
 
     def outside(self, values: Array) -> Array:
         """Return which values are outside, bool of their shape; NaN, a missing value, is inside."""
@@ -49,8 +49,8 @@ class Domain:
         """Return the error message for an input's value."""
         wanted = f"{'above' if self.is_open else 'of at least'} {self.least:g}"
         return (
-            f"input {shown(name)} is {value:g}, which the model's kernel does not take: "
-            f"give a number {wanted}, or None where it was not observed"
+            f"input {shown(name)} is {value:g}, which the model's kernel does not accept: "
+            f"use a number {wanted}, or None if it was not observed"
         )
 
 

@@ -329,9 +329,9 @@ UNUSABLE: dict[type, tuple[str, str]] = {
     ),
     river_losses.CrossEntropy: ("it takes dicts", "streamkernel.losses.Softmax()"),
     river_losses.BinaryFocalLoss: ("its vector form overflows", "streamkernel.losses.Log()"),
-    river_losses.Cauchy: ("its gradient is not that of its value", "river.optim.losses.Huber(epsilon)"),
+    river_losses.Cauchy: ("its gradient does not match its value", "river.optim.losses.Huber(epsilon)"),
     river_losses.Poisson: (
-        "its scores are logarithms, and targets are standardised here",
+        "its scores are logarithms, and this estimator standardizes targets",
         "river.optim.losses.Squared()",
     ),
 }

@@ -93,17 +93,17 @@ def from_bytes(data: bytes) -> State:
     """
     start = len(_MAGIC) + 8
     if data[: len(_MAGIC)] != _MAGIC or len(data) < start:
-        raise ValueError("not a state: it does not begin as one; give the bytes that to_bytes wrote")
+        raise ValueError("not a state: it begins with other bytes; pass the bytes that to_bytes returned")
     (length,) = struct.unpack_from("<Q", data, len(_MAGIC))
     try:
         heads = json.loads(data[start : start + length])
         if not isinstance(heads, list):
-            raise ValueError("its head is no list of fields")
+            raise ValueError("its header is not a list of fields")
         position = start + length
         state: State = {}
         for head in heads:
             if not isinstance(head["name"], str) or head["name"] in state:
-                raise ValueError("a field without a name of its own")
+                raise ValueError("a field has no name, or the name of another field")
             if "dtype" in head:
                 if not _DTYPE.fullmatch(head["dtype"]):
                     raise ValueError("an array that is not of numbers")
@@ -118,9 +118,9 @@ def from_bytes(data: bytes) -> State:
             else:
                 state[head["name"]] = head["value"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"not a state: {error}; give the bytes that to_bytes wrote") from error
+        raise ValueError(f"not a state: {error}; pass the bytes that to_bytes returned") from error
     if position != len(data):
-        raise ValueError("not a state: bytes left over at its end; give the bytes that to_bytes wrote")
+        raise ValueError("not a state: extra bytes at its end; pass the bytes that to_bytes returned")
     return state
 
 
@@ -155,7 +155,7 @@ def tag(value: Hashable) -> list[Any]:
         return [type(value).__name__, value]
     if isinstance(value, int):
         if abs(value) >= _TOO_LONG:
-            raise ValueError(f"a name or label is {shown(value)}, and 4300 digits are the most that can be saved")
+            raise ValueError(f"a name or label is {shown(value)}, which is too long: at most 4300 digits can be saved")
         return ["int", int(value)]
     if isinstance(value, float):
         if math.isnan(value):
@@ -221,7 +221,7 @@ def untag(tagged: Any) -> Any:
             return float.fromhex(value)
         case ["tuple", list(items)]:
             return tuple(untag(item) for item in items)
-    raise ValueError(f"{tagged!r} describes no name or label")
+    raise ValueError(f"{tagged!r} is not an encoded name or label")
 
 
 def real(value: Any) -> float | None:
@@ -247,7 +247,7 @@ def real(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return math.inf
-    except ValueError:  # a signalling NaN
+    except ValueError:  # a signaling NaN
         return math.nan
 
 

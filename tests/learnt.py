@@ -1,4 +1,4 @@
-"""Models of each kind that have learnt a few records."""
+"""Models of each kind that have learned a few records."""
 
 import functools
 
@@ -25,7 +25,7 @@ DEFAULTS = {
 
 @functools.cache
 def state_of(kind, n=150):
-    """The state of a model that has learnt so many records."""
+    """The state of a model that has learned so many records."""
     return learnt(n, kind).__getstate__()
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore
 
 
 def test_the_restart_begins_anew_at_the_two_hundredth_label():
-    """As a fresh machine would have learnt these records, had it known the bandwidth."""
+    """As a fresh machine would have learned these records, had it known the bandwidth."""
     rng = np.random.default_rng(0)
     xs = [{"a": float(v), "b": float(w), "c": "uvw"[i % 3]} for i, (v, w) in enumerate(rng.normal(size=(230, 2)))]
     ys = [x["a"] * x["b"] > 0 for x in xs]

@@ -99,7 +99,7 @@ def test_of_a_sum_every_order_gives_the_summands(n_permutations):
 
 
 def test_orders_and_their_reverses_are_near_the_twin():
-    """Products of neighbours: half of each belongs to either."""
+    """Products of neighbors: half of each belongs to either."""
     x = {f"x{j}": 1.0 + j / 10 for j in range(MOST_EXACT + 2)}
 
     def value(one):
@@ -116,7 +116,7 @@ def test_a_label_may_be_named(name):
     yes, no = model.explain_one(xs[0], label=True), model.explain_one(xs[0], label=False)
     assert yes == pytest.approx({key: -share for key, share in no.items()}, abs=1e-9)
     assert model.explain_one(xs[0]) in (yes, no)
-    with pytest.raises(ValueError, match=r"^label 'maybe' was not seen .*: give one of (True, False|False, True), or"):
+    with pytest.raises(ValueError, match=r"^label 'maybe' was not seen .*: use one of (True, False|False, True), or"):
         model.explain_one(xs[0], label="maybe")
 
 

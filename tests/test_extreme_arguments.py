@@ -52,7 +52,7 @@ def test_a_number_without_end_is_refused_in_a_short_sentence(subtests):
 
 
 def test_a_long_number_is_no_kernel_to_add():
-    with pytest.raises(TypeError, match="is no kernel to add") as refused:
+    with pytest.raises(TypeError, match="is not a kernel: to add") as refused:
         Gaussian() + 10**5000
     assert len(str(refused.value)) < 250
 
@@ -180,5 +180,5 @@ class _TooLarge(Kernel):
 
 def test_features_too_large_for_a_preconditioned_step_are_told_with_the_kernel_and_a_way_on():
     model = KernelRegressor(_TooLarge(), dtype="float64", precondition=True, batch_size=2, seed=1)
-    with np.errstate(all="ignore"), pytest.raises(NotFiniteError, match=r"the kernel _TooLarge .*: give smaller"):
+    with np.errstate(all="ignore"), pytest.raises(NotFiniteError, match=r"the kernel _TooLarge .*: use smaller"):
         model.advance([{"a": 1.0}, {"a": 2.0}], [1.0, 2.0])

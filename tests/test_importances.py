@@ -31,7 +31,7 @@ def _mixed(n=600):
 
 
 def _steps(n=600):
-    """A step, a product, a number that hardly matters, and none that is centred at 0."""
+    """A step, a product, a number that hardly matters, and none that is centered at 0."""
     draw = random.Random(3)
     for _ in range(n):
         x = {"step": draw.uniform(5, 9), "one": draw.gauss(3, 1), "other": draw.gauss(-2, 0.5), "small": draw.random()}

@@ -197,7 +197,7 @@ def test_a_waiting_record_of_a_class_without_a_column_is_refused(column):
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_numbers_too_large_to_go_on_with_are_refused_when_they_are_read(model, name):
-    """The sums of a later step would overflow, and the state be refused then, with all that was learnt since."""
+    """The sums of a later step would overflow, and the state be refused then, with all that was learned since."""
     model, X = model.clone(), np.random.default_rng(0).normal(size=(300, 3))
     model.batch_step(X, X[:, 0] if "Regressor" in type(model).__name__ else X[:, 0] > 0)
     state, before = model.__getstate__(), model.state_digest()

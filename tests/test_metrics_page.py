@@ -71,7 +71,7 @@ def _several() -> dict[str, Metric]:
 
 
 def _adaptive() -> AdaptiveKernelRegressor:
-    """One whose metric is learnt, so that importances are exported."""
+    """One whose metric is learned, so that importances are exported."""
     model = AdaptiveKernelRegressor(n_features=4, n_trees=0, metric_schedule=(10,), seed=1)
     model.advance([{"a": float(n)} for n in range(30)], list(range(30)))
     return model

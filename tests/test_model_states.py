@@ -102,7 +102,7 @@ def _assert_other_arguments_are_refused(kind, name, value):
     other = learnt(n=0, kind=kind, **{name: value})
     before = other.state_digest()
     for record in (state_of(kind), from_bytes(to_bytes(state_of(kind)))):
-        with pytest.raises(ValueError, match=f"this state is of a model with {name}="):
+        with pytest.raises(ValueError, match=f"this state is from a model with {name}="):
             other.__setstate__(record)
     assert other.state_digest() == before
 
@@ -111,7 +111,7 @@ def test_a_record_of_another_estimator_is_refused():
     models = [learnt(), KernelRegressor(seed=1), learnt(kind=AdaptiveKernelClassifier)]
     models.append(learnt(kind=AdaptiveKernelRegressor))
     for one, other in itertools.permutations(models, 2):
-        with pytest.raises(ValueError, match="this state is of"):
+        with pytest.raises(ValueError, match="this state is from"):
             other.__setstate__(one.__getstate__())
 
 

@@ -118,7 +118,7 @@ CASES = {
     "loss": (lambda: KernelRegressor(loss=Steep(), seed=1), YS, "Steep.*gradient.* for y_true .* and y_pred "),
     "two sides": (lambda: KernelClassifier(loss=SteepSides(), seed=1), LABELS, "SteepSides gave inf .*gradient"),
     "classes": (lambda: KernelClassifier(loss=SteepClasses(), seed=1), LABELS, "SteepClasses gave nan .*gradient"),
-    "policy": (lambda: KernelRegressor(growth=Adrift(), seed=1), YS, "Adrift gave what is not finite .*choose"),
+    "policy": (lambda: KernelRegressor(growth=Adrift(), seed=1), YS, "Adrift gave a step that is not finite .*choose"),
     "step": (lambda: KernelRegressor(step=Lost(), seed=1), YS, "Lost gave nan .*get"),
 }
 
@@ -166,7 +166,9 @@ def test_an_input_that_only_a_prediction_brings_is_told_of_too():
 
 def test_a_value_of_a_loss_that_is_not_finite_is_warned_of_and_in_the_result():
     model = KernelRegressor(loss=Steep("value"), seed=1)
-    with pytest.warns(RuntimeWarning, match="the loss Steep gave what is not finite in its method `__call__`") as told:
+    with pytest.warns(
+        RuntimeWarning, match="the loss Steep gave a value that is not finite in its method `__call__`"
+    ) as told:
         losses = model.advance(XS, YS).losses
     assert np.isnan(losses).any()
     assert told[0].filename == __file__

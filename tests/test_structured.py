@@ -160,7 +160,7 @@ def test_float64_is_refused(machine):
 
 @pytest.mark.parametrize("machine", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 def test_the_adaptive_estimators_refuse(machine):
-    with pytest.raises(ValueError, match="structured frequencies are for"):
+    with pytest.raises(ValueError, match="structured frequencies work only"):
         machine(kernel=_kernel())
 
 

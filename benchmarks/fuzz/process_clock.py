@@ -21,7 +21,7 @@ class ProcessClock:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self._start, self._before = time.monotonic(), _in_line(self._pid)
 
     @property

@@ -102,7 +102,7 @@ def mnist(folder: Path | None, quick: bool = False) -> Problem | None:
 
 
 def digits(folder: Path | None = None, quick: bool = False) -> Problem:  # noqa: ARG001 - it comes with scikit-learn
-    """scikit-learn's 1,797 digits of 8 x 8 pixels, standardised, a quarter of them to test."""
+    """scikit-learn's 1,797 digits of 8 x 8 pixels, standardized, a quarter of them to test."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)

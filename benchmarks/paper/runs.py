@@ -16,7 +16,7 @@ from benchmarks.paper.problems import Problem
 
 #: Looks of each run, by problem, algorithm and seed.
 Runs = dict[tuple[str, str, int], list["CurvePoint"]]
-#: A learner that has learnt nothing, of a problem.
+#: A learner that has learned nothing, of a problem.
 Make = Callable[[Problem], BatchLearner]
 #: From scores and targets of the test set to what is shown.
 Score = Callable[[Array, Array], float]
@@ -31,7 +31,7 @@ class CurvePoint:
     Attributes
     ----------
     records, seconds
-        Learnt so far, and CPU seconds of that.
+        Learned so far, and CPU seconds of that.
     error
         Of the test set.
     nbytes

@@ -96,7 +96,7 @@ class StrongMachine(NamedTuple):
 
 
 def wrong_rows(candidate: StrongMachine, problem: Problem) -> int:
-    """Training rows that are not recognised by a machine that learnt the other parts once: three machines."""
+    """Training rows that are not recognized by a machine that learned the other parts once: three machines."""
     part = candidate.of(problem)
     fold = np.arange(part.n) % FOLDS
     wrong = 0.0

@@ -112,7 +112,7 @@ def averaged(runs: Runs, problem: Problem, name: str, field: str) -> list[float]
 
 
 def smoothed(values: Sequence[float]) -> list[float]:
-    """The means of three neighbours; at the ends of two."""
+    """The means of three neighbors; at the ends of two."""
     return [float(np.mean(values[max(i - 1, 0) : i + 2])) for i in range(len(values))]
 
 

@@ -1,4 +1,4 @@
-"""The problems of the window benchmark: the DSPDC paper's factorised data, and four data sets, two classes each."""
+"""The problems of the window benchmark: the DSPDC paper's factorized data, and four data sets, two classes each."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def two_classes(folder: Path | None) -> list[Task]:
     """The most frequent class against the rest, logistic, of a9a, electricity, shuttle and MNIST, as far as there.
 
     A column of ones is added, and all rows are multiplied by one number that makes the mean of their squared norms 1.
-    Columns of electricity and shuttle are standardised before. A fifth of the rows is to test, of MNIST its own.
+    Columns of electricity and shuttle are standardized before. A fifth of the rows is to test, of MNIST its own.
     """
     tasks: list[Task] = []
     if folder is None:

@@ -1,4 +1,4 @@
-"""The page of DSPDC: beside SPDC, SDCA and scikit-learn's SAGA on the paper's factorised settings, and on a9a."""
+"""The page of DSPDC: beside SPDC, SDCA and scikit-learn's SAGA on the paper's factorized settings, and on a9a."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -199,7 +199,7 @@ def page(out: Path, name: str, title: str, found: Found, said: str, how: str, qu
     write(out / f"window_{name}.md", "\n\n".join(parts))
 
 
-#: What the solvers on factorised data are.
+#: What the solvers on factorized data are.
 _HOW = (
     "The settings are those of figure 1 of the DSPDC paper, m = 1. DSPDC draws one of p / q fixed random blocks; SPDC "
     "is the same code with q = p; SDCA is ours (benchmarks/solvers/dual_ascent.py), compiled likewise, in a new random "

@@ -1,9 +1,9 @@
-"""Matrix risk minimisation and multi-task metric learning: DSPDC beside SPDC and SDCA, and errors of neighbours.
+"""Matrix risk minimization and multi-task metric learning: DSPDC beside SPDC and SDCA, and errors of neighbors.
 
     python -m benchmarks.solvers.matrix_page [--part NAME] [--data DIR] [--quick] [--out DIR]
 
 NAME is 100 or 200 (matrix risk with d of so many) or metric; without it all are run. Each run's looks are written to
-OUT/window_matrix.csv when it ends, and what is there is not run again: delete it to measure anew. From all of them
+OUT/window_matrix.csv when it ends, and what is there is not run again: delete it to measure again. From all of them
 come OUT/window_matrix.md and window_matrix.png. The seconds are CPU seconds of one thread, and those of the solvers'
 own work alone; mnist.npz is read from --data.
 """

@@ -1,4 +1,4 @@
-"""Matrix risk minimisation (section 5.2 of the DSPDC paper): its data, and DSPDC, SPDC and SDCA followed on it.
+"""Matrix risk minimization (section 5.2 of the DSPDC paper): its data, and DSPDC, SPDC and SDCA followed on it.
 
 All three work on the same data and projections. SDCA updates m dual variables at a time, each by the bound that the m
 changes add up to `safety` times what one alone does, and computes all p matrices of the dual variables, as many
@@ -79,7 +79,7 @@ def random_matrices(n: int, p: int, d: int, seed: int = 0, l2: float = 0.01) -> 
 
 
 def sdca(problem: MatrixProblem, dual: int, safety: str) -> Iterator[Look]:
-    """Stochastic dual coordinate ascent by mini-batches of m records, neighbours as those of DSPDC.
+    """Stochastic dual coordinate ascent by mini-batches of m records, neighbors as those of DSPDC.
 
     Parameters
     ----------

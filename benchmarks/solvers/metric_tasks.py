@@ -1,4 +1,4 @@
-"""Multi-task metric learning (section 5.3 of the DSPDC paper) on MNIST cut into tasks, and errors of neighbours."""
+"""Multi-task metric learning (section 5.3 of the DSPDC paper) on MNIST cut into tasks, and errors of neighbors."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from streamkernel.window.triplets import nearest
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Neighbours that vote, and that a record is pulled to.
+#: Neighbors that vote, and that a record is pulled to.
 NEIGHBOURS = 3
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.solvers.curve import LossCurve
 from benchmarks.solvers.task import Array
 
-#: Colour and line style of each solver; those whose rows are made of factors are drawn, those on A dashed.
+#: Color and line style of each solver; those whose rows are made of factors are drawn, those on A dashed.
 STYLES = {
     "DSPDC": ("#D55E00", "-"),
     "SPDC": ("#0072B2", "-"),

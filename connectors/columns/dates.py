@@ -31,7 +31,7 @@ class _DatePart(NamedTuple):
     of: Callable[[datetime], float]
     first: int  # the least value
     period: int | None  # after how much it comes round
-    of_day: bool = False  # whether it is told by the time of day
+    of_day: bool = False  # whether it depends on the time of day
 
 
 def _time_of_day(moment: datetime) -> float:
@@ -68,7 +68,7 @@ class DateParts:
     cyclic
         Whether a part that comes round is two numbers, a sine and a cosine, from -1 to 1.
     timezone
-        The zone in which the parts are told, by its IANA name.
+        The zone in which the parts are computed, by its IANA name.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def check_format(format: str) -> None:
     try:
         datetime.strptime(_SAMPLE.strftime(format), format)
     except ValueError as error:
-        raise ValueError(f"{format!r} is no format of a date: {error}") from None
+        raise ValueError(f"{format!r} is not a date format: {error}") from None
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -163,5 +163,5 @@ def zone_of(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError):  # it may also be a folder, or lead out of the data base
         raise ValueError(
-            f"there is no time zone {name!r}: give one such as Europe/Berlin (pip install tzdata where there are none)"
+            f"there is no time zone {name!r}: use one such as Europe/Berlin (pip install tzdata if the system has none)"
         ) from None

@@ -24,7 +24,7 @@ class Column(NamedTuple):
     Attributes
     ----------
     missing
-        What means that a value is missing, beside nothing at all; None: nothing else does.
+        What means that a value is missing, besides nothing at all; None: nothing else does.
     typed
         What reads it; None: the source by itself.
 

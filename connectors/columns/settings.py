@@ -50,7 +50,7 @@ class ColumnSettings:
     cyclic
         Of a date: whether the parts that come round are a sine and a cosine, and not a number.
     timezone
-        Of a date: the zone in which its parts are told, where it says or implies one; None: the one it is written in.
+        Of a date: the zone of its parts, where it says or implies one; None: the one it is written in.
     buckets
         Of a hash: how many.
     decimal, thousands

@@ -1,4 +1,4 @@
-"""Setting aside: an output file of an earlier run is renamed, and not destroyed, when a run begins anew."""
+"""Setting aside: an output file of an earlier run is renamed, and not destroyed, when a run starts over."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class CsvSource(LineSource):
     path
         A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
     target
-        The column of the target; None: no target, every record is unlabelled.
+        The column of the target; None: no target, every record is unlabeled.
     target_type
         ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     delimiter
@@ -64,7 +64,7 @@ class CsvSource(LineSource):
     inputs
         Which columns are inputs, and how they are read; None: all but the target, as above.
     target_required
-        Whether a file without the column of the target is refused; if not, its records are unlabelled.
+        Whether a file without the column of the target is refused; if not, its records are unlabeled.
 
     Raises
     ------
@@ -185,14 +185,11 @@ class CsvSource(LineSource):
         """Raise SourceError for a header in another order: what follows would be wrong numbers and labels."""
         if _is_moved(record):
             place = self.place(0, record.position.offset)
-            raise self._failed(
-                f"{HEADER_MOVED}, at {place}: split the file there, or put the columns of what follows into the first "
-                "order"
-            )
+            raise self._failed(f"{HEADER_MOVED}, at {place}: split the file there, or give all lines the first order")
 
     def _decoded(self, chunk: Chunk) -> list[Record]:
         if chunk.n_lines > 1 and not chunk.too_long:
-            detail = f"a quoted field reaches over {chunk.n_lines:,} lines"
+            detail = f"a quoted field spans {chunk.n_lines:,} lines"
             start, following = chunk.positions
             return [Record({}, None, start, following, chunk.lines[0], Fault("open_quote", detail))]
         return super()._decoded(chunk)
@@ -210,7 +207,7 @@ class CsvSource(LineSource):
         if again is not None:
             self._told_header = True
             _log.info(
-                "%s: the header comes again at %s and is skipped there, and wherever else it comes",
+                "%s: the header is repeated at %s: the daemon skips each repetition",
                 *(self._place, self.place(0, again.position.offset)),
             )
 
@@ -224,8 +221,8 @@ class CsvSource(LineSource):
         elif time.monotonic() >= self._waits[1]:
             self._waits = at, math.inf
             _log.warning(
-                "%s: the record at %s opens a quote that is not closed yet: what follows waits for its end, "
-                "or until %s bytes came; if the quote is a mistake, close it",
+                "%s: the record at %s opens a quote that is not closed yet: the lines after it wait for its end, "
+                "or for %s bytes. If the quote is a mistake, close it",
                 *(self._place, self.place(0, at), f"{lines.reach:,}"),
             )
 

@@ -37,11 +37,11 @@ def split_fields(text: str, delimiter: str) -> list[str]:
     try:
         return next(csv_rows([text], delimiter))
     except csv.Error as error:
-        raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None
+        raise UndecodableError("csv_width", f"the quotes are not valid CSV: {error}") from None
 
 
 def n_named(columns: Sequence[str]) -> int:
-    """Return how many columns there are up to the last one that has a name: spreadsheets write empty ones behind it.
+    """Return how many columns there are up to the last one that has a name: spreadsheets write empty ones after it.
 
     Examples
     --------

@@ -6,8 +6,8 @@ nothing; that shows in its length or in its first bytes, and the rest is read fr
 finished part: a restart finds its place in the .gz or .zst file as well.
 
 A file that is none of these was rewritten or replaced. The running source decides as a restart does. Where the file
-holds what was read, reading goes on behind that. Where it repeats only a part of it, that is an error, so that no
-record is learnt twice. One thing a restart cannot know: this file was read to its end, so a file that repeats nothing
+holds what was read, reading goes on after that. Where it repeats only a part of it, that is an error, so that no
+record is learned twice. One thing a restart cannot know: this file was read to its end, so a file that repeats nothing
 is the next one.
 """
 
@@ -105,7 +105,7 @@ class FollowedFile(FileStream):
         )
 
     def _settle(self, changed: bool) -> bool:
-        """Decide where to go on once the file was changed or replaced; False: that cannot be told yet."""
+        """Decide where to go on once the file was changed or replaced; False: that is not known yet."""
         here = self._here
         if changed:
             copy = find_part(self.path, here)
@@ -132,7 +132,7 @@ class FollowedFile(FileStream):
                 newest.close()
         if holds and newest is not self._file:
             if self.offset:
-                said = "%s: was replaced by a file that begins with what was read: reading goes on behind that"
+                said = "%s: was replaced by a file that begins with what was read: reading continues after that"
                 log.warning(said, self.path)
             self._inode = newest.stat().st_ino
             self._swap(newest)
@@ -140,7 +140,7 @@ class FollowedFile(FileStream):
             self.ended, self.torn = True, changed
             if changed:
                 log.warning(
-                    "%s was truncated at byte %d and no copy of what it held is there: what was not read yet is lost",
+                    "%s was truncated at byte %d, and there is no copy of its content: unread records are lost",
                     *(self.path, self.offset),
                 )
         return repeated is not None

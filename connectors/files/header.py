@@ -13,7 +13,7 @@ from streamkernel.connectors.names import nfc
 
 __all__ = ["HEADER_MOVED", "HeaderAgain", "UnusableHeaderError", "delimiter_hint", "header_columns"]
 
-HEADER_MOVED = "the header comes again, with its columns in another order"
+HEADER_MOVED = "the header is repeated with its columns in another order"
 
 
 class UnusableHeaderError(ValueError):
@@ -33,7 +33,7 @@ class HeaderAgain:
     Attributes
     ----------
     word
-        What each line that is the header holds in small letters; empty: that cannot be told.
+        What each line that is the header holds in small letters; empty: that is not known.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def header_columns(
             "its lines end in carriage returns alone: convert it, for example with tr '\\r' '\\n'"
         )
     if not raw.strip():
-        raise UnusableHeaderError("the first line is empty, where the names of the columns are expected")
+        raise UnusableHeaderError("the first line is empty: the column names are expected there")
     named = columns[: n_named(columns)]
     if not named:
         raise UnusableHeaderError("no column has a name: write their names into the first line")
@@ -145,8 +145,8 @@ def header_columns(
     double = [name for name, times in Counter(named).items() if times > 1 and name in needed]
     if double:
         raise UnusableHeaderError(
-            f"column names must differ, the header repeats {listed(double)}: rename them in the file, or leave them "
-            "out by inputs.exclude if nothing needs them"
+            f"column names must differ, the header repeats {listed(double)}: rename them in the file, or list them "
+            "in inputs.exclude if nothing needs them"
         )
     if target_required and target is not None and target not in columns:
         raise UnusableHeaderError(

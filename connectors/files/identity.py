@@ -12,7 +12,7 @@ from base64 import b64decode, b64encode
 from typing import NamedTuple, Self
 
 HEAD_BYTES = 4096
-# Files of one program have one header, which may be longer than that: the head reaches into the records behind it.
+# Files of one program have one header, which may be longer than that: the head reaches into the records after it.
 BEHIND_FIRST_LINE = 2048
 LONGEST_FIRST_LINE = 2**20
 LONGEST_HEAD = LONGEST_FIRST_LINE + BEHIND_FIRST_LINE

@@ -18,7 +18,7 @@ class JsonLinesSource(LineSource):
     path
         A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
     target
-        The key of the target; None: no target, every record is unlabelled.
+        The key of the target; None: no target, every record is unlabeled.
     target_type
         ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     follow

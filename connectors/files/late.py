@@ -12,13 +12,13 @@ __all__ = ["MOST_OLD", "OldFiles"]
 _log = logging.getLogger(__name__)
 
 MOST_OLD = 100_000
-"""The most old files that are told apart; with more, a look at the directory takes too long anyhow."""
+"""The most old files that are remembered; with more, listing the directory takes too long anyhow."""
 
 
 class OldFiles:
     """A set of the old files that are no news: they were read, or were there when the run was started.
 
-    Only hashes are kept, and only of `MOST_OLD` files: of more, none is told to have come late.
+    Only hashes are kept, and only of `MOST_OLD` files: beyond that, late files are not reported.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class OldFiles:
             self._known.clear()
         if self._too_many and not before:
             _log.warning(
-                "%s: more than %s files are older than those remembered by name: one of them that comes late is not "
-                "told any more; move away those that were read, looking through them takes time, too",
+                "%s: more than %s files are older than the remembered names: late files among them are no longer "
+                "reported. Move finished files away, which also makes listing faster",
                 *(self._place, f"{MOST_OLD:,}"),
             )
         return [] if before or self._too_many else late

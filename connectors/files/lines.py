@@ -22,7 +22,7 @@ class Chunk(NamedTuple):
 
     The positions are where each line begins, and at last where the next one would: one more than there are lines.
     `too_long` is 0; or, for a line alone in its chunk that is over the limit and cut to it, its whole length in bytes.
-    `n_quotes_cut` is how many quotes stand behind the cut. Only `multiline` gives the others: how many
+    `n_quotes_cut` is how many quotes stand after the cut. Only `multiline` gives the others: how many
     physical lines a record has that is alone in its chunk, and whether the quotes of the lines were looked at.
     """
 

@@ -31,13 +31,13 @@ def lock(descriptor: int, path: Path) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise SinkError(
-                    f"{path}: another output writes to it ({_holder(descriptor)}): stop that one, or give this one a "
-                    "file of its own"
+                    f"{path}: another output writes to it ({_holder(descriptor)}): stop that one, or give this one "
+                    "its own file"
                 ) from None
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-            return _log.warning("%s: its file system has no locks: see to it that nothing else writes to it", path)
+            return _log.warning("%s: its file system has no locks: make sure that nothing else writes to it", path)
         time.sleep(_PAUSE_SECONDS)
 
 

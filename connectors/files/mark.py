@@ -48,8 +48,8 @@ class FileMark(NamedTuple):
             if _is_count(known.length) and digests and is_file_id(known.file):
                 return known
         raise SinkError(
-            f"{path}: what the checkpoint says of it is not of a file: give another path to go on in a new file, or "
-            "start over with --fresh"
+            f"{path}: its mark in the checkpoint is not from a file: give another path to continue in a new file, "
+            "or start over with --fresh"
         )
 
     def names(self, descriptor: int) -> bool:

@@ -187,7 +187,7 @@ class JoinedLines(Lines):
         return _Line(raw, first.position, self._last().next, too_long, 0, self._n_lines, self._n_kept)
 
     def _stray(self, first: _Line) -> _Line:
-        """Return the line of a quote that has no end; the lines behind it are records of their own."""
+        """Return the line of a quote that has no end; the lines after it are records of their own."""
         if self._last_dropped is not None:
             behind = self._ahead[self._used + self._n_kept - 1].next.offset
             if not self._go_back(behind):

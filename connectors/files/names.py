@@ -63,7 +63,7 @@ def matching(pattern: str) -> Iterator[str]:
 def expanded(paths: Sequence[str]) -> list[str]:
     """Return the files that paths and patterns name: in the order given, those of one pattern in natural order.
 
-    A file that is named twice, however it is spelt, is there once.
+    A file that is named twice, however it is spelled, is there once.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def expanded(paths: Sequence[str]) -> list[str]:
             continue
         matches = sorted(matching(path), key=natural_key)
         if not matches:
-            raise SourceError(f"{path}: no file matches: look for a mistake in the path, or wait for files by watch")
+            raise SourceError(f"{path}: no file matches: check the path, or set watch: true to wait for files")
         found += matches
     files = distinct(found)
     if len(files) > MOST_FILES:

@@ -24,7 +24,7 @@ Existing: TypeAlias = Literal["refuse", "append", "replace"]
 
 _FLAGS = os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
 # What to do about a file that is not what the checkpoint says.
-_REMEDY = "put the right file back, give another path to go on in a new file, or start over with --fresh"
+_REMEDY = "put the right file back, give another path to continue in a new file, or start over with --fresh"
 
 
 @dataclass
@@ -114,13 +114,13 @@ def verify_unchanged(path: Path, file: OpenFile) -> None:
         named = False
     if not named:
         raise SinkError(
-            f"{path}: was renamed, removed or replaced while it was written to: leave outputs alone while the daemon "
-            f"runs; {_REMEDY}"
+            f"{path}: was renamed, removed or replaced while the daemon wrote to it: do not touch outputs of a "
+            f"running daemon; {_REMEDY}"
         )
     if status.st_size != file.length:
         raise SinkError(
-            f"{path}: holds {status.st_size:,} bytes where {file.length:,} were written, something else cuts it or "
-            f"writes to it: stop that; {_REMEDY}"
+            f"{path}: holds {status.st_size:,} bytes where {file.length:,} were written, another process truncates "
+            f"it or writes to it: stop that process; {_REMEDY}"
         )
 
 
@@ -129,7 +129,7 @@ def _open_special(path: Path) -> int:
         return os.open(path, os.O_WRONLY | _FLAGS)
     except OSError as error:
         if path.is_fifo() and not isinstance(error, PermissionError):
-            raise SinkError(f"{path}: nobody reads this pipe: start its reader first") from None
+            raise SinkError(f"{path}: this pipe has no reader: start its reader first") from None
         raise
 
 
@@ -153,8 +153,8 @@ def open_existing(path: Path, flags: int, mark: FileMark | None = None) -> int:
 def half_set_aside(old: Path) -> str:
     """Return what to do about a marked output that has the name of one set aside."""
     return (
-        f"a start with --fresh that was killed renamed it to {old.name}: start with --fresh again to begin anew, or "
-        "rename it back to go on"
+        f"a start with --fresh that was killed renamed it to {old.name}: start with --fresh again to start over, or "
+        "rename it back to continue"
     )
 
 
@@ -195,12 +195,12 @@ def _find_length(path: Path, descriptor: int, mark: FileMark | None, existing: E
         return size, True
     raise SinkError(
         f"{path}: holds {size:,} bytes that no checkpoint of this daemon knows, and was not touched: move the file "
-        "away, or say for this output existing: append or existing: replace"
+        "away, or set existing: append or existing: replace for this output"
     )
 
 
 def _last_byte(path: Path) -> bytes:
-    """Read a compressed file to its end: a new member behind one that is cut short could not be read."""
+    """Read a compressed file to its end: a new member after one that is cut short could not be read."""
     last = b""
     try:
         file = open_file(path)

@@ -48,7 +48,7 @@ class FileOrder:
 
     @property
     def end(self) -> int:
-        """The number behind that of the last file."""
+        """The number after that of the last file."""
         return self.first + len(self.files)
 
     def path(self, number: int) -> str:

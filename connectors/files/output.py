@@ -180,5 +180,5 @@ class OutputFile:
             yield
         except OSError as error:
             name = "standard output" if self.standard else self.path
-            why = "nobody reads it" if isinstance(error, BlockingIOError) else os_reason(error)
+            why = "it has no reader" if isinstance(error, BlockingIOError) else os_reason(error)
             raise SinkError(f"{name}: cannot be written: {why}") from None

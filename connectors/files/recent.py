@@ -11,7 +11,7 @@ MOST_BYTES = 2**25
 class RecentBytes:
     """The bytes read last, of which those before any record that was handed out last can be had again.
 
-    A checkpoint is due when a record has been learnt, not when it was read, and by then the file may have been
+    A checkpoint is due when a record has been learned, not when it was read, and by then the file may have been
     truncated: what was read is all that can be relied on. Reading begins at `offset`, `before` are the bytes before
     that, `TAIL_BYTES` of them or all there are.
 

@@ -20,7 +20,7 @@ def matches(file: File, position: Position) -> bool:
 
 
 def repeats(file: File, head: bytes) -> bool | None:
-    """Tell whether a file repeats what was read of another that began with `head`; None: that cannot be told yet.
+    """Return whether a file repeats what was read of another that began with `head`; None: not known yet.
 
     A first line in common does not count: it is a header, or what a program writes first.
     """
@@ -50,15 +50,15 @@ def holds_end(file: File, end: bytes) -> bool:
 
 
 def resume_offset(file: File, position: Position) -> int:
-    """Return where to go on: at the position, or behind a line end that was missing when it was taken.
+    """Return where to go on: at the position, or after a line end that was missing when it was taken.
 
-    Raises SourceError, saying why, where the file does not match the position, or its last line was learnt as it stood
+    Raises SourceError, saying why, where the file does not match the position, or its last line was learned as it stood
     at the end of the file and has grown since.
     """
     place = FilePlace.parse(position.stream)
     if place is None or position.offset < 0:
         raise SourceError(
-            f"{file.path}: the position to resume at is not one in a file ({position.stream:.200}): "
+            f"{file.path}: the position to resume at was not taken from a file ({position.stream:.200}): "
             "use the source it came from, or start over with --fresh"
         )
     difference = _difference(file, place, position.offset)
@@ -81,13 +81,13 @@ def _difference(file: File, place: FilePlace, offset: int) -> str | None:
     if place.tail is not None and identity(tail) != place.tail:
         return (
             "the file was replaced since the checkpoint, "
-            f"its {place.tail_length:,} bytes before byte {offset:,}, where reading is to go on, differ"
+            f"its {place.tail_length:,} bytes before byte {offset:,}, where reading continues, differ"
         )
     return None
 
 
 def _behind_line_end(file: File, offset: int) -> int:
-    """Return the offset behind the line end at `offset`, where one came since; SourceError where more of the line."""
+    """Return the offset after the line end at `offset`, where one came since; SourceError where more of the line."""
     following = file.read_at(offset, 2)
     for end in (b"\n", b"\r\n"):
         if following.startswith(end):
@@ -97,9 +97,9 @@ def _behind_line_end(file: File, offset: int) -> int:
     before = file.read_before(offset, _LINE_BYTES).rpartition(b"\n")[2]
     line = before + file.read_at(offset, _LINE_BYTES).partition(b"\n")[0]
     raise SourceError(
-        f"{file.path}: the last line was learnt as {_text(before)}, without its line end, and has grown to "
-        f"{_text(line)} since: end the line at byte {offset:,}, which makes what follows a line of its own, "
-        "or start over with --fresh (with follow: true, a line is read once its end is there)"
+        f"{file.path}: the last line was learned without its line end, as {_text(before)}, and is now "
+        f"{_text(line)}: add a line end at byte {offset:,}, or start over with --fresh (with follow: true, the "
+        "daemon reads a line only with its line end)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Which files beside a log are earlier parts of it, and in which order.
+"""Which files next to a log are earlier parts of it, and in which order.
 
 Programs and logrotate rename ``data.csv`` to ``data.csv.1`` (and that to ``data.csv.2``) or to
 ``data.csv-20240131``, and may compress the result. Only these names are looked at: other files in the directory are
@@ -78,7 +78,7 @@ def rotated(path: Path) -> list[Part]:
 
 
 def is_part_name(path: Path, name: str) -> bool:
-    """Tell whether a file of that name beside the log at `path` would be taken for an earlier part of it.
+    """Tell whether a file of that name next to the log at `path` would be taken for an earlier part of it.
 
     Examples
     --------

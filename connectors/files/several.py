@@ -97,8 +97,8 @@ class SeveralFiles(Source):
             place = FilesPlace(position.stream, False, self._choose())
         if place is None or not place.order.first <= position.partition < place.order.end:
             raise SourceError(
-                f"{self._named}: the position to resume at is not one in several files ({position.stream:.200}): use "
-                "the source it came from, or start over with --fresh"
+                f"{self._named}: the position to resume at was not taken from several files ({position.stream:.200}): "
+                "use the source it came from, or start over with --fresh"
             )
         self._order = self._compared(place.order)
         self._number = position.partition
@@ -111,7 +111,7 @@ class SeveralFiles(Source):
         path = self._order.path(self._number)
         if not os.path.lexists(path):
             raise SourceError(
-                f"{path}: there is no such file, and the checkpoint is in the midst of it: put it back, or start "
+                f"{path}: there is no such file, and the checkpoint is in the middle of it: put it back, or start "
                 "over with --fresh"
             )
         self._begin(position)
@@ -130,8 +130,8 @@ class SeveralFiles(Source):
             now = tuple(distinct(self.paths))
             if now[: len(before.files)] != before.files:
                 raise SourceError(
-                    f"{self._named}: the checkpoint has other files in this order, {_listed(before.files)}: change the "
-                    "list back, to which files may be added at its end, or start over with --fresh"
+                    f"{self._named}: the checkpoint has other files in this order, {_listed(before.files)}: change "
+                    "the list back (you may add files at its end), or start over with --fresh"
                 )
             return replace(before, files=now)
         try:
@@ -140,8 +140,8 @@ class SeveralFiles(Source):
             new = []
         if new:
             _log.warning(
-                "%s: %d files match that did not when the run began, and are not read: %s; read them in a run of their "
-                "own, with initial_model, or set watch: true in one that begins anew",
+                "%s: %d files match that did not when the run began, and are not read: %s. Read them in another run "
+                "with initial_model, or start over with watch: true",
                 *(self._named, len(new), _listed(new)),
             )
         return before
@@ -260,8 +260,8 @@ class SeveralFiles(Source):
             if isinstance(self._decoder, CsvSource) and self._order.columns is not None:
                 if self._order.reordered:
                     raise SourceError(
-                        f"{self._named}: the files have their columns in different orders, so a record of one of them "
-                        "cannot be decoded by itself: append it to a file that is still to be read"
+                        f"{self._named}: the files have their columns in different orders, so one record alone "
+                        "cannot be decoded: append it to a file that is not read yet"
                     )
                 self._decoder.use_columns(self._order.columns)
         return self._decoder.decode(raw, position, following)
@@ -316,8 +316,8 @@ def with_columns(order: FileOrder, path: str, reader: LineSource) -> FileOrder:
         what = [f"it lacks {_shown(lacks)}"] if lacks else []
         what += [f"it has {_shown(more)} besides"] if more else []
         raise SourceError(
-            f"{path}: its columns are not those of the files before it, {' and '.join(what)}: give all files the same "
-            "columns, or leave it to a run of its own"
+            f"{path}: its columns are not those of the files before it, {' and '.join(what)}: give all files the "
+            "same columns, or read it in another run"
         )
     return order if tuple(names) == order.columns else replace(order, reordered=True)
 

@@ -219,7 +219,7 @@ class CsvSink(LineSink):
         of = "models, include and classes" if self._models else "include and classes"
         return SinkError(
             f"{self.path}: has the columns {', '.join(columns)}, and those of {of} are now "
-            f"{configured}: change them back, give another path to go on in a new file, or start over with --fresh"
+            f"{configured}: change them back, give another path to continue in a new file, or start over with --fresh"
         )
 
     def _read_header(self) -> list[str]:
@@ -242,7 +242,7 @@ class CsvSink(LineSink):
             )
         self._appended &= not lines
         if self._unverified and lines and columns is not None:
-            # A line need not have what a model gives beside its prediction, nor what a mended record does not carry.
+            # A line need not have what a model gives besides its prediction, nor what a mended record does not carry.
             free = {PROBABILITIES, "std", *(self._included or ())}
             if columns.keys() - free - lines[0].keys() or lines[0].keys() - columns.keys():
                 raise self._other_columns(columns)

@@ -55,7 +55,7 @@ class LineSource(Source):
         ------
         SourceError
             When the file cannot be read; when it was replaced, or is shorter than the position; when its last line was
-            learnt and has grown since; when standard input is to be resumed or followed.
+            learned and has grown since; when standard input is to be resumed or followed.
 
         """
         self.close()
@@ -104,7 +104,9 @@ class LineSource(Source):
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns; see `Source.pass_through`."""
         if message:
-            raise SourceError(f"{self.describe()}: its records are no messages of Kafka, nothing of one passes through")
+            raise SourceError(
+                f"{self.describe()}: its records are not Kafka messages: there is no message column to pass through"
+            )
         self._passing = PassThrough(columns)
         if self._decoder is not None:
             self._decoder.passing = self._passing
@@ -162,7 +164,7 @@ class LineSource(Source):
 
         """
         if self._decoder is None:
-            raise SourceError(f"{self._place}: there is no header that says what the fields of a record are")
+            raise SourceError(f"{self._place}: there is no header with the column names")
         if len(raw) > self.max_record_bytes:
             return self._too_long(raw[: self.max_record_bytes], len(raw), position, following)
         return self._decoder.records([raw], [position], [following])[0]  # with what passes of it

@@ -76,7 +76,7 @@ class FileStream(ByteStream):
         return self._head.identity_at(offset)
 
     def unended_name_at(self, offset: int) -> str:
-        """Return the name of the place behind a last line without a line end; see `ByteStream.unended_name_at`."""
+        """Return the name of the place after a last line without a line end; see `ByteStream.unended_name_at`."""
         return str(FilePlace(self.name_at(offset), unended=True))
 
     def line_at(self, offset: int) -> int | None:

@@ -31,10 +31,10 @@ class WatchedFiles(SeveralFiles):
     A file must have its content when it gets its name, as by a rename; empty files, hidden ones and those that end in
     .tmp or .part are let be until then. A file without a record, such as a header alone, is read again once it changes.
     Those that are there together are read in the order in which they were modified, and by name where that is the same;
-    the order is stored before the first of them is learnt. Finished files may be removed once a checkpoint was made.
+    the order is stored before the first of them is learned. Finished files may be removed once a checkpoint was made.
 
     The last 1,000 finished files are known by name. One that was modified before all of them counts as finished: where
-    it comes later, it is not read, and a log line says so; of those that are there at a restart, their number is told.
+    it comes later, it is not read, and a log line says so; of those that are there at a restart, the log says how many.
     A file that cannot be read is one record with a fault.
 
     Parameters
@@ -64,13 +64,13 @@ class WatchedFiles(SeveralFiles):
     def _choose(self) -> FileOrder:
         if not os.path.isdir(self._path) and not any(character in self._path for character in "*?["):
             raise SourceError(
-                f"{self._path}: is no directory and no pattern: watch: true waits for files in one; a file that grows "
-                "is read by follow: true"
+                f"{self._path}: is neither a directory nor a pattern: watch: true needs one of them. For a growing "
+                "file, set follow: true"
             )
         return self._with_new(FileOrder())
 
     def _compared(self, before: FileOrder) -> FileOrder:
-        """Take the files behind the watermark that are there now as read: a checkpoint does not hold their names."""
+        """Take the files before the watermark that are there now as read: a checkpoint does not hold their names."""
         if before.watermark is None:
             return before
         old = [found for found in self._found() if found[:2] <= before.watermark]
@@ -78,8 +78,8 @@ class WatchedFiles(SeveralFiles):
         if old:
             number = "1 file" if len(old) == 1 else f"{len(old):,} files"
             _log.info(
-                "%s: %s older than the last %s read, such as %s, %s there and taken as read: touch one that was put "
-                "there since",
+                "%s: %s older than the last %s read, such as %s, %s there and count as read: touch a new one to "
+                "have it read",
                 *(self._path, number, f"{MOST_FINISHED:,}", max(old).path, "is" if len(old) == 1 else "are"),
             )
         return before
@@ -107,7 +107,7 @@ class WatchedFiles(SeveralFiles):
                 new.append(found)
         for late in self._old.late(old):
             _log.warning(
-                "%s came late, older than the last %s files read, and is not read: touch it to have it read",
+                "%s is late, older than the last %s files read, and is not read: touch it to have it read",
                 *(late.path, f"{MOST_FINISHED:,}"),
             )
         if not new:
@@ -135,8 +135,8 @@ class WatchedFiles(SeveralFiles):
         if len(self._warned) > _MOST_WARNED:
             del self._warned[next(iter(self._warned))]
         _log.warning(
-            "%s was written to %s: what came late is not read, files need their content before their name; put it into "
-            "a new file (renamed, the whole file is read once more)",
+            "%s was written to %s: the late content is not read. Write files under another name and rename them; "
+            "put late content into a new file (a renamed file is read again as a whole)",
             *(path, when),
         )
 
@@ -183,8 +183,8 @@ class WatchedFiles(SeveralFiles):
         path = self._order.path(self._number)
         stream, _, offset = self._end or Position("", self._number, 0)
         start = Position(stream, self._number, offset)
-        remedy = "put the rest into a new file (renamed, the whole file is read once more)"
-        remedy = remedy if self._some_records else "mend the file and rename it to have it read"
+        remedy = "put the rest into a new file (a renamed file is read again as a whole)"
+        remedy = remedy if self._some_records else "fix the file and rename it to have it read"
         _log.error("%s; the rest of it is a dead letter: %s", error, remedy)
         self._handed_out(start)
         self._finish()
@@ -201,7 +201,7 @@ class WatchedFiles(SeveralFiles):
         else:
             super()._finish()
         if not self._some_records:
-            # Nothing of it can be learnt twice. Its header may not be whole yet, and binds no other file.
+            # Nothing of it can be learned twice. Its header may not be whole yet, and binds no other file.
             self._without_records.update([] if self._begun is None else [self._begun])
             self._order = self._order_before
             return

@@ -2,7 +2,7 @@
 
 A record is known by its offset, in bytes from the beginning of the first segment that ever was. A segment is called
 like the offset it begins at, so the one that holds an offset is found by name, also where older ones were deleted. What
-is behind the committed offset may be half written or taken back, and is nobody's business but the writer's.
+is after the committed offset may be half written or taken back, and is nobody's business but the writer's.
 """
 
 from __future__ import annotations

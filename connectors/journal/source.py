@@ -52,8 +52,8 @@ class JournalSource(Source):
     follow
         Whether to wait for more at the end.
     max_bytes
-        How large the journal may become. From half of that on, segments are deleted behind the newest checkpoint, and
-        not only behind the oldest of those that are kept.
+        How large the journal may become. From half of that on, segments are deleted before the newest checkpoint, and
+        not only before the oldest of those that are kept.
     checkpoints_kept
         How many checkpoints a restart may go on from; 0: nothing is deleted.
 
@@ -148,7 +148,7 @@ class JournalSource(Source):
         match = _TAIL.fullmatch(position.stream)
         if match is None or self._stream != match[1]:
             what = "there is no journal" if self._stream is None else "this is another journal than the checkpoint's"
-            raise SourceError(f"{self.directory}: {what}: put the one back that was read, or start over with --fresh")
+            raise SourceError(f"{self.directory}: {what}: restore the previous one, or start over with --fresh")
         self._at = position.offset
         self._saved.append(self._at)
         segment, descriptor = self._open_segment()
@@ -161,8 +161,8 @@ class JournalSource(Source):
             or (before is not None and identity(before) != match[2])
         ):
             raise SourceError(
-                f"{self.directory}: does not hold what was read before offset {self._at}: put the journal back that "
-                "was read, or start over with --fresh"
+                f"{self.directory}: does not hold what was read before offset {self._at}: restore the previous "
+                "journal, or start over with --fresh"
             )
 
     def _open_segment(self) -> tuple[Segment, int]:
@@ -172,7 +172,8 @@ class JournalSource(Source):
         found = [one for one in segments(self.directory) if one.base <= self._at]
         if not found:
             raise SourceError(
-                f"{self.directory}: what follows offset {self._at} was deleted: a newer checkpoint had read it"
+                f"{self.directory}: records after offset {self._at} were deleted, because a newer checkpoint had "
+                "read them"
             )
         self._segment = found[-1], open_regular(found[-1].path, os.O_RDONLY)
         return self._segment
@@ -201,8 +202,8 @@ class JournalSource(Source):
         if self._at >= self._committed:
             if not is_place_of(self._place, self._watermark):
                 raise SourceError(
-                    f"{self.directory}: the journal was removed or replaced while it was read: put the one back that "
-                    "was read, or start over with --fresh"
+                    f"{self.directory}: the journal was removed or replaced while it was read: restore the previous "
+                    "one, or start over with --fresh"
                 )
             return False
         segment, descriptor = self._open_segment()
@@ -234,7 +235,7 @@ class JournalSource(Source):
             entry = parse_line(line)
             raw = line if entry is None else entry.record
             if entry is None:
-                faults[len(raws)] = Fault("corrupt", "this is no line of a journal")
+                faults[len(raws)] = Fault("corrupt", "this is not a line of a journal")
             elif len(raw) > self.max_record_bytes:
                 detail = f"{len(raw):,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
                 faults[len(raws)] = Fault("too_long", detail)
@@ -253,7 +254,9 @@ class JournalSource(Source):
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns; see `Source.pass_through`."""
         if message:
-            raise SourceError(f"{self.describe()}: its records are no messages of Kafka, nothing of one passes through")
+            raise SourceError(
+                f"{self.describe()}: its records are not Kafka messages: there is no message column to pass through"
+            )
         self._decoder.passing = PassThrough(columns)
 
     def decode(self, raw: bytes, position: Position, following: Position) -> Record:

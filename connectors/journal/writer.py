@@ -261,12 +261,12 @@ class JournalWriter:
 def _whole_lines(descriptor: int, published: int) -> tuple[dict[str, str], int]:
     """Return the ids in a segment with the digests of their records, and the length of the lines in it that are whole.
 
-    What was published before stays whatever it holds; behind it, a power failure may have left anything.
+    What was published before stays whatever it holds; after it, a power failure may have left anything.
     """
     data = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
     ids: dict[str, str] = {}
     length = 0
-    for line in data.split(b"\n")[:-1]:  # what is behind the last line end is torn
+    for line in data.split(b"\n")[:-1]:  # what is after the last line end is torn
         entry = parse_line(line)
         if length >= published and (entry is None or b"\0" in line):
             break

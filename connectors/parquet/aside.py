@@ -1,4 +1,4 @@
-"""Setting aside a folder of parts: it is renamed, and not destroyed, when a run begins anew."""
+"""Setting aside a folder of parts: it is renamed, and not destroyed, when a run starts over."""
 
 from __future__ import annotations
 

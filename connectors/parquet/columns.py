@@ -144,7 +144,7 @@ class LineColumns:
         except (ValueError, TypeError, OverflowError):
             if name not in self._told:
                 self._told.add(name)
-                _log.warning("%.60r does not fit the type of column %s: such values are null there", value, name)
+                _log.warning("%.60r does not fit the type of column %s: such values are null", value, name)
             return None
 
 

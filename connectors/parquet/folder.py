@@ -45,7 +45,7 @@ class Found:
         The parts that were written after the mark, or are replaced.
     kept
         The part of which the first rows are kept, because they were complete when the mark was made; None: the rows
-        stand beside the folder.
+        stand next to the folder.
 
     """
 
@@ -56,7 +56,7 @@ class Found:
 
 
 class PartsFolder:
-    """A folder of parts, and one beside it, ``.NAME.unfinished``, with what is not a part yet.
+    """A folder of parts, and one next to it, ``.NAME.unfinished``, with what is not a part yet.
 
     Readers that take every file of a folder would stumble over anything else in it.
 
@@ -78,7 +78,7 @@ class PartsFolder:
     def find(self, mark: PartsMark | None, existing: Existing) -> Found:
         """Return what is there for a run; raise SinkError where it may not go on there. Nothing is changed."""
         if self.path.exists() and not self.path.is_dir():
-            raise SinkError(f"{self._shown}: is a file, and parts of Parquet go to a folder: give another path")
+            raise SinkError(f"{self._shown}: is a file, and Parquet needs a folder: give another path")
         return self._find_new(existing) if mark is None else self._find_marked(mark)
 
     def _find_new(self, existing: Existing) -> Found:
@@ -92,8 +92,9 @@ class PartsFolder:
         others = sorted(self.path.glob("*.parquet"))
         if others:
             raise SinkError(
-                f"{self._shown}: holds {len(others):,} files of Parquet that no checkpoint of this daemon knows, and "
-                "was not touched: move the folder away, or say for this output existing: append or existing: replace"
+                f"{self._shown}: holds {len(others):,} files of Parquet that no checkpoint of this daemon knows, "
+                "and was not touched: move the folder away, or set existing: append or existing: replace for this "
+                "output"
             )
         return Found(0)
 
@@ -171,8 +172,8 @@ class PartsFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         if os.path.ismount(self.path):
             raise SinkError(
-                f"{self._shown}: is the root of a file system, and parts are made beside their folder: name a folder "
-                f"in it, such as {self._shown / 'predictions'}"
+                f"{self._shown}: is the root of a file system, and the daemon needs a second folder next to it: "
+                f"name a folder in it, such as {self._shown / 'predictions'}"
             )
         self.beside.mkdir(exist_ok=True)
         sync_folder(self.path.parent)
@@ -205,7 +206,7 @@ class PartsFolder:
         """
         rows, whole = self.rows(found.part), self.moved(found.part)
         if found.kept is not None:
-            # It stays beside the folder until the next mark knows the rows as they are written now.
+            # It stays next to the folder until the next mark knows the rows as they are written now.
             if found.kept != whole:
                 found.kept.rename(whole)
                 sync_folder(self.beside)
@@ -222,7 +223,7 @@ class PartsFolder:
         return rows
 
     def sweep(self, but: Sequence[Path] = ()) -> None:
-        """Remove what is beside the folder of parts that are not complete, but some files."""
+        """Remove what is next to the folder of parts that are not complete, but some files."""
         for end in ("", _ROWS, _MOVED):
             for path in self.beside.glob(f"part-*.parquet{end}"):
                 if path not in but:
@@ -233,7 +234,7 @@ class PartsFolder:
         return self.beside / f"{part_name(part)}{_MOVED}"
 
     def leave(self) -> None:
-        """Remove the folder beside where nothing is in it."""
+        """Remove the second folder where nothing is in it."""
         try:
             self.beside.rmdir()
         except OSError:

@@ -1,4 +1,4 @@
-"""The mark of a folder of parts in a checkpoint: which part comes next, and which of its rows are kept beside it."""
+"""The mark of a folder of parts in a checkpoint: which part comes next, and which of its rows are kept next to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamkernel.connectors.ports import Mark, SinkError
 
 __all__ = ["REMEDY", "PartsMark"]
 
-REMEDY = "give another path to go on in a new folder, or start over with --fresh"
+REMEDY = "give another path to continue in a new folder, or start over with --fresh"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class PartsMark:
                 tuple((str(name), str(kind)) for name, kind in given["columns"]),
             )
         except (LookupError, TypeError, ValueError):
-            raise SinkError(f"{path}: what the checkpoint says of it is not of a folder of parts: {REMEDY}") from None
+            raise SinkError(f"{path}: its mark in the checkpoint is not from a folder of parts: {REMEDY}") from None
 
 
 def _count(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""The rows of a part that is not complete: batches of Arrow in a file, one behind the other."""
+"""The rows of a part that is not complete: batches of Arrow in a file, one after the other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RowsFile:
         self._appended = Appended(path)
 
     def append(self, batches: list[pa.RecordBatch]) -> None:
-        """Write batches behind the others; where the system refuses, none of them count."""
+        """Write batches after the others; where the system refuses, none of them count."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         with open(descriptor, "wb") as file:
             file.truncate(self.length)  # what a failure left behind

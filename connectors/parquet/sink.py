@@ -36,7 +36,7 @@ _LINE_BYTES = 600
 class ParquetSink(Sink):
     """Write lines to the part files of a folder, ``part-00000000.parquet`` and so on.
 
-    A part is written beside the folder, made durable and renamed into it, so that readers find whole files only. After
+    A part is written next to the folder, made durable and renamed into it, so that readers find whole files only. After
     a restart the parts that the mark does not know are removed, and their lines come again: each stands in one part.
 
     Parameters
@@ -49,7 +49,7 @@ class ParquetSink(Sink):
         Classes with a column each for their probability.
     existing
         What becomes of parts that are there already, where there is no mark to go on from: ``"refuse"`` to open the
-        folder, ``"append"`` parts behind them, or ``"replace"`` them.
+        folder, ``"append"`` parts after them, or ``"replace"`` them.
     roll_seconds
         How long a part is filled, in seconds; its rows are durable with each flush. None: each flush ends a part.
     compression
@@ -103,7 +103,7 @@ class ParquetSink(Sink):
         self._not_before = 0.0
 
     def open(self, mark: Mark | None = None) -> None:
-        """Open the folder, or go on behind the part of the mark; see `Sink.open`.
+        """Open the folder, or go on after the part of the mark; see `Sink.open`.
 
         Raises
         ------
@@ -198,7 +198,7 @@ class ParquetSink(Sink):
             self._lines = []
 
     def _keep(self) -> None:
-        """Move the rows in memory to the file beside the folder."""
+        """Move the rows in memory to the file next to the folder."""
         if not self._batches:
             return
         self._rows.append(self._batches)
@@ -265,7 +265,7 @@ class ParquetSink(Sink):
         Raises
         ------
         SinkError
-            Where the part cannot be made. Up to the last mark its rows are kept beside the folder.
+            Where the part cannot be made. Up to the last mark its rows are kept next to the folder.
 
         """
         if self._descriptor is None:
@@ -274,7 +274,7 @@ class ParquetSink(Sink):
             with self._system_errors():
                 self._roll()
         except SinkError as error:
-            raise SinkError(f"{error}: the last part is not made yet, the next start makes it") from None
+            raise SinkError(f"{error}: the last part is incomplete: the next start completes it") from None
         finally:
             self._unlock()
 

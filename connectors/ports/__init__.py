@@ -1,7 +1,7 @@
 """The ports: what a source hands out, what a sink takes, and where a record stands.
 
 Everything that reads or writes records (files, River data sets, a broker) speaks these few types, so the daemon
-knows none of them by name. The in-memory fakes beside this folder, in `streamkernel.connectors.memory`, speak them too.
+knows none of them by name. The in-memory fakes in `streamkernel.connectors.memory` implement them too.
 """
 
 from streamkernel.connectors.ports.connector import Connector, ConnectorError, OutageError, SinkError, SourceError

@@ -23,10 +23,10 @@ class Position(NamedTuple):
         more. In a checkpoint there follow, with semicolons between, what is checked before reading goes on:
         ``"tail=n:sha256"`` of the last n (at most 4096) bytes before the offset; ``"unended"`` after a last line that
         had no line end; ``"inode=n"`` of a file that is followed. A River data set: its name and arguments. Standard
-        input: ``"-"``. A topic: ``"cluster/topic/number"``, where the number is the topic's own, which a topic made
-        anew does not have. A journal: ``"journal/id"``, in a checkpoint with ``;tail=n:sha256`` behind it, as of a
+        input: ``"-"``. A topic: ``"cluster/topic/number"``, where the number is the topic's own, which a topic created
+        again does not have. A journal: ``"journal/id"``, in a checkpoint with ``;tail=n:sha256`` after it, as of a
         file. Several files: that of the file, in a checkpoint with ``;files=`` and the order of the files as JSON
-        behind it.
+        after it.
     partition
         The partition of the stream, 0 where there is only one; of several files, the number of the file, from 0.
     offset
@@ -90,7 +90,7 @@ class Record(NamedTuple):
     x
         The decoded inputs by name; empty where the record is at fault or blank.
     y
-        The decoded target; None where there is none, which leaves the record unlabelled.
+        The decoded target; None where there is none, which leaves the record unlabeled.
     position
         Where the record begins.
     next

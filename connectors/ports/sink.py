@@ -46,14 +46,14 @@ class Sink(Connector):
         *,
         stays: bool = False,  # noqa: ARG002
     ) -> None:
-        """Raise the SinkError that `set_aside` and, behind it, `open` without a mark would, changing nothing.
+        """Raise the SinkError that `set_aside` and, after it, `open` without a mark would, changing nothing.
 
         `stays` says that `set_aside` is not to be called, for no earlier run recorded anything of the sink.
         """
         self.find_problem()
 
     def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:
-        """Put what an earlier run wrote out of the way of one that begins anew; by default it stays where it is.
+        """Put what an earlier run wrote out of the way of one that starts over; by default it stays where it is.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ class Source(Connector):
         Parameters
         ----------
         positions
-            By partition, the `next` position of the last record that was dealt with. None or empty: begin anew.
+            By partition, the `next` position of the last record that was dealt with. None or empty: start over.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Source(Connector):
             Where a record cannot be decoded without the others, as by default.
 
         """
-        raise SourceError(f"{self.describe()}: a record of it cannot be decoded by itself")
+        raise SourceError(f"{self.describe()}: one record alone cannot be decoded")
 
     def decodable(self, raw: bytes, timeout: float) -> bool:  # noqa: ARG002 - most decoders need nothing from elsewhere
         """Return whether `decode` can be called for raw bytes, by default at once.
@@ -96,7 +96,7 @@ class Source(Connector):
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:  # noqa: ARG002
         """Let each record hold these columns, and its message, in `passed`, from `open` on; by default it cannot."""
-        raise SourceError(f"{self.describe()}: has nothing that could pass through to the lines: drop include")
+        raise SourceError(f"{self.describe()}: has no columns to pass through to the lines: remove include")
 
     @property
     @abstractmethod
@@ -117,8 +117,8 @@ class Source(Connector):
     def starting_offsets(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for, where a later run might choose another place.
 
-        Known before the first record of a partition is handed out, and stored before it is learnt, or where none comes.
-        Empty by default.
+        Known before the first record of a partition is handed out, and stored before it is learned, or where none
+        comes. Empty by default.
         """
         return {}
 
@@ -126,7 +126,7 @@ class Source(Connector):
     def chooses_order(self) -> bool:
         """Whether a later run might begin other partitions than those of `starting_offsets`, beside earlier ones.
 
-        If so, they are stored before the first record of them is learnt. False by default.
+        If so, they are stored before the first record of them is learned. False by default.
         """
         return False
 
@@ -145,7 +145,7 @@ class Source(Connector):
         Returns
         -------
         offsets
-            What a group is told, by partition: also behind what follows a position and is no record.
+            The offsets to commit to the group, by partition: they also pass what follows a position and is no record.
 
         """
         return {partition: position.offset for partition, position in positions.items()}

@@ -87,7 +87,7 @@ def parse_avro(schemas: SchemaSet) -> tuple[Any, dict[str, Any]]:
     except UnusableSchemaError:
         raise
     except Exception as error:  # of whatever kind: the schema is not ours
-        raise UnusableSchemaError(f"it is no Avro schema ({type(error).__name__}: {_short(error)})") from None
+        raise UnusableSchemaError(f"it is not an Avro schema ({type(error).__name__}: {_short(error)})") from None
 
 
 def _short(error: Exception) -> str:
@@ -219,14 +219,14 @@ def _logical(kind: str, schema: Mapping[str, Any]) -> Decode | None:
 def _int(cursor: _Cursor) -> int:
     number = cursor.long()
     if not -(2**31) <= number < 2**31:
-        raise _unfit(f"{number} is no int")
+        raise _unfit(f"{number} is not an int")
     return number
 
 
 def _boolean(cursor: _Cursor) -> bool:
     byte = cursor.data[cursor.at]
     if byte > 1:
-        raise _unfit(f"the byte {byte:02x} is no boolean")
+        raise _unfit(f"the byte {byte:02x} is not a boolean")
     cursor.at += 1
     return byte == 1
 

@@ -119,7 +119,7 @@ class RegistryClient:
             self._ask("GET", "/schemas/types")
         except UnknownSchemaError as error:
             raise ConnectorError(
-                f"what answers at {self.urls[0]} is no schema registry ({error}): look at url"
+                f"what answers at {self.urls[0]} is not a schema registry ({error}): check url"
             ) from None
         return self.urls[0]
 
@@ -162,13 +162,13 @@ class RegistryClient:
     def _raise(self, status: int, words: str) -> None:
         if status in (401, 403):
             raise ConnectorError(
-                f"the schema registry refuses the credentials ({words}): look at username, password and token under "
+                f"the schema registry refuses the credentials ({words}): check username, password and token under "
                 "schema_registry"
             )
         if status == 404:
             raise UnknownSchemaError(words)
         if 300 <= status < 400:
-            raise ConnectorError(f"the schema registry sends elsewhere ({words}): write the address it means as url")
+            raise ConnectorError(f"the schema registry redirects ({words}): set url to the new address")
         if status >= 500 or status in _PASSING:
             raise RegistryOutage(words)
         raise ConnectorError(f"the schema registry refuses the request ({words})")
@@ -178,11 +178,11 @@ class RegistryClient:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(reason, ssl.SSLCertVerificationError):
             return ConnectorError(
-                f"the certificate of {url} is not trusted ({reason.verify_message}): look at ssl_cafile and url under "
+                f"the certificate of {url} is not trusted ({reason.verify_message}): check ssl_cafile and url under "
                 "schema_registry"
             )
         if isinstance(reason, ssl.SSLError) and not self._answered:
-            return ConnectorError(f"TLS fails at {url} ({reason.reason}): look at url and the ssl_ keys")
+            return ConnectorError(f"TLS fails at {url} ({reason.reason}): check url and the ssl_ keys")
         unknown = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
         if (
             isinstance(reason, socket.gaierror)
@@ -190,7 +190,7 @@ class RegistryClient:
             and not self._answered
             and len(self.urls) == 1
         ):
-            return ConnectorError(f"the name in {url} cannot be resolved: look at url under schema_registry")
+            return ConnectorError(f"the name in {url} cannot be resolved: check url under schema_registry")
         if isinstance(reason, TimeoutError):
             return RegistryOutage(f"no answer within {self._seconds:g} s")
         return RegistryOutage(
@@ -208,7 +208,7 @@ def _authorization(settings: RegistrySettings) -> str | None:
 
 
 def _no_registry(url: str, words: str = "") -> str:
-    return f"what answers at {url} is no schema registry{words}: look at url under schema_registry"
+    return f"what answers at {url} is not a schema registry{words}: check url under schema_registry"
 
 
 def _is_unknown_name(reason: Any) -> bool:
@@ -254,7 +254,7 @@ def _words(error: urllib.error.HTTPError, deadline: float) -> str:
 
 def _schema(answer: Any, number: int) -> RegisteredSchema:
     if not isinstance(answer, Mapping) or not isinstance(answer.get("schema"), str):
-        raise ConnectorError("the schema registry answers without a schema: look at url under schema_registry")
+        raise ConnectorError("the schema registry answers without a schema: check url under schema_registry")
     kind = answer.get("schemaType") or "AVRO"
     return RegisteredSchema(str(kind), answer["schema"], _references(answer.get("references") or ()), number)
 
@@ -263,11 +263,11 @@ def _references(listed: Sequence[Any]) -> tuple[Reference, ...]:
     try:
         return tuple(Reference(str(one["name"]), str(one["subject"]), int(one["version"])) for one in listed)
     except (LookupError, TypeError, ValueError):
-        raise ConnectorError("the schema registry answers with references that are none") from None
+        raise ConnectorError("the schema registry answers with invalid references") from None
 
 
 def _number(answer: Any) -> int:
     number = answer.get("id") if isinstance(answer, Mapping) else None
     if type(number) is not int or not 0 <= number < 2**32:
-        raise ConnectorError("the schema registry answers without the id of the schema: look at url")
+        raise ConnectorError("the schema registry answers without the id of the schema: check url")
     return number

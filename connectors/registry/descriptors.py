@@ -20,7 +20,7 @@ Indexes: TypeAlias = tuple[int, ...]
 _MOST_FILE_BYTES = 2**24
 _MOST_MESSAGES = 10_000
 _WELL_KNOWN = ("any", "descriptor", "duration", "empty", "field_mask", "struct", "timestamp", "wrappers")
-# What the registry of Confluent knows without being told: options of it say nothing here, decimals do.
+# What the registry of Confluent knows by default: options of it say nothing here, decimals do.
 _CONFLUENT_OPTIONS = "confluent/meta.proto"
 _CONFLUENT_DECIMAL = "confluent/type/decimal.proto"
 
@@ -68,7 +68,7 @@ class FileSet:
             raise
         except Exception as error:  # of whatever kind: the schema is not ours
             text = " ".join(str(error).split())[:200]
-            raise UnusableSchemaError(f"it is no Protobuf schema ({type(error).__name__}: {text})") from None
+            raise UnusableSchemaError(f"it is not a Protobuf schema ({type(error).__name__}: {text})") from None
         self._paths = _paths(self._files[main])
 
     def _add(self, name: str, path: tuple[str, ...]) -> None:
@@ -79,7 +79,7 @@ class FileSet:
         file = self._files.get(name) or _built_in(name)
         if file is None:
             raise UnusableSchemaError(
-                f"it imports {name[:100]}, which is not there: name a file of protoc --include_imports "
+                f"it imports {name[:100]}, which is missing: name a file of protoc --include_imports "
                 "--descriptor_set_out as descriptor_set"
             )
         self._files[name] = file
@@ -142,7 +142,7 @@ def descriptor_file(path: str, message: str) -> FileSet:
         raise ValueError(f"schema_registry.descriptor_set: {path}: cannot be read: {os_reason(error)}") from None
     except protobuf.message.DecodeError:
         raise ValueError(
-            f"schema_registry.descriptor_set: {path}: is no descriptor set: make one with protoc --include_imports "
+            f"schema_registry.descriptor_set: {path}: is not a descriptor set: make one with protoc --include_imports "
             "--descriptor_set_out"
         ) from None
     for file in files.file:
@@ -153,7 +153,7 @@ def descriptor_file(path: str, message: str) -> FileSet:
                 raise ValueError(f"schema_registry.descriptor_set: {path}: cannot be used: {error}") from None
     known = [name for file in files.file for name in _paths(file).values()][:10]
     raise ValueError(
-        f"schema_registry.message: {path} has no message {message}, write its full name: one of {', '.join(known)}"
+        f"schema_registry.message: {path} has no message {message}: use its full name, one of {', '.join(known)}"
     )
 
 

@@ -73,7 +73,7 @@ def message_indexes(value: bytes) -> tuple[tuple[int, ...], int]:
 
 
 def varint_indexes(path: Sequence[int]) -> bytes:
-    """Return the path of a Protobuf message as it stands behind the id.
+    """Return the path of a Protobuf message as it stands after the id.
 
     Examples
     --------

@@ -16,7 +16,7 @@ Scalar: TypeAlias = Literal["text", "boolean", "integer", "number", "numbers", "
 """What a field holds; the last two are maps from names to numbers and to texts."""
 
 REST = "extra"
-"""The field of Avro and Protobuf that holds, as text, what a line has beside the fields of its schema."""
+"""The field of Avro and Protobuf that holds, as text, what a line has besides the fields of its schema."""
 
 _AVRO: Mapping[Scalar, Any] = {
     "text": "string",
@@ -39,7 +39,7 @@ _NAMESPACE = "streamkernel"
 
 
 class LineSchema(NamedTuple):
-    """The name of a record or a message, its fields, and behind them those that a configuration adds.
+    """The name of a record or a message, its fields, and after them those that a configuration adds.
 
     The order of the fields is their number in Protobuf, from 1 to 14, and that of the added ones from 16: a new one
     goes to the end of its kind.

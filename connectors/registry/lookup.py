@@ -122,7 +122,7 @@ class RegistryLookup(Generic[Key, Found]):
     def health_problem(self) -> str | None:
         """What is waited for, and why; None where nothing is, or the first answer is still to come."""
         wanted, reason = self._wanted, self._reason
-        return None if wanted is None or reason is None else f"{self._name(wanted)} is waited for ({reason})"
+        return None if wanted is None or reason is None else f"{self._name(wanted)} is not known yet ({reason})"
 
     def close(self) -> None:
         """End the thread, which a registry may hold up for some time; what was found stays."""
@@ -158,7 +158,7 @@ class RegistryLookup(Generic[Key, Found]):
                 if self._clock() - unknown_since >= self._unknown_seconds:
                     self._fail(
                         key,
-                        f"the schema registry does not know {self._name(key)} ({unknown}): register it, or look at "
+                        f"the schema registry does not know {self._name(key)} ({unknown}): register it, or check "
                         "schema_registry.url",
                         False,
                     )

@@ -54,7 +54,7 @@ class MessageCounter:
                 raise UndecodableError("schema", "the bytes of the Protobuf message end too soon") from None
 
     def _count(self, data: bytes, at: int, end: int, name: str, left: int, depth: int) -> int:
-        """Return how many more values may be there, behind the message between two places."""
+        """Return how many more values may be there, after the message between two places."""
         fields, inner = self._within[name]
         left -= fields
         if left < 0 or depth > _DEEPEST:

@@ -18,7 +18,7 @@ __all__ = ["FramedObjects", "JsonPayload"]
 
 
 class JsonPayload:
-    """Decodes values of a JSON Schema, which are JSON behind the schema's id: the schema itself is not looked at."""
+    """Decodes values of a JSON Schema, which are JSON after the schema's id: the schema itself is not looked at."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -101,7 +101,7 @@ class FramedObjects(JsonObjects):
                 raise ConnectorError(str(error)) from None
             if not self._bears_unknown:
                 raise ConnectorError(
-                    f"{error}; to go on without such records, set schema_registry.on_unknown_schema: dead_letter"
+                    f"{error}; to continue without such records, set schema_registry.on_unknown_schema: dead_letter"
                 ) from None
             return UndecodableError("schema", str(error))
 

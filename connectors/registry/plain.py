@@ -43,7 +43,7 @@ def base64_text(data: bytes) -> str:
 
 
 def decimal_number(unscaled: bytes, scale: int) -> int | float:
-    """Return a decimal number, of a two's-complement integer and the number of digits behind the point.
+    """Return a decimal number, of a two's-complement integer and the number of digits after the point.
 
     Examples
     --------

@@ -67,7 +67,7 @@ class ProtobufDecoder:
             counter.check(payload)
             return take(make.FromString(payload))
         except self._error:
-            raise UndecodableError("schema", f"the bytes are no Protobuf message {name}") from None
+            raise UndecodableError("schema", f"the bytes are not a Protobuf message {name}") from None
         except RecursionError:
             raise UndecodableError("nested", "the message is nested too deeply") from None
 
@@ -170,5 +170,5 @@ def _any_value(value: Any) -> Any:
 
 def _decimal(value: Any) -> int | float:
     if not 0 <= value.scale <= 1000:
-        raise UndecodableError("schema", f"a decimal has {value.scale} digits behind the point")
+        raise UndecodableError("schema", f"a decimal has {value.scale} digits after the point")
     return decimal_number(value.value, value.scale)

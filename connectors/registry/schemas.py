@@ -24,7 +24,7 @@ class UnusableSchemaError(Exception):
 
 
 class SchemaSet(NamedTuple):
-    """A schema and what it refers to, by the name that it has there: each comes behind those it needs itself."""
+    """A schema and what it refers to, by the name that it has there: each comes after those it needs itself."""
 
     main: RegisteredSchema
     references: dict[str, RegisteredSchema]

@@ -102,7 +102,7 @@ class RegistrySettings:
         except (ssl.SSLError, OSError) as error:
             reason = getattr(error, "reason", None) or os_reason(error)
             raise ValueError(
-                f"schema_registry.{name}: {getattr(self, name)}: is no PEM file that can be used ({reason}): look at "
-                "the file, and at ssl_keyfile and ssl_password where it is a certificate with a key"
+                f"schema_registry.{name}: {getattr(self, name)}: is not a usable PEM file ({reason}): check the "
+                "file, and ssl_keyfile and ssl_password for a certificate with a key"
             ) from None
         return context

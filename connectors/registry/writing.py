@@ -102,7 +102,7 @@ class LineEncoder:
         except Exception as error:  # of whatever kind: the libraries have many for a value that does not fit
             text = " ".join(str(error).split())[:200]
             raise SinkError(
-                f"a line does not fit the schema of the subject {self.subject} ({text}): look at use_latest_version, "
+                f"a line does not fit the schema of the subject {self.subject} ({text}): check use_latest_version, "
                 "or name another subject"
             ) from None
 
@@ -122,7 +122,7 @@ class LineEncoder:
             try:
                 client.registered(self.subject, own)
             except UnknownSchemaError:
-                raise SinkError(f"{where} has not the schema of the lines: register this one: {own.text}") from None
+                raise SinkError(f"{where} lacks the schema of the lines: register this one: {own.text}") from None
             return f"by {where}"
         if known is not None and not client.compatible(self.subject, own):
             raise SinkError(

@@ -1,1 +1,1 @@
-"""The recommended estimators' parts: least squares heads, linear experts, their mixture, and a learnt metric."""
+"""The recommended estimators' parts: least squares heads, linear experts, their mixture, and a learned metric."""

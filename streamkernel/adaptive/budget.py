@@ -1,6 +1,6 @@
 """A budget of bytes for a core: the sizes of its parts, chosen so that they fit.
 
-They are chosen for the inputs and classes that there are at the first labelled record, or two classes, and anew when
+They are chosen for the inputs and classes that there are at the first labeled record, or two classes, and again when
 more come than there is room for: then for half as many again, so that this becomes rare. What is chosen depends on the
 stream alone, not on how it is cut into calls.
 """
@@ -18,7 +18,7 @@ from streamkernel.state import State
 if TYPE_CHECKING:
     from streamkernel.adaptive.core import AdaptiveCore
 
-#: What a state takes beside the arrays of experts: altogether, for each input, and for each class.
+#: What a state takes besides the arrays of experts: altogether, for each input, and for each class.
 _BESIDE, _PER_INPUT, _PER_CLASS = 6_144, 200, 96
 #: Shares of the rest that the heads may take, and the trees; the memory takes what is left over.
 _HEADS, _TREES = 0.5, 0.3
@@ -28,7 +28,7 @@ _FEATURES = (1, 3 / 4, 1 / 2, 3 / 8, 1 / 4, 3 / 16, 1 / 8, 1 / 16, 1 / 32)
 _ENOUGH = 1 / 4
 #: Of the trees and of their window.
 _ENSEMBLES = ((1, 1), (1, 1 / 2), (1, 1 / 4), (1 / 2, 1 / 2), (1 / 2, 1 / 4), (1 / 2, 1 / 8), (0, 0))
-#: Records of which neighbours are worth asking, at least.
+#: Records of which neighbors are worth asking, at least.
 _FEWEST = 20
 #: As an estimate may leave out what a part takes: shares of the budget to try with, until what is made fits.
 _TRIED = (1, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.0)
@@ -111,7 +111,7 @@ class Budget:
             linear = min(d, 2 * n_features) if n_first <= 2 * n_features else 0
             heads = LeastSquaresHeads(1.0, tuple(range(n_heads)))
             heads.begin(2 * n_features + 1 + linear, K)
-            # Twice: others are learnt for each new metric.
+            # Twice: others are learned for each new metric.
             taken = 2 * max(heads.nbytes, heads.state_bytes) + 16 * (linear + 1) * (linear + 1 + K)
             if taken <= _HEADS * left:
                 break

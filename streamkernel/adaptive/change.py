@@ -8,7 +8,7 @@ import numpy as np
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch, whole
 from streamkernel.state import State
 
-#: Labelled records of a block.
+#: Labeled records of a block.
 BLOCK = 100
 #: Losses before are discounted by this a block; a change is found from this many records on.
 DISCOUNT = 0.9
@@ -17,15 +17,15 @@ LEAST = 250
 DEVIATIONS = 4.0
 #: What is less is no change.
 ROUNDING = 1e-9
-#: When the metric is learnt again: this many records after the block that showed it.
+#: When the metric is learned again: this many records after the block that showed it.
 DELAYS = (100, 300, 800)
 
 
 class Change:
-    """Watches the losses of the mixture and says when the metric is to be learnt again, and from which records.
+    """Watches the losses of the mixture and says when the metric is to be learned again, and from which records.
 
     A block whose mean loss exceeds the mean of those before by four deviations is a change: the records before it
-    are past. The metric is learnt from those since, as soon as there are some, and again when there are more.
+    are past. The metric is learned from those since, as soon as there are some, and again when there are more.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Change:
         return since if self._last and since - BLOCK in DELAYS else 0
 
     def is_detected(self, n_records: int) -> bool:
-        """Whether the last of this many labelled records is the one at which a change was detected."""
+        """Whether the last of this many labeled records is the one at which a change was detected."""
         return self._last > 0 and n_records == self._last + BLOCK
 
     def _is_worse(self) -> bool:

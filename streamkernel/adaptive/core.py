@@ -1,7 +1,7 @@
 """The core of an adaptive machine: from rows of numbers to predictions, which it learns from as the targets come.
 
-After the numbers of records in the schedule, and after a change of the stream, the metric is learnt anew from the last
-records, which then pass through fresh heads.
+After the numbers of records in the schedule, and after a change of the stream, the metric is learned again from the
+last records, which then pass through fresh heads.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class AdaptiveCore:
     columns, experts
         The parts, fresh.
     schedule
-        Labelled records after which the metric is learnt anew.
+        Labeled records after which the metric is learned again.
     budget
         What the parts must fit into; None where bytes do not matter.
 
@@ -55,7 +55,7 @@ class AdaptiveCore:
 
     @property
     def is_relearning(self) -> bool:
-        """Whether a metric is in the making: no segment goes past a labelled record then."""
+        """Whether a metric is in the making: no segment goes past a labeled record then."""
         return self._relearning is not None
 
     @property
@@ -95,8 +95,8 @@ class AdaptiveCore:
     def with_room(self, n_inputs: int, n_outputs: int, keys: Array) -> "AdaptiveCore":
         """This core or, where its budget of bytes has no room for so many inputs or outputs, one of other sizes.
 
-        That one knows the records this one remembers, and its heads have learnt the last of them; trees begin
-        anew, and linear experts where they are of another size.
+        That one knows the records this one remembers, and its heads have learned the last of them; trees begin
+        again, and linear experts where they are of another size.
 
         Parameters
         ----------
@@ -123,13 +123,13 @@ class AdaptiveCore:
         return self.experts.advance(records)
 
     def end_segment(self, n_records: int, keys: Array) -> bool:
-        """End a segment at this many labelled records; whether from now on another metric is in force.
+        """End a segment at this many labeled records; whether from now on another metric is in force.
 
         Parameters
         ----------
         n_records
-            Labelled records so far: no segment goes past the end of a block of `change`, or a number of the schedule,
-            nor past a labelled record while a metric is in the making.
+            Labeled records so far: no segment goes past the end of a block of `change`, or a number of the schedule,
+            nor past a labeled record while a metric is in the making.
         keys
             The keys of the d inputs.
 

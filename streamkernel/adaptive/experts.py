@@ -1,4 +1,4 @@
-"""The experts: least squares heads of different drift, two linear experts, trees, neighbours, and their mixture."""
+"""The experts: least squares heads of different drift, two linear experts, trees, neighbors, and their mixture."""
 
 import abc
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _BEGINS_LATE = 10.0
 
 
 class Shares(NamedTuple):
-    """The last mixture's weights: of all experts mixed, of the past if that is beside them, of the stacks by name."""
+    """The last mixture's weights: of all experts mixed, of the past if that is next to them, of the stacks by name."""
 
     mixed: float
     past: float
@@ -29,7 +29,7 @@ class Shares(NamedTuple):
 
 
 class Experts(abc.ABC):
-    """Heads on all columns, linear experts on the last ones, trees on the inputs, and neighbours, with K outputs.
+    """Heads on all columns, linear experts on the last ones, trees on the inputs, and neighbors, with K outputs.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Experts(abc.ABC):
     memory
         The last records, fresh.
     n_past
-        1 if an expert, or a machine beside these, knows the past of the target, else 0: the last of all.
+        1 if an expert, or a machine next to these, knows the past of the target, else 0: the last of all.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Experts(abc.ABC):
     forest
         The trees.
     memory
-        The last records, whose neighbours are experts.
+        The last records, whose neighbors are experts.
     change
         Watches the mixture's losses.
     stack_P, stack_W
@@ -108,7 +108,7 @@ class Experts(abc.ABC):
         self.begin(0, None, 0, 0)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
-        """Begin with nothing learnt; None linear columns, now or later, is no linear experts."""
+        """Begin with nothing learned; None linear columns, now or later, is no linear experts."""
         E = 0 if n_linear is None else self.n_linear_experts
         L = (n_linear or 0) + 1
         self.heads.begin(n_columns, n_outputs * self.n_scales)
@@ -124,7 +124,7 @@ class Experts(abc.ABC):
         self.stack_W = np.zeros((S, 1, n + self.n_beside))
         self.losses = np.zeros(n + 1 + self.n_beside + S)
         asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
-        # Of heads on another scale, and of neighbours for numbers, most are much alike: some together count as one.
+        # Of heads on another scale, and of neighbors for numbers, most are much alike: some together count as one.
         prior = [1.0] * (H + E) + [1 / H] * n_asinh + asked
         self.prior = np.array(prior + [1.0] * (len(self.losses) - n))
         self.change = Change()
@@ -137,7 +137,7 @@ class Experts(abc.ABC):
     @property
     @abc.abstractmethod
     def n_beside(self) -> int:
-        """1 where what knows the past of the target is none of the experts here but mixed beside them, else 0."""
+        """1 where what knows the past of the target is none of the experts here but mixed next to them, else 0."""
 
     @property
     def n_outputs(self) -> int:
@@ -151,7 +151,7 @@ class Experts(abc.ABC):
 
     @property
     def slowest_head(self) -> Array:
-        """The coefficients of the head that drifts least, (K, D): what a metric is learnt from."""
+        """The coefficients of the head that drifts least, (K, D): what a metric is learned from."""
         return np.asarray(self.heads.W[int(np.argmin(self.heads.drifts))])
 
     def fresh_heads(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Experts(abc.ABC):
         self.linear_P *= growth[:, :, None] * growth[:, None, :]
 
     def resume(self, other: "Experts") -> None:
-        """Go on with what others of other sizes know; what begins anew has to show that it is worth a weight."""
+        """Go on with what others of other sizes know; what starts over has to show that it is worth a weight."""
         self.memory.resume(other.memory)
         self.change = other.change
         begins = {name for name in self.names if "trees" in name}
@@ -237,7 +237,7 @@ class Experts(abc.ABC):
     def most_bytes(self) -> int:
         """Bytes of the arrays or, if those are more, of their state once memory and trees' window are full.
 
-        Heads count twice: others are learnt for each new metric.
+        Heads count twice: others are learned for each new metric.
         """
         return self.nbytes - self.heads.nbytes + 2 * max(self.heads.nbytes, self.heads.state_bytes)
 

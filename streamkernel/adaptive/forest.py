@@ -27,14 +27,14 @@ NODES = 511
 
 
 class TreeEnsembles:
-    """Ensembles of trees that share a window of the last records; one tree of each is grown anew in turns.
+    """Ensembles of trees that share a window of the last records; one tree of each is grown again in turns.
 
     Parameters
     ----------
     n_ensembles
-        T: one for each target to be learnt.
+        T: one for each target to be learned.
     n_trees
-        M, and into as many parts a window is cut: when a part is new, the oldest trees are grown anew. 0 for no trees.
+        M, and into as many parts a window is cut: when a part is new, the oldest trees are grown again. 0 for no trees.
     window
         Records they are grown on.
 
@@ -62,7 +62,7 @@ class TreeEnsembles:
         self.begin(0, 0)
 
     def begin(self, n_inputs: int, n_outputs: int) -> None:
-        """Begin with nothing learnt."""
+        """Begin with nothing learned."""
         T, M = self.n_ensembles if self.n_trees else 0, self.n_trees
         window = self.window if M else 0
         # What comes while a tree is grown has a place of its own: the records it is grown on stay.

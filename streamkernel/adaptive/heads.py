@@ -35,7 +35,7 @@ class LeastSquaresHeads:
         self.begin(0, 0)
 
     def begin(self, n_columns: int, n_outputs: int) -> None:
-        """Begin with nothing learnt."""
+        """Begin with nothing learned."""
         H = len(self.drifts)
         self.W = np.zeros((H, n_outputs, n_columns))
         self._make_room(n_columns)

@@ -55,7 +55,7 @@ class LaggedCore:
     columns
         The columns of the records' inputs.
     standardize
-        Whether numbers among the inputs are standardised, as the lags always are.
+        Whether numbers among the inputs are standardized, as the lags always are.
 
     """
 
@@ -88,9 +88,9 @@ class LaggedCore:
         lags, values
             Of n records, the lags (n, L) and the inputs that have a place (n, d).
         rows
-            The records, for what they have beside these.
+            The records, for what they have next to these.
         y, weights, known
-            Targets, weights and which records are learnt, of shape (n,).
+            Targets, weights and which records are learned, of shape (n,).
 
         Returns
         -------
@@ -104,11 +104,11 @@ class LaggedCore:
         return np.ascontiguousarray(said[:, [PREDICTION]])
 
     def bounded(self, values: Array) -> Array:
-        """Inputs within the limits of those that are not standardised."""
+        """Inputs within the limits of those that are not standardized."""
         return values if self.standardize else np.clip(values, -RAW_LIMIT, RAW_LIMIT)
 
     def end_segment(self, n_records: int) -> bool:
-        """End a segment, as the plain core does; whether the metric was learnt anew."""
+        """End a segment, as the plain core does; whether the metric was learned again."""
         return self.core.end_segment(n_records, self.keys)
 
     @property

@@ -1,7 +1,7 @@
 """The adaptive kernel machine: its state, and `advance`, the one way it learns.
 
-Every labelled record is learnt at once: there is no mini-batch. Records become rows of numbers here, and segments of
-rows in which nothing changes its shape; what is predicted and learnt from these is the core's.
+Every labeled record is learned at once: there is no mini-batch. Records become rows of numbers here, and segments of
+rows in which nothing changes its shape; what is predicted and learned from these is the core's.
 """
 
 import abc
@@ -47,7 +47,7 @@ class AdaptiveMachine(abc.ABC):
     core
         What predicts and learns rows of numbers.
     n_records
-        Labelled records learnt.
+        Labeled records learned.
     n_relearnings
         Metrics that took effect since this machine was made, of both cores; it is not part of the state.
 
@@ -91,7 +91,7 @@ class AdaptiveMachine(abc.ABC):
         Raises
         ------
         ValueError
-            A record cannot be used. Nothing of the call is learnt then.
+            A record cannot be used. Nothing of the call is learned then.
 
         """
         parts = list(self._results(xs, ys, ws))
@@ -147,7 +147,7 @@ class AdaptiveMachine(abc.ABC):
         self.targets.load_state(state)
         self.lags.load_state(state)
         if self.core.budget and not self.n_records:
-            return  # what fits is chosen at the first labelled record
+            return  # what fits is chosen at the first labeled record
         if self.core.budget:
             self.core = self.core.budget.core_of(state)
         self.core.load_state(state, self.n_records > 0, self.targets.n_outputs, len(self.inputs))
@@ -190,7 +190,7 @@ class AdaptiveMachine(abc.ABC):
         cuts = np.flatnonzero(arrives | joins | begins).tolist() + (np.flatnonzero(joins | relearns) + 1).tolist()
         edges = sorted({0, *cuts, len(targets)})
         for start, stop in itertools.pairwise(edges):
-            # Asked again after each segment: they are learnt as they are taken.
+            # Asked again after each segment: they are learned as they are taken.
             while self._is_relearning and (known := np.flatnonzero(learnt[start:stop])[:1]).size:
                 first, start = start, start + int(known[0]) + 1
                 yield slice(first, start)
@@ -236,7 +236,7 @@ class AdaptiveMachine(abc.ABC):
         return result
 
     def _count(self, n_learnt: int) -> None:
-        """Count records learnt, and let the cores learn their metrics where it is time."""
+        """Count records learned, and let the cores learn their metrics where it is time."""
         self.n_records += n_learnt
         n_metrics = int(self.core.end_segment(self.n_records, self._keys))
         if self.lagged:
@@ -303,11 +303,11 @@ class AdaptiveMachine(abc.ABC):
 
     @abc.abstractmethod
     def _is_known(self, y: Array) -> Array:
-        """Which records are learnt."""
+        """Which records are learned."""
 
     @abc.abstractmethod
     def _nothing(self, n: int) -> Array:
-        """The predictions of n records before anything was learnt."""
+        """The predictions of n records before anything was learned."""
 
     @abc.abstractmethod
     def _encoded(self, targets: Sequence[Any]) -> Encoded:

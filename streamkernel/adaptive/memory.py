@@ -1,4 +1,4 @@
-"""The memory of the last labelled records as they were scaled: experts ask it, and a metric is learnt from it."""
+"""The memory of the last labeled records as they were scaled: experts ask it, and a metric is learned from it."""
 
 from typing import ClassVar, Self
 
@@ -14,15 +14,15 @@ LARGEST = 100_000
 
 
 class Memory:
-    """The last rows: those of which neighbours are asked, or those of which a metric is learnt, whichever are more.
+    """The last rows: those of which neighbors are asked, or those of which a metric is learned, whichever are more.
 
     Parameters
     ----------
     size
-        Records of which neighbours are asked, at most; with many inputs fewer, so that no more than `LARGEST` numbers
+        Records of which neighbors are asked, at most; with many inputs fewer, so that no more than `LARGEST` numbers
         are looked at, or one record. 0 for no such experts.
     buffer_size
-        Records of which a metric is learnt.
+        Records of which a metric is learned.
 
     Attributes
     ----------

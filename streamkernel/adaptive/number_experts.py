@@ -33,7 +33,7 @@ def _are_magnitudes(numbers: Array) -> bool:
 
 
 class NumberExperts(Experts):
-    """Experts for numbers: targets are standardised by the moments of those learnt.
+    """Experts for numbers: targets are standardized by the moments of those learned.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Records through arrival and experts, block by block.
 
-Arrival and the pass are compiled apart: together they would be optimised, and waited for, as one.
+Arrival and the pass are compiled apart: together they would be optimized, and waited for, as one.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ class Arrivals(NamedTuple):
     Attributes
     ----------
     values, extras, learnt
-        As `arrive` has them; one that is learnt with weight 0 counts for the moments only.
+        As `arrive` has them; one that is learned with weight 0 counts for the moments only.
     truths
-        Targets as the pass has them, shape (n,); any where a record is not learnt.
+        Targets as the pass has them, shape (n,); any where a record is not learned.
     weights
         float64 of shape (n,).
     past

@@ -1,4 +1,4 @@
-"""A metric in the making: its slopes, its bandwidth and its heads, some rows of the memory at each labelled record.
+"""A metric in the making: its slopes, its bandwidth and its heads, some rows of the memory at each labeled record.
 
 Until it is done the metric and the heads in force go on. Its heads let the remembered records pass, and then those that
 came meanwhile, several for each that comes, until none is left.
@@ -19,9 +19,9 @@ from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
 from streamkernel.state import Array, State
 
 _PREFIX = "relearning_"
-#: Multiplications at a labelled record, roughly.
+#: Multiplications at a labeled record, roughly.
 WORK = 10_000_000
-#: Rows at a labelled record: more than one come in, so that there is an end.
+#: Rows at a labeled record: more than one come in, so that there is an end.
 LEAST, MOST = 4, 256
 
 _RULES: Rules = {
@@ -33,14 +33,14 @@ _RULES: Rules = {
 
 
 class Relearning:
-    """What is learnt of a metric so far.
+    """What is learned of a metric so far.
 
     Parameters
     ----------
     columns, experts
         Those in force. Heads and scores are theirs; so are the rows, which their memory has.
     n_rows
-        The last rows, from which the metric is learnt, at least 1.
+        The last rows, from which the metric is learned, at least 1.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Relearning:
             self.heads["heads"].add_output()
 
     def find_rows(self) -> None:
-        """The memory was laid out anew: no record came since the last was counted."""
+        """The memory was laid out again: no record came since the last was counted."""
         self._seen = self._n_seen
 
     @property
@@ -203,5 +203,5 @@ class Relearning:
 
 
 def _rows_at_once(multiplications: int) -> int:
-    """Rows at a labelled record, each of which takes so many."""
+    """Rows at a labeled record, each of which takes so many."""
     return min(max(WORK // max(multiplications, 1), LEAST), MOST)

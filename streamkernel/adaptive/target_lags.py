@@ -1,6 +1,6 @@
 """The lags of the target: the last known targets before each record, or those that a record brings itself.
 
-A record must be learnt with the lags that it was predicted with. Where labels come late these are no longer the last
+A record must be learned with the lags that it was predicted with. Where labels come late these are no longer the last
 known ones, so they travel with the record, under names of their own.
 """
 

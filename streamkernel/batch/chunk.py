@@ -53,7 +53,7 @@ class EncodedChunk:
     targets
         Plain targets.
     y
-        Encoded targets, float64 of shape (n,); NaN where a row is not learnt.
+        Encoded targets, float64 of shape (n,); NaN where a row is not learned.
     raw
         Numbers as they came, and labels as in `y`.
     weights
@@ -75,12 +75,12 @@ class EncodedChunk:
 
     @property
     def learnt(self) -> Array:
-        """Which rows are learnt, bool of shape (n,)."""
+        """Which rows are learned, bool of shape (n,)."""
         return ~np.isnan(self.y)
 
 
 def encode(inputs: Inputs, targets: Targets, chunk: BatchChunk) -> EncodedChunk:
-    """Encode rows by what a model knows, which is not changed; numbers are standardised as of now.
+    """Encode rows by what a model knows, which is not changed; numbers are standardized as of now.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def encode(inputs: Inputs, targets: Targets, chunk: BatchChunk) -> EncodedChunk:
 
     """
     if len(chunk.y) != len(chunk.X):
-        raise ValueError(f"got {len(chunk.y)} targets for {len(chunk.X)} records: give one a record")
+        raise ValueError(f"got {len(chunk.y)} targets for {len(chunk.X)} records: pass one per record")
     columns = chunk.X.read()
     check_columns(inputs, columns)
     n_clipped = 0

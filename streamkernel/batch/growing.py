@@ -113,8 +113,8 @@ def check_window(machine: Machine) -> None:
     """Refuse a machine that is refitted on a window of records, which no batch step fills: ValueError."""
     if machine.window is not None:
         raise ValueError(
-            "a WindowRefit learns record by record, which is how its window is filled: take batch steps with the model "
-            "alone"
+            "a WindowRefit fills its window record by record and takes no batch steps: call batch_step of the "
+            "model alone"
         )
 
 
@@ -124,7 +124,7 @@ def scaled(machine: Machine, values: Array) -> Array:
 
 
 def _scored_beforehand(machine: Machine, batch: BatchRows, sample: BatchSample, score: ScorePass) -> ScoredBatch:
-    """The rows as they are before they are learnt one by one, their losses by the scale of targets that they have."""
+    """The rows as they are before they are learned one by one, their losses by the scale of targets that they have."""
     targets = machine.targets
     if not isinstance(targets, Numbers):
         return batch.score(machine, score)

@@ -1,6 +1,6 @@
 """The experts of a batch estimator: least squares heads on all columns, linear experts on the last, and their mixture.
 
-They learn from sums over records. Those of one record are learnt as `adaptive.experts` has it, except that the
+They learn from sums over records. Those of one record are learned as `adaptive.experts` has it, except that the
 temperatures of classes are chosen from a grid, by losses that add up, and linear experts have least squares, too.
 """
 
@@ -73,7 +73,7 @@ class LeastSquaresExperts(abc.ABC):
         self.begin(0, None, 0)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int) -> None:
-        """Begin with nothing learnt; None linear columns, now or later, is no linear experts."""
+        """Begin with nothing learned; None linear columns, now or later, is no linear experts."""
         self.linear_drifts = () if n_linear is None else LINEAR_DRIFTS
         H, E, L = len(self.drifts), len(self.linear_drifts), (n_linear or 0) + 1
         self.heads_P = np.tile(np.eye(n_columns) / self.ridge, (H, 1, 1))
@@ -137,7 +137,7 @@ class LeastSquaresExperts(abc.ABC):
         return np.concatenate(parts, axis=1)
 
     def sums(self, Phi: Array, y: Array, weights: Array, scores: Array) -> LeastSquaresSums:
-        """What is learnt of records with columns (n, D), encoded targets and weights (n,) and scores (n, J, K)."""
+        """What is learned of records with columns (n, D), encoded targets and weights (n,) and scores (n, J, K)."""
         H, D, L = len(self.drifts), Phi.shape[1], self.linear_W.shape[2]
         counted = weights > 0
         Phi, y, weights, scores = Phi[counted], y[counted], weights[counted], scores[counted]
@@ -183,7 +183,7 @@ class LeastSquaresExperts(abc.ABC):
     def judge(self, Phi: Array, y: Array, weights: Array, n: int) -> None:
         """Weigh the experts after their first n records, of which none of them could say anything before.
 
-        Fresh experts that have learnt every other of some of these records are judged by the rest.
+        Fresh experts that have learned every other of some of these records are judged by the rest.
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ class ClassLeastSquares(LeastSquaresExperts):
     first_losses = (LOG_TEMPERATURES - FIRST_LOG_TEMPERATURE) ** 2
 
     def widen(self, n_outputs: int, sums: LeastSquaresSums) -> LeastSquaresSums:
-        """As all experts; what was learnt is as if the classes that come had been known from the beginning."""
+        """As all experts; what was learned is as if the classes that come had been known from the beginning."""
         known = self.n_outputs
         if n_outputs <= known:
             return sums
@@ -294,7 +294,7 @@ class ClassLeastSquares(LeastSquaresExperts):
 
 
 class NumberLeastSquares(LeastSquaresExperts):
-    """Experts for numbers, which are standardised."""
+    """Experts for numbers, which are standardized."""
 
     eta = 2.0
     first_losses = np.zeros(1)
@@ -313,7 +313,7 @@ class NumberLeastSquares(LeastSquaresExperts):
     def change_units(self, factor: float, shift: float) -> None:
         """Have coefficients whose predictions stay, in units of which one of before has `factor`, moved by `shift`.
 
-        Nothing changes where the units are so different that what was learnt is of another stream.
+        Nothing changes where the units are so different that what was learned is of another stream.
         """
         if max(factor, abs(shift)) <= TARGETS.far:
             for W in (self.heads_W, self.linear_W):

@@ -23,7 +23,7 @@ from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
 
-#: Labelled records in which the moments of numbers tell little: what was learnt follows them, so that predictions stay.
+#: Labeled records in which the moments of numbers tell little: what was learned follows them, so that predictions stay.
 UNSETTLED = 200
 
 
@@ -42,9 +42,9 @@ class LeastSquaresMachine:
     experts
         What predicts and learns columns.
     n_records
-        Labelled records learnt.
+        Labeled records learned.
     n_steps, last_batch_size
-        Steps so far, and the labelled records of the last one.
+        Steps so far, and the labeled records of the last one.
 
     """
 
@@ -80,7 +80,7 @@ class LeastSquaresMachine:
         Raises
         ------
         ValueError
-            A record cannot be used. Nothing of the call is learnt then.
+            A record cannot be used. Nothing of the call is learned then.
 
         """
         parts: list[BatchResult] = []
@@ -111,7 +111,7 @@ class LeastSquaresMachine:
         return self.predict([x])
 
     def predict(self, xs: Records) -> Array:
-        """The predictions of records, probabilities (n, K) or standardised numbers (n, 1); nothing is changed."""
+        """The predictions of records, probabilities (n, K) or standardized numbers (n, 1); nothing is changed."""
         encoded = self._encoder.encoded(xs, [None] * len(xs))
         parts = [self._predicted(rows) for _, rows in encoded]
         return np.concatenate([np.zeros((0, self.targets.n_outputs)), *parts])
@@ -158,7 +158,7 @@ class LeastSquaresMachine:
         Parameters
         ----------
         values
-            Encoded values of records to be learnt, (n, n_inputs or more).
+            Encoded values of records to be learned, (n, n_inputs or more).
         targets
             Their targets, as plain values: with the first ones the moments of numbers begin, too.
         n_inputs
@@ -192,7 +192,7 @@ class LeastSquaresMachine:
         self.experts.judge(Phi, self._encoded(targets), weights, n)
 
     def take_moments(self, values: Array, targets: Sequence[Any], n_inputs: int) -> None:
-        """Take records that were learnt into the moments of the first inputs, and of the targets."""
+        """Take records that were learned into the moments of the first inputs, and of the targets."""
         self.inputs.scaler.take(values, slice(n_inputs))
         self._take_targets(targets)
 
@@ -203,7 +203,7 @@ class LeastSquaresMachine:
         return sent
 
     def known_before(self, n: int) -> Array:
-        """What is known of targets before n records are learnt, (n, 2), as `Encoded.before` has it."""
+        """What is known of targets before n records are learned, (n, 2), as `Encoded.before` has it."""
         if not self.n_records:
             return np.zeros((n, 2))
         if isinstance(self.targets, Classes):  # of which some may have come with the records
@@ -211,7 +211,7 @@ class LeastSquaresMachine:
         return self.targets.admit([None] * n).before
 
     def predict_and_sum(self, values: Array, targets: Encoded, weights: Array) -> tuple[BatchResult, LeastSquaresSums]:
-        """Predict records of encoded values (n, d), and take the sums over those that are labelled."""
+        """Predict records of encoded values (n, d), and take the sums over those that are labeled."""
         K, learnt = self.targets.n_outputs, targets.labelled
         if not self.began:
             return BatchResult(targets, np.zeros((len(values), K)), np.full(len(values), np.nan)), self.experts.no_sums
@@ -231,7 +231,7 @@ class LeastSquaresMachine:
         begins = self.make_room(row.values, [y], int(row.n_known[0]))
         try:
             result, sums = self.predict_and_sum(row.values, Encoded(self._encoded([y]), before), weight)
-        except BaseException:  # a kernel of the user's may fail, and what has begun has learnt a record
+        except BaseException:  # a kernel of the user's may fail, and what has begun has learned a record
             if begins:
                 self.experts.begin(0, None, 0)
                 self.columns.begin(0)
@@ -279,7 +279,7 @@ class LeastSquaresMachine:
     def _take_targets(self, targets: Sequence[Any]) -> None:
         """Take targets into the moments of numbers; in the beginning coefficients follow their units.
 
-        Later on they do not: where a target grows with its inputs, what holds is the relation of both as standardised.
+        Later on they do not: where a target grows with its inputs, what holds is the relation of both as standardized.
         """
         if not isinstance(self.targets, Numbers):
             return

@@ -1,4 +1,4 @@
-"""The pass of a batch step of least squares: rows are encoded and predicted, and what is learnt of them is summed.
+"""The pass of a batch step of least squares: rows are encoded and predicted, and what is learned of them is summed.
 
 As the passes of a growing machine, it changes nothing; one is enough, and no row is kept for another.
 """

@@ -59,9 +59,9 @@ class ScoredChunk(NamedTuple):
     result
         The predictions of all rows.
     rows
-        What is kept of the learnt rows for later passes; None where there are none.
+        What is kept of the learned rows for later passes; None where there are none.
     sums
-        What the model asks of the learnt rows.
+        What the model asks of the learned rows.
 
     """
 
@@ -92,7 +92,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class ScorePass:
-    """The predictions of rows, and the gradients of the learnt ones.
+    """The predictions of rows, and the gradients of the learned ones.
 
     Attributes
     ----------

@@ -36,11 +36,11 @@ class ScoredBatch:
     n
         All rows, also those that are predicted only.
     vocabulary
-        What the learnt rows bring.
+        What the learned rows bring.
     sample
-        Some of the learnt rows.
+        Some of the learned rows.
     sums
-        What the machine asks of the learnt rows.
+        What the machine asks of the learned rows.
     n_clipped
         Targets that were cut to the largest there may be.
 
@@ -77,14 +77,14 @@ class ScoredBatch:
 class BatchRows(Protocol):
     """The rows of a batch, wherever they are."""
 
-    #: Whether a pass costs so much beside what it does that the next one's sums are to be taken with it, on suspicion.
+    #: Whether a pass costs so much besides what it does that the next one's sums are to be taken with it, on suspicion.
     foresees: bool
 
     def score(self, machine: BatchMachine, score: Score) -> ScoredBatch:
         """Send out a machine, and have the rows scored by it; what was kept of them before is forgotten."""
 
     def reduce(self, function: Callable[[Any, ScoredRows], SumsT]) -> SumsT:
-        """The sums over all learnt rows as they were scored, by the machine that was sent out."""
+        """The sums over all learned rows as they were scored, by the machine that was sent out."""
 
 
 class LocalRows:

@@ -1,4 +1,4 @@
-"""A sample of the learnt rows of a batch: those with the smallest hashes, whatever the order and place of the rows.
+"""A sample of the learned rows of a batch: those with the smallest hashes, whatever the order and place of the rows.
 
 Rows that are equal have equal hashes, so that a frequent one would crowd out the others, or be missing: a sample is of
 distinct rows, with the number of each.
@@ -24,7 +24,7 @@ _COPY = np.array([0xAEF17502108EF2D9], np.uint64)
 
 @dataclass(frozen=True)
 class BatchSample:
-    """Distinct learnt rows in the order of their hashes.
+    """Distinct learned rows in the order of their hashes.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Sums over the learnt rows of a batch, of which a step is made; those of its parts add up in float64."""
+"""Sums over the learned rows of a batch, of which a step is made; those of its parts add up in float64."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

@@ -134,7 +134,7 @@ def _source(
     key = section.partition(".")[0]
     if getattr(written, "path", None) == "-":
         return f"{key}: standard input, not tried"
-    # One that keeps nothing beside the checkpoint: the daemon may be at work there.
+    # One that keeps nothing next to the checkpoint: the daemon may be at work there.
     with make_source(written, plan.config.limits, section, mode=plan.config.mode) as source:
         if section == "source":
             let_pass(source, plan.config)
@@ -309,7 +309,7 @@ def _file(key: str, path: str) -> str:
 
 
 def _folder(key: str, path: str) -> str:
-    """Try a folder of parts by the name beside it that they have until they are whole."""
+    """Try a folder of parts by the name next to it that they have until they are whole."""
     folder = Path(os.path.realpath(path))
     for one in (folder / "part", folder.with_name(f".{folder.name}.unfinished") / "part"):
         _require_writable(one)

@@ -1,4 +1,4 @@
-"""Progressive validation on a finite source: each record is predicted, then learnt, and nothing is written."""
+"""Progressive validation on a finite source: each record is predicted, then learned, and nothing is written."""
 
 from __future__ import annotations
 

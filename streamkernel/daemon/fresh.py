@@ -107,7 +107,7 @@ def _outputs(plan: Plan, store: CheckpointStore) -> list[_KnownOutput]:
 def _open_source(plan: Plan, key: str, written: SourceConfig) -> None:
     if any(path == "-" or is_special(Path(path)) for path in paths_of(written)):
         return  # what is taken from there does not come again
-    # One that keeps nothing beside the checkpoint: the old one still goes with what is there.
+    # One that keeps nothing next to the checkpoint: the old one still goes with what is there.
     with make_source(written, plan.config.limits, key, mode=plan.config.mode) as source:
         if key == "source":
             let_pass(source, plan.config)

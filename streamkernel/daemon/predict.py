@@ -71,13 +71,13 @@ class PredictRequest:
     file
         A CSV or JSON-lines file; ``"-"`` is standard input.
     kind
-        ``"csv"`` or ``"jsonl"``; None: what the file's name says, else what the model was learnt from.
+        ``"csv"`` or ``"jsonl"``; None: what the file's name says, else what the model was learned from.
     output
         ``"jsonl"`` or ``"csv"``.
     options
         Keys of the source's section, such as ``target``, in the place of those that the checkpoint was written with.
     imports
-        Packages whose classes the model may have beside River's and ours.
+        Packages whose classes the model may have besides River's and ours.
     include
         Columns of the file that pass through to its lines, each a name or ``{column: NAME, name: ANOTHER}``.
     name
@@ -98,7 +98,7 @@ class PredictRequest:
 def predict(request: PredictRequest, stopped: StopSignals) -> None:
     """Predict the records of a file, and write a line for each of them to standard output.
 
-    Records that cannot be used are told on standard error: the first of them each, and all as counts.
+    Unusable records are reported on standard error: the first ones each, and all as counts.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     BrokenPipeError
         Where nobody reads standard output any more.
     DaemonError
-        Where more than half of the records cannot be used, or the model has learnt none of their inputs.
+        Where more than half of the records cannot be used, or the model has learned none of their inputs.
 
     """
     if request.model.suffix in (".yaml", ".yml"):
@@ -211,7 +211,7 @@ def _prepare(request: PredictRequest, checkpoint: Checkpoint) -> tuple[Plan, Tra
 
 
 def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedModel) -> Plan:
-    """Make the plan of a run over the file, read as what the model was learnt from as far as nothing else is said."""
+    """Make the plan of a run over the file, read as what the model was learned from as far as nothing else is said."""
     tree = {
         "source": {**_source(request, header["config"], task_of(trained.model)), "path": "-"},
         "model": steps_of(header, trained.name),

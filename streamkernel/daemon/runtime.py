@@ -46,7 +46,7 @@ def run(
     plan
         The configuration.
     fresh
-        Set old checkpoints aside and begin anew.
+        Set old checkpoints aside and start over.
     max_records
         How many records to take at most in this run.
     listener
@@ -195,7 +195,7 @@ def _obstacle(plan: Plan) -> str | None:
 def _take_store(
     plan: Plan, fresh: bool, listener: LifecycleListener, stopped: StopSignals, stack: contextlib.ExitStack
 ) -> CheckpointStore | None:
-    """Lock the checkpoint directory, and set aside what is in it where the run begins anew."""
+    """Lock the checkpoint directory, and set aside what is in it where the run starts over."""
     store = parts.make_store(plan)
     if store is None:
         if fresh and plan.config.mode == "predict":

@@ -45,7 +45,7 @@ class FirstRecords:
     records
         The records.
     whole
-        Whether the source ends behind them.
+        Whether the source ends after them.
     empty
         The columns that are inputs and have no value in one of them.
     places
@@ -69,7 +69,7 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
     start
         Where the run would begin; it stays as it is.
     first
-        The first records of each source, by its section; those of a warm start only where it is not learnt yet.
+        The first records of each source, by its section; those of a warm start only where it is not learned yet.
     tell
         Called with each sentence about what a run bears.
 
@@ -95,7 +95,7 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
     feed = MemorySource(main.records)
     if late is not None and start.join is not None:
         feed = Alternation(feed, MemorySource(late.records), start.join.label_next)
-    if warm is None or warm.whole:  # else the copy has not learnt all the inputs that the model will know
+    if warm is None or warm.whole:  # else the copy has not learned all the inputs that the model will know
         label_key = None if start.trained is None else start.trained.label_key
         feed = compared(plan, feed, processor, label_key, tell=tell, empty=lambda _: main.empty)
     _learn(plan, feed, processor, [main] if late is None else [main, late], tell)

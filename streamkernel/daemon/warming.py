@@ -1,4 +1,4 @@
-"""A warm start: a source that ends is learnt to its end before the first record of the main one."""
+"""A warm start: a source that ends is learned to its end before the first record of the main one."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     Raises
     ------
     ConnectorError, CheckpointError, DaemonError
-        When something fails; what was learnt is saved.
+        When something fails; what was learned is saved.
 
     """
     plan, start, warm = run.plan, run.start, run.start.warm
@@ -183,7 +183,7 @@ def _telling_what_is_safe(checkpoints: CheckpointCoordinator) -> Iterator[None]:
 
 
 def _refit(run: WarmRun) -> None:
-    """Refit the models that have a window, behind the last record.
+    """Refit the models that have a window, after the last record.
 
     The checkpoint before it is of that record: whoever is killed before the next one refits again, to the same bytes.
     """

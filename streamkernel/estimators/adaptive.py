@@ -78,7 +78,7 @@ class AdaptiveMachineEstimator(HeadArguments):
         most = Parts(0, self._fewest_outputs, *map(int, sizes))
         if self.max_bytes is None:
             return sized(most)
-        # Until a record is learnt nothing needs room.
+        # Until a record is learned nothing needs room.
         none_yet = most._replace(n_trees=0, tree_window=1, memory=0, buffer_size=1)
         return sized(none_yet, Budget(int(self.max_bytes) // self._n_cores, most, sized))
 
@@ -198,6 +198,6 @@ class AdaptiveMachineEstimator(HeadArguments):
 
 
 def _weights(experts: LabelExperts | NumberExperts) -> dict[str, float]:
-    """The weights of experts and stacks; 1 in all where nothing stands beside them."""
+    """The weights of experts and stacks; 1 in all where nothing stands next to them."""
     shares = experts.shares
     return {name: shares.mixed * weight for name, weight in experts.weights.items()} | shares.stacks

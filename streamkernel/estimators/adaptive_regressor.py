@@ -24,7 +24,7 @@ from streamkernel.records.numbers import Numbers, plain_number
 from streamkernel.records.results import BatchResult
 from streamkernel.state import Array, excerpt
 
-#: What the mixture minimises, by what is to be predicted.
+#: What the mixture minimizes, by what is to be predicted.
 _LOSSES = {"mean": Squared(), "median": Absolute()}
 #: q of the one head among the experts that see the lags: more of them bring nothing more.
 LAGGED_DRIFT = 1e-3

@@ -227,7 +227,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
         for name in {**stated, **given}:
             if given.get(name) != stated.get(name):
                 theirs, own = excerpt(stated.get(name)), excerpt(given.get(name))
-                raise ValueError(f"this state is of a model with {name}={theirs}, and this one has {own}")
+                raise ValueError(f"this state is from a model with {name}={theirs}, and this model has {own}")
         fresh._machine.load_state(state)
         with self._lock:
             self._machine = fresh._machine

@@ -140,13 +140,13 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         self._check("kernel", self.kernel, Kernel)
         kernel = self.kernel or Gaussian()
         if kernel.structured:
-            raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
+            raise ValueError("structured frequencies work only in KernelClassifier and KernelRegressor: use Gaussian()")
         require_nameless(kernel, type(self).__name__)
         if kernel.kappa is None or kernel.feature_bound is None:
             raise ValueError(
-                "GaussianProcessRegressor takes kernels with bounded features (Gaussian, Laplacian, Cauchy, Matern, "
+                "GaussianProcessRegressor needs kernels with bounded features (Gaussian, Laplacian, Cauchy, Matern, "
                 "the skewed and semigroup ones, ArcCosine(0), their sums, products and multiples), "
-                f"got {excerpt(kernel)}: KernelRegressor takes any"
+                f"got {excerpt(kernel)}: KernelRegressor accepts any"
             )
         return kernel
 
@@ -172,13 +172,13 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
             raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
         if self.quasi_random and not can_be_quasi_random(kernel):
             raise ValueError(
-                f"quasi_random must be False or None with {kernel!r}, which draws its frequencies itself: "
-                "Gaussian, Laplacian, Cauchy and Matern make them of given numbers"
+                f"quasi_random must be False or None with {kernel!r}, which draws its own frequencies: "
+                "only Gaussian, Laplacian, Cauchy and Matern can use quasi-random numbers"
             )
         standardize = kernel.standardizes if self.standardize is None else self.standardize
         if standardize and kernel.domain is not None:
             raise ValueError(
-                f"standardize=True moves inputs below {kernel.domain.least:g}, which {kernel!r} does not take: "
+                f"standardize=True shifts inputs below {kernel.domain.least:g}, which {kernel!r} does not accept: "
                 "leave standardize out"
             )
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64

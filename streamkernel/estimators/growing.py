@@ -88,11 +88,11 @@ class KernelMachine(StreamEstimator, GrowthFigures):
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
         kernel = self.kernel or Gaussian()
         if kernel.structured and self.dtype != "float32":
-            raise ValueError(f"structured frequencies are float32, got dtype={self.dtype!r}: leave one of the two out")
+            raise ValueError(f"structured frequencies need float32, got dtype={self.dtype!r}: change one of the two")
         standardize = kernel.standardizes if self.standardize is None else bool(self.standardize)
         if standardize and kernel.domain is not None:
             raise ValueError(
-                f"standardize=True moves inputs below {kernel.domain.least:g}, which {kernel!r} does not take: "
+                f"standardize=True shifts inputs below {kernel.domain.least:g}, which {kernel!r} does not accept: "
                 "leave standardize out"
             )
         block_size, precondition, blocks_per_step = {**self._by_default(), **(stated or {}), **self._given()}.values()

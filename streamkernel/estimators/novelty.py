@@ -20,7 +20,7 @@ from streamkernel.records.one_class import OneClass
 from streamkernel.records.results import BatchResult
 from streamkernel.state import Array
 
-#: Scores in a row, with nothing learnt, from a detector that cannot tell records apart yet.
+#: Scores in a row, with nothing learned, from a detector that cannot tell records apart yet.
 PATIENCE = 1_000
 
 
@@ -140,8 +140,8 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         self.precondition = precondition
         if precondition:
             raise ValueError(
-                "precondition must be None or False: what a one-class machine learns follows from its regularisation, "
-                "which preconditioned steps would change"
+                "precondition must be None or False: preconditioned steps would change the regularization, which "
+                "determines what a one-class machine learns"
             )
         loss = NoveltyHinge(nu)
         self.regularization = float(nu)  # it scales f and tau, and moves neither against the other
@@ -293,9 +293,9 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         self._waiting = self.n_records, n_scores
         if n_scores == PATIENCE:
             warnings.warn(
-                f"{PATIENCE:,} records were scored in a row and none learnt, and {self.n_records:,} learnt before are "
-                "too few to tell them apart: give River's QuantileFilter protect_anomaly_detector=False, which "
-                "otherwise keeps this detector from learning for ever, or learn records before you score them",
+                f"{PATIENCE:,} records in a row were scored and none was learned, and the {self.n_records:,} learned "
+                "before are too few to find anomalies: set protect_anomaly_detector=False in River's QuantileFilter, "
+                "whose default prevents this detector from learning, or learn records before you score them",
                 RuntimeWarning,
                 stacklevel=3,
             )

@@ -110,7 +110,7 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         self._check("solver", solver, LinearSolver)
         if solver is not None and not solver.takes_rows:
             raise ValueError(
-                f"solver must take rows of features, as Exact, DSPDC, S3GD and SVRG do, got {excerpt(solver)}"
+                f"solver must accept rows of features, like Exact, DSPDC, S3GD and SVRG, got {excerpt(solver)}"
             )
         self._solver._checked()
         self._add_window()

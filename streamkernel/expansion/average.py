@@ -39,7 +39,7 @@ class AveragedSolution:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self._mean = np.zeros_like(self._last.coefficients)
         self.solution = self._last
 

@@ -154,7 +154,7 @@ class Expansion:
         extra_keys
             The keys of inputs met in these rows only, uint64 of shape (e,).
         alone
-            Whether nothing is learnt from these scores: then many rows are projected at once, and are equal to those
+            Whether nothing is learned from these scores: then many rows are projected at once, and are equal to those
             computed one by one to rounding only.
 
         Returns

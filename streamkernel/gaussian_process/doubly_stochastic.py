@@ -1,4 +1,4 @@
-"""Functions of a reproducing kernel Hilbert space, learnt by doubly stochastic gradients of noiseless targets."""
+"""Functions of a reproducing kernel Hilbert space, learned by doubly stochastic gradients of noiseless targets."""
 
 import abc
 from typing import ClassVar
@@ -26,7 +26,7 @@ _CACHE_BYTES = 2**26
 
 
 class VarianceFunctions(abc.ABC):
-    """Functions whose values give the variance of a Gaussian process, learnt by mini-batches.
+    """Functions whose values give the variance of a Gaussian process, learned by mini-batches.
 
     A step makes a new block of features, while there is room, and then touches an old one.
 
@@ -43,7 +43,7 @@ class VarianceFunctions(abc.ABC):
     max_blocks
         The most blocks; None is no limit.
     sample_size
-        n, the records of the posterior: None is those learnt so far.
+        n, the records of the posterior: None is those learned so far.
 
     References
     ----------
@@ -79,7 +79,7 @@ class VarianceFunctions(abc.ABC):
         self._expansion = self._drawn_by(int(mix64(np.uint64(seed ^ 0x5EED))))
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self.n_steps = 0
         self.n_learnt = 0
         self.n_blocks = 0

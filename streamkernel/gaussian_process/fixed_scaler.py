@@ -1,4 +1,4 @@
-"""The standardisation of inputs by means and deviations that stay: what is learnt is learnt where it is looked up."""
+"""The standardization of inputs by means and deviations that stay: what is learned is learned where it is looked up."""
 
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ _FIXED_MEAN, _FIXED_DEVIATION = range(2)
 
 
 class FixedScaler(InputScaler):
-    """The standardisation of inputs by fixed moments, and by the running ones until an input has some.
+    """The standardization of inputs by fixed moments, and by the running ones until an input has some.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class FixedScaler(InputScaler):
         least
             How often an input must have been observed.
         again
-            Whether scales that are fixed are fixed anew.
+            Whether scales that are fixed are fixed again.
 
         """
         count, deviation = self.moments[:, COUNT], self._running_deviation

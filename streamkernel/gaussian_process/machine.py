@@ -1,8 +1,8 @@
 """The Gaussian process: its state, and `advance`, the one way it learns.
 
-Every labelled record is learnt at once. Where inputs are standardised or the bandwidth is left to the data, the first
-records fix both: they are learnt again at each of some stages, and from the last one on both stay. Where an input has
-outgrown its scale, the machine begins anew.
+Every labeled record is learned at once. Where inputs are standardized or the bandwidth is left to the data, the first
+records fix both: they are learned again at each of some stages, and from the last one on both stay. Where an input has
+outgrown its scale, the machine starts over.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,9 +31,9 @@ _DTYPE = np.dtype("float64")
 _NO_KEYS = np.zeros(0, np.uint64)
 #: Rows that go through features and posterior at a time.
 AT_ONCE = 256
-#: Labelled records after which those so far are learnt again; the last are all of the warm-up.
+#: Labeled records after which those so far are learned again; the last are all of the warm-up.
 STAGES = (12, 25, 50, 100, WARM_UP)
-#: Labelled records from one look at the scales of inputs to the next.
+#: Labeled records from one look at the scales of inputs to the next.
 LOOK = 200
 #: How often an input that comes later must have been observed to have a scale.
 OFTEN = 100
@@ -97,7 +97,7 @@ class GaussianProcessMachine:
         Raises
         ------
         ValueError
-            A record cannot be used. Nothing of the call is learnt then.
+            A record cannot be used. Nothing of the call is learned then.
 
         """
         parts = [np.zeros((0, 3))]
@@ -214,7 +214,7 @@ class GaussianProcessMachine:
         return out
 
     def _keep(self, rows: Rows, X: Array, y: Array, weights: Array, learnt: Array) -> None:
-        """Let learnt rows wait for what comes later: a step of the variance's functions, the end of the warm-up."""
+        """Let learned rows wait for what comes later: a step of the variance's functions, the end of the warm-up."""
         # A call may hold inputs that only later records bring.
         n_known = int(rows.n_known[-1])
         self.n_records += int(learnt.sum())
@@ -237,7 +237,7 @@ class GaussianProcessMachine:
         self.posterior.begin(self.features.n_columns)
 
     def _look_at_scales(self, scaler: FixedScaler) -> None:
-        """Fix the scales of inputs that came late, and begin anew where an input has outgrown its own."""
+        """Fix the scales of inputs that came late, and start over where an input has outgrown its own."""
         if not scaler.is_outgrown:
             scaler.fix(OFTEN, again=False)
             return
@@ -272,7 +272,7 @@ class GaussianProcessMachine:
                 start = part.stop
 
     def _prior(self, n: int) -> Array:
-        """The predictions of n records before anything was learnt."""
+        """The predictions of n records before anything was learned."""
         variance = self.features.kappa + (self.noise if self.with_noise else 0.0)
         return np.tile([0.0, np.sqrt(variance), 1.0], (n, 1))
 

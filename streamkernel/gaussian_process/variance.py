@@ -22,7 +22,7 @@ from streamkernel.state import Array, State, excerpt
 
 #: Added to the diagonal of the points' kernel matrix: weights stay small, and so do the functions' errors times them.
 _JITTER = 1e-3
-#: Points are as many functions, and their matrix is factorised after every step.
+#: Points are as many functions, and their matrix is factorized after every step.
 MOST_POINTS = 4096
 #: Records of a step, and features of a block: of the operator, a block has the square of so many coefficients.
 MOST_RECORDS, MOST_BLOCK = 2**16, 2**13

@@ -27,6 +27,6 @@ def begin_expansion(expansion: Expansion, X: Array, keys: Array) -> None:
 
 
 def first_bandwidth(kernel: Kernel, X: Array) -> float:
-    """The kernel's bandwidth for as many inputs as there are: the rows' mean squared norm, or d if standardised."""
+    """The kernel's bandwidth for as many inputs as there are: the rows' mean squared norm, or d if standardized."""
     d = float(np.mean(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
     return kernel.initial_bandwidth(d) if d > 0 else kernel.initial_bandwidth(0.5)

@@ -30,7 +30,7 @@ GRADIENT_MEMORY = 0.999
 
 
 class StepRecords(Protocol):
-    """The labelled records of a step, as far as the choice of its block asks for them."""
+    """The labeled records of a step, as far as the choice of its block asks for them."""
 
     @property
     def size(self) -> int:
@@ -72,7 +72,7 @@ class BlockChoice:
     step
         A schedule of step sizes, or None for the default rule.
     batch_size
-        B, the labelled records of a step.
+        B, the labeled records of a step.
     max_blocks
         The most blocks, or None.
     preconditioned
@@ -154,7 +154,7 @@ class BlockChoice:
         return update if known else no_longer(update, longest(update.block))
 
     def foreseen(self, t: int) -> int | None:
-        """The block that update t will touch, as far as it can be told before its gradients are known; else None.
+        """The block that update t will touch, if that is known before its gradients are; else None.
 
         Of CDSG that is a guess, a new block as long as there may be any.
         """

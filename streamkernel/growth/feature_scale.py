@@ -42,7 +42,7 @@ class FeatureScale:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self.kappa = self._kernel.kappa or 0.0
         self.feature_bound = self._kernel.feature_bound or 0.0
 
@@ -72,7 +72,7 @@ class FeatureScale:
             if not np.isfinite(bound):
                 raise NotFiniteError(
                     f"the kernel {type(self._kernel).__name__} gave {np.abs(phi).max():g} in its method `features`, "
-                    "whose fourth power is not finite: give smaller inputs or a smaller multiple of the kernel"
+                    "whose fourth power is not finite: use smaller inputs or a smaller multiple of the kernel"
                 )
             self.feature_bound = bound
 

@@ -50,7 +50,7 @@ class StepHistory:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self.t = 0
         self.last_batch_size = 0
         self.gamma_0 = 0.0

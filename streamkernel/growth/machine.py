@@ -1,6 +1,6 @@
 """The growing kernel machine: its state, and `advance`, the one way it learns.
 
-Records are predicted, then learnt, one after the other. Coefficients change every `batch_size` labelled records,
+Records are predicted, then learned, one after the other. Coefficients change every `batch_size` labeled records,
 moments with every one; how a stream is cut into calls never changes a bit.
 """
 
@@ -45,7 +45,7 @@ class Machine:
     growth
         Which block a step touches.
     batch_size
-        B, the labelled records of a step.
+        B, the labeled records of a step.
     max_features
         The most frequencies, or None.
     step
@@ -64,7 +64,7 @@ class Machine:
     warm_up
         The first records, until they fix a bandwidth left to the data; then, and where it is not, None.
     window
-        The last labelled records, whose owner solves the coefficients now and then; None where nobody does.
+        The last labeled records, whose owner solves the coefficients now and then; None where nobody does.
 
     """
 
@@ -130,9 +130,9 @@ class Machine:
         Raises
         ------
         ValueError
-            A record cannot be used. Nothing of the call is learnt then.
+            A record cannot be used. Nothing of the call is learned then.
         NotFiniteError
-            Kernel, loss, step schedule or policy gave what is not finite. The mini-batch at which it did is not learnt.
+            Kernel, loss, step schedule or policy gave what is not finite. The mini-batch of that step is not learned.
 
         """
         parts: list[tuple[Encoded, Array]] = []
@@ -325,7 +325,7 @@ class Machine:
     def begin_anew(self, more: Array | None = None) -> None:
         """Fix the bandwidth by the records that wait for it and learn them again, as a fresh machine would.
 
-        It is that of more encoded values, (n, d), too, which are not learnt.
+        It is that of more encoded values, (n, d), too, which are not learned.
         """
         warm_up = self.warm_up
         assert warm_up is not None

@@ -1,4 +1,4 @@
-"""The mini-batch: labelled records wait in the state until `batch_size` of them make a step."""
+"""The mini-batch: labeled records wait in the state until `batch_size` of them make a step."""
 
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ _LEARNT = np.ones(1, np.bool_)
 
 
 class MiniBatch:
-    """Room for the scaled rows, targets and weights of the labelled records since the last step.
+    """Room for the scaled rows, targets and weights of the labeled records since the last step.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class MiniBatch:
         self.n = n + 1
 
     def forget_scores(self) -> None:
-        """Forget the cache of scores, after which they are computed anew: the coefficients are others."""
+        """Forget the cache of scores, after which they are computed again: the coefficients are others."""
         self._n_scored = -1 if self.n else 0
 
     def rows(self, n_inputs: int) -> Array:

@@ -51,8 +51,8 @@ def require_finite_gradient(loss: Any, gradient: Array, y: Array, scores: Array)
 def diverged(loss: Any) -> NotFiniteError:
     """What is raised where a loss of ours has gradients past `LARGEST`, by the scores that steps have led to."""
     return NotFiniteError(
-        f"the steps are so long, or the features so large, that the loss {type(loss).__name__} has no finite gradient: "
-        "give shorter steps, fewer blocks a step, smaller inputs or a smaller multiple of the kernel"
+        f"the loss {type(loss).__name__} has no finite gradient, because steps are too long or features too large: "
+        "use shorter steps, fewer blocks per step, smaller inputs or a smaller multiple of the kernel"
     )
 
 
@@ -67,8 +67,8 @@ def require_constants(loss: Any) -> None:
 
 
 def warn_of_losses(loss: Any, losses: Array) -> None:
-    """Warn where a loss of labelled records, float64 of shape (n,), is not finite: no mean can be taken of it."""
+    """Warn where a loss of labeled records, float64 of shape (n,), is not finite: no mean can be taken of it."""
     if not np.isfinite(losses).all():
         name = type(loss).__name__
-        message = f"the loss {name} gave what is not finite in its method `__call__`: no mean can be taken of it"
+        message = f"the loss {name} gave a value that is not finite in its method `__call__`: the mean is undefined"
         warnings.warn(message, RuntimeWarning, stacklevel=4)  # past machine and estimator: the line that learns

@@ -7,7 +7,7 @@ from streamkernel.state import Array, State
 
 
 class RecordWindow(Protocol):
-    """The last labelled records, and when the coefficients are to be solved on them."""
+    """The last labeled records, and when the coefficients are to be solved on them."""
 
     @property
     def room(self) -> int:

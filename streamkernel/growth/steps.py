@@ -119,4 +119,4 @@ def require_step(growth: Growth, update: Any, context: GrowthContext) -> None:
         shapes = f"of shape {steps[0].shape} and a decay of shape {steps[1].shape}"
         raise TypeError(f"{gave} a size {shapes} {by} a size that is a number or of shape ({K},), and a number")
     if not all((np.abs(step) <= LARGEST_STEP).all() for step in steps):  # NaN is not
-        raise NotFiniteError(f"{gave} what is not finite or is past {LARGEST_STEP:g} {by} finite steps only")
+        raise NotFiniteError(f"{gave} a step that is not finite or is beyond {LARGEST_STEP:g} {by} finite steps only")

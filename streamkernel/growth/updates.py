@@ -23,7 +23,7 @@ from streamkernel.records.targets import Targets
 from streamkernel.state import Array
 
 TOO_LARGE_PLAIN = (
-    "features are so large that a step is not finite: give smaller inputs or a smaller multiple of the kernel"
+    "features are so large that a step is not finite: use smaller inputs or a smaller multiple of the kernel"
 )
 
 
@@ -197,6 +197,6 @@ class BlockUpdates:
     def too_large(self) -> str:
         """A sentence where features are so large that a preconditioned step is not finite."""
         return (
-            f"the kernel {type(self._expansion.kernel).__name__}: {TOO_LARGE}: give smaller inputs, a smaller multiple "
+            f"the kernel {type(self._expansion.kernel).__name__}: {TOO_LARGE}: use smaller inputs, a smaller multiple "
             "of the kernel, or precondition=False"
         )

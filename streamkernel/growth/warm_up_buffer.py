@@ -1,4 +1,4 @@
-"""The warm-up buffer: the first labelled records as they came, until they fix a bandwidth left to the data."""
+"""The warm-up buffer: the first labeled records as they came, until they fix a bandwidth left to the data."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -12,12 +12,12 @@ from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.inputs import Inputs
 from streamkernel.state import Array, State, tag
 
-#: Labelled records after which the bandwidth is fixed and the machine starts anew with them.
+#: Labeled records after which the bandwidth is fixed and the machine starts over with them.
 WARM_UP = 200
 
 
 class WarmUpBuffer:
-    """The first labelled records as they came.
+    """The first labeled records as they came.
 
     Attributes
     ----------

@@ -179,9 +179,9 @@ class Kernel(Component, base.Base, abc.ABC):
             return Sum(self, other)
         if is_number(other):
             raise TypeError(
-                f"{excerpt(other)} is no kernel to add to one: the constant kernel c is DotProduct([c]), c above 0"
+                f"{excerpt(other)} is not a kernel: to add the constant c, use DotProduct([c]) with c above 0"
             )
-        raise TypeError(f"a kernel is added to another kernel, got {excerpt(other)}")
+        raise TypeError(f"a kernel can only be added to another kernel, got {excerpt(other)}")
 
     def __radd__(self, other: float) -> "Kernel":
         if is_number(other) and other == 0:  # as `sum` begins
@@ -194,7 +194,7 @@ class Kernel(Component, base.Base, abc.ABC):
         if isinstance(other, Kernel):
             return Product(self, other)
         if not is_number(other):
-            raise TypeError(f"a kernel is multiplied by another kernel or by a number above 0, got {excerpt(other)}")
+            raise TypeError(f"a kernel can only be multiplied by a kernel or a number above 0, got {excerpt(other)}")
         return Scaled(self, other)
 
     __rmul__ = __mul__
@@ -203,9 +203,9 @@ class Kernel(Component, base.Base, abc.ABC):
         from streamkernel.kernels.operators import Scaled
 
         if not is_number(other):
-            raise TypeError(f"a kernel is divided by a number above 0, got {excerpt(other)}")
+            raise TypeError(f"a kernel can only be divided by a number above 0, got {excerpt(other)}")
         if not other > 0:
-            raise ValueError(f"a kernel is divided by a number above 0, got {excerpt(other)}")
+            raise ValueError(f"a kernel can only be divided by a number above 0, got {excerpt(other)}")
         return Scaled(self, 1 / other)
 
 
@@ -227,7 +227,7 @@ class FourierKernel(Kernel):
     feature_bound = 1.0
     is_fourier = True
     rows_at_once = True
-    #: Whether slopes of what is learnt say how much inputs matter: the squares of frequencies have a variance.
+    #: Whether slopes of what is learned say how much inputs matter: the squares of frequencies have a variance.
     is_smooth: bool = True
 
     @abc.abstractmethod
@@ -267,7 +267,7 @@ class FourierKernel(Kernel):
             The array to fill with frequencies, float32 or float64 of shape (d, m).
 
         """
-        raise NotImplementedError(f"{type(self).__name__} makes no frequencies of given uniform numbers")
+        raise NotImplementedError(f"{type(self).__name__} cannot make frequencies from given uniform numbers")
 
     def transform(self, X: Array) -> Array:
         """Return the factors of the frequencies, with shape and dtype of X and 0 where X is 0: by default X.
@@ -282,7 +282,7 @@ class FourierKernel(Kernel):
 
 def fourier_features(kernel: FourierKernel, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
     """Fill `out` with cosines and sines, as `Kernel.features` has them."""
-    W = np.full((len(keys), len(words)), np.nan, X.dtype)  # one that is not filled is then told of
+    W = np.full((len(keys), len(words)), np.nan, X.dtype)  # so that one that is not filled is noticed
     kernel.frequencies(words, keys, bandwidth, W)
     turns = np.empty((len(X), len(words)), X.dtype)
     project(kernel.transform(X), W, turns)

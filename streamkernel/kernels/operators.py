@@ -14,7 +14,7 @@ from streamkernel.kernels.drawing import compute_features, draw_frequencies
 from streamkernel.state import Array, excerpt
 
 #: What a draw is multiplied by in all: features times the root of a larger factor may overflow in float32, and those
-#: of a smaller one are nothing beside any regularization.
+#: of a smaller one are nothing compared to any regularization.
 LEAST_FACTOR, LARGEST_FACTOR = 1e-30, 1e30
 #: A kernel of more parts, or with more numbers a draw, is a mistake, or comes from a forged checkpoint.
 MOST_KERNELS, MOST_NUMBERS = 32, 1024
@@ -38,7 +38,7 @@ class _Pair(Kernel):
 
     @property
     def standardizes(self) -> bool:
-        """Whether `standardize=None` centres and scales the inputs: one part asks for it, and none forbids it."""
+        """Whether `standardize=None` centers and scales the inputs: one part asks for it, and none forbids it."""
         return self.domain is None and (self.left.standardizes or self.right.standardizes)
 
     def initial_bandwidth(self, d: float) -> float:
@@ -257,16 +257,16 @@ def _require_part(name: str, kernel: Kernel) -> None:
     if not isinstance(kernel, Kernel):
         raise ValueError(f"{name} must be a Kernel, got {excerpt(kernel)}")
     if kernel.structured:
-        raise ValueError(f"{name} is structured, which no part of a sum, product or multiple may be: give Gaussian()")
+        raise ValueError(f"{name} is structured, which a sum, product or multiple cannot contain: use Gaussian()")
     if kernel.names_inputs:
-        raise ValueError(f"{name} is a {type(kernel).__name__}, which is no part of a sum, product or multiple")
+        raise ValueError(f"{name} is a {type(kernel).__name__}, which a sum, product or multiple cannot contain")
 
 
 def _require_few(kernel: Kernel) -> None:
     if kernel.n_kernels > MOST_KERNELS or kernel.n_parts > MOST_NUMBERS:
         raise ValueError(
-            f"a {type(kernel).__name__} of {kernel.n_kernels:,} kernels with {kernel.n_parts:,} numbers a draw is too "
-            f"large: at most {MOST_KERNELS} kernels and {MOST_NUMBERS:,} numbers"
+            f"a {type(kernel).__name__} of {kernel.n_kernels:,} kernels with {kernel.n_parts:,} numbers per draw is "
+            f"too large: at most {MOST_KERNELS} kernels and {MOST_NUMBERS:,} numbers"
         )
 
 
@@ -289,8 +289,8 @@ def _require_factors(kernel: Kernel) -> None:
     wrong = [value for value in (most, least) if not LEAST_FACTOR * (1 - 1e-9) <= value <= LARGEST_FACTOR * (1 + 1e-9)]
     if wrong:
         raise ValueError(
-            f"factor must be at least {LEAST_FACTOR:g} and at most {LARGEST_FACTOR:g} with the factors inside of it, "
-            f"got {wrong[0]:g} for all"
+            f"factor must be at least {LEAST_FACTOR:g} and at most {LARGEST_FACTOR:g} when multiplied with the inner "
+            f"factors, got {wrong[0]:g}"
         )
 
 

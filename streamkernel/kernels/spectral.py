@@ -104,15 +104,15 @@ def require_fourier(kernel: Kernel, estimator: str) -> FourierKernel:
 
     """
     if kernel.structured:
-        raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
+        raise ValueError("structured frequencies work only in KernelClassifier and KernelRegressor: use Gaussian()")
     require_nameless(kernel, estimator)
     if _draws_of_inputs(kernel):
         return kernel
     if all(_draws_of_inputs(part) for _, part in _weighted_parts(kernel)):
         return SpectralMixture(kernel)
     raise ValueError(
-        f"{estimator} takes kernels whose features are cosines of the inputs (Gaussian, Laplacian, Cauchy, Matern, "
-        f"their sums, products and multiples), got {kernel!r}: KernelClassifier and KernelRegressor take any"
+        f"{estimator} needs kernels whose features are cosines of the inputs (Gaussian, Laplacian, Cauchy, Matern, "
+        f"their sums, products and multiples), got {kernel!r}: KernelClassifier and KernelRegressor accept any"
     )
 
 
@@ -120,8 +120,8 @@ def require_nameless(kernel: Kernel, estimator: str) -> None:
     """Refuse a kernel that knows inputs by their names, by a ValueError."""
     if kernel.names_inputs:
         raise ValueError(
-            f"{estimator} takes no {type(kernel).__name__}, whose inputs have names: KernelClassifier and "
-            "KernelRegressor do"
+            f"{estimator} does not accept {type(kernel).__name__}, which names its inputs: use KernelClassifier or "
+            "KernelRegressor"
         )
 
 

@@ -53,13 +53,13 @@ class BatchEncoder:
         xs
             n records.
         ys
-            n targets; None is not learnt.
+            n targets; None is not learned.
         ws
             n weights of at least 0, which are cut at `HEAVIEST`; None is 1 each.
 
         Yields
         ------
-        Encoded rows, targets as plain values (None is not learnt) and weights, float64.
+        Encoded rows, targets as plain values (None is not learned) and weights, float64.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class BatchEncoder:
 
         """
         if len(ys) != len(xs):
-            raise ValueError(f"got {len(ys)} targets for {len(xs)} records: give one a record")
+            raise ValueError(f"got {len(ys)} targets for {len(xs)} records: pass one per record")
         targets, n_limited = self.targets.prepare(ys)
         weights = weights_of(ws, len(targets))
         n_ignored_inputs = self.inputs.n_ignored
@@ -139,7 +139,7 @@ def weights_of(ws: Sequence[float] | None, n: int) -> Array:
     if weights is None or weights.ndim != 1 or np.ma.is_masked(ws):
         raise ValueError(_NO_WEIGHT)
     if len(weights) != n:
-        raise ValueError(f"got {weights.size} weights for {n} records: give one a record")
+        raise ValueError(f"got {weights.size} weights for {n} records: pass one per record")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError(_NO_WEIGHT)
     return np.asarray(np.minimum(weights, HEAVIEST))

@@ -34,7 +34,7 @@ class Classes:
 
     """
 
-    limit_warning = "classes past max_classes are predicted only, counted in n_ignored_labels"
+    limit_warning = "classes past max_classes are not learned, counted in n_ignored_labels"
 
     def __init__(self, loss: MultiClassLoss, max_classes: int) -> None:
         self.loss: Any = loss
@@ -58,7 +58,7 @@ class Classes:
         for label in labels:
             if label is not None and label not in seen:
                 if len(seen) < self.max_classes:
-                    tag(label)  # a label that no state could hold is refused before anything is learnt
+                    tag(label)  # a label that no state could hold is refused before anything is learned
                     seen[label] = None
                 else:
                     label = None

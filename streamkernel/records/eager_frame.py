@@ -6,7 +6,7 @@ import narwhals.stable.v2 as nw
 from narwhals.exceptions import DuplicateError
 from river.utils.dataframe import into_frame
 
-_GIVE = "give an eager data frame (pandas, polars, pyarrow) or an array of shape (n, d), a row for each record"
+_GIVE = "pass an eager data frame (pandas, polars, pyarrow) or an array of shape (n, d), one row per record"
 
 
 def eager_frame(X: Any) -> nw.DataFrame[Any]:
@@ -24,7 +24,7 @@ def eager_frame(X: Any) -> nw.DataFrame[Any]:
         frame = into_frame(X)
     except DuplicateError as error:
         names = ", ".join(map(repr, _repeated(X)))
-        raise ValueError(f"X has several columns of the same name, {names}: give each a name of its own") from error
+        raise ValueError(f"X has several columns of the same name, {names}: rename them") from error
     except TypeError:
         raise TypeError(_refusal(X)) from None
     if isinstance(frame, nw.LazyFrame):  # one that narwhals wraps already
@@ -42,7 +42,7 @@ def _refusal(X: Any) -> str:
     if X is None:
         return f"X is None: {_GIVE}"
     if hasattr(type(X), "toarray"):
-        return f"X is sparse, a {name}: give X.toarray()"
+        return f"X is sparse, a {name}: pass X.toarray()"
     try:
         wrapped = nw.from_native(X, allow_series=True, pass_through=True)
     except Exception:

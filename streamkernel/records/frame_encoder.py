@@ -152,7 +152,7 @@ class FrameEncoder:
         self._enter(things[early], rows[early], keys, room)
 
     def _count_repeats(self, learn: Array) -> None:
-        """Count the learnt strings that have an indicator already when their row comes."""
+        """Count the learned strings that have an indicator already when their row comes."""
         for start, text in zip(self._starts, self._texts, strict=True):
             place = self._place[start : start + len(text.values)]
             codes = text.codes[learn]

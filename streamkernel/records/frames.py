@@ -92,7 +92,7 @@ class Frame:
         self._array: Array | None = None
         if isinstance(X, np.ndarray):
             if X.ndim != 2:
-                raise ValueError(f"X is an array of shape {X.shape}: give one of shape (n, d), a row for each record")
+                raise ValueError(f"X is an array of shape {X.shape}: pass shape (n, d), one row per record")
             self._array = _unmasked(X)
         else:
             self._frame: nw.DataFrame[Any] = eager_frame(X)

@@ -1,4 +1,4 @@
-"""The running standardisation of inputs: each number is centred and scaled by the moments of its column."""
+"""The running standardization of inputs: each number is centered and scaled by the moments of its column."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, Protocol
@@ -29,7 +29,7 @@ class TaggedColumns(Protocol):
 
 
 class InputScaler:
-    """The running moments of the columns, and rows standardised by them, as River's `StandardScaler` does it.
+    """The running moments of the columns, and rows standardized by them, as River's `StandardScaler` does it.
 
     Scaled values are cut at `SCALED_LIMIT` deviations, and outliers count in the moments as less than they are
     (`compute.moments`).
@@ -39,7 +39,7 @@ class InputScaler:
     columns
         The columns, as `InputColumns` yields them; after some were added, `fit` gives them moments.
     standardize
-        Whether numbers are centred and scaled by their running mean and deviation.
+        Whether numbers are centered and scaled by their running mean and deviation.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ class Inputs:
     max_inputs
         The most columns; inputs past them are ignored and counted in `n_ignored`.
     standardize
-        Whether numbers are centred and scaled by their running mean and deviation.
+        Whether numbers are centered and scaled by their running mean and deviation.
     domain
         The numbers that inputs may be; None (the default) is any.
 
@@ -45,9 +45,9 @@ class Inputs:
     columns
         The columns in the order of arrival, found by name.
     scaler
-        The running standardisation of the columns.
+        The running standardization of the columns.
     n_ignored
-        Inputs ignored, counted at each record learnt.
+        Inputs ignored, counted at each record learned.
     repeats
         The repetitions of string inputs, which limit their indicators; what is past that limit is not in `n_ignored`.
 
@@ -303,7 +303,7 @@ def _number(name: Hashable, value: Any) -> float:
     number = real(value)
     if number is None:
         instead = instead_of_input(value) or "a number, a string, a boolean or None"
-        raise ValueError(f"input {shown(name)} is of type {type(value).__name__}: give {instead}")
+        raise ValueError(f"input {shown(name)} is of type {type(value).__name__}: use {instead}")
     return number
 
 
@@ -313,4 +313,4 @@ def _finite(name: Hashable, value: float) -> float:
             return value
     except OverflowError:
         pass
-    raise ValueError(f"input {shown(name)} is infinite: give a finite number, or None where it was not observed")
+    raise ValueError(f"input {shown(name)} is infinite: use a finite number, or None if it was not observed")

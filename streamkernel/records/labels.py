@@ -25,9 +25,9 @@ def plain_label(y: Any) -> Any:
         return y
     if instead := instead_of_label(y):  # before numpy makes a number of it
         kind = type(y).__name__
-        raise ValueError(f"{y!r} is of type {kind}: names and labels are strings, booleans or numbers; give {instead}")
+        raise ValueError(f"{y!r} is of type {kind}: names and labels are strings, booleans or numbers; use {instead}")
     if isinstance(y, np.generic):
         y = y.item()
     if isinstance(y, float) and math.isnan(y):
-        raise ValueError("the label is NaN: give a string, a boolean or a number, or None where it is not known")
+        raise ValueError("the label is NaN: use a string, a boolean or a number, or None if it is not known")
     return untag(tag(y))

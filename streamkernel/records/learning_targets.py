@@ -1,4 +1,4 @@
-"""Encoders of targets that learn from scores: a threshold, or means, beside the coefficients of the machine."""
+"""Encoders of targets that learn from scores: a threshold, or means, besides the coefficients of the machine."""
 
 import abc
 
@@ -25,7 +25,7 @@ class LearningTargets(abc.ABC):
         y
             Encoded targets, float64 of shape (B,).
         scores
-            The scores of the records before they are learnt, float64 of shape (B, 1).
+            The scores of the records before they are learned, float64 of shape (B, 1).
         weights
             The records' weights, float64 of shape (B,).
 
@@ -37,7 +37,7 @@ class LearningTargets(abc.ABC):
 
     @abc.abstractmethod
     def slope(self, scores: Array, weights: Array) -> float:
-        """The sum of the weighted derivatives of the loss by whatever it depends on beside the scores.
+        """The sum of the weighted derivatives of the loss by whatever it depends on besides the scores.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class LearningTargets(abc.ABC):
 
     @abc.abstractmethod
     def take_slope(self, step: float) -> None:
-        """Take a gradient step of this length in whatever the loss depends on beside the scores.
+        """Take a gradient step of this length in whatever the loss depends on besides the scores.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The encoder of regression targets: numbers are standardised, and scores brought back to their units."""
+"""The encoder of regression targets: numbers are standardized, and scores brought back to their units."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _NUMBERS = {float, int}
 
 
 class Numbers:
-    """The encoder of regression targets, standardised by their running mean and deviation.
+    """The encoder of regression targets, standardized by their running mean and deviation.
 
     Targets past `LARGEST` are cut there, and counted in `n_limited`. One that is past 100 deviations from the mean
     counts the less the farther it is.
@@ -27,7 +27,7 @@ class Numbers:
     Parameters
     ----------
     loss
-        A loss of (n,) standardised targets and (n,) scores.
+        A loss of (n,) standardized targets and (n,) scores.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Numbers:
         return float(deviation(self.moments))
 
     def as_of_now(self, values: Array) -> Array:
-        """Prepared targets, (n,), standardised by the current moments, which are not updated; outliers drawn in."""
+        """Prepared targets, (n,), standardized by the current moments, which are not updated; outliers drawn in."""
         spread = self.deviation
         standardised = (values - self.moments[MEAN]) / (spread if spread > 0 else 1.0)
         return np.array([drawn_in(number, bounded=True) for number in standardised.tolist()])
@@ -121,5 +121,5 @@ def plain_number(y: Any) -> float:
     if value is not None and math.isfinite(value):
         return value
     instead = instead_of_number(y)
-    advice = f"; instead of a date or a time, give {instead}" if instead else ""
-    raise ValueError(f"the target {shown(y)} is not a finite number: give one, or None where it is not known{advice}")
+    advice = f"; instead of a date or a time, use {instead}" if instead else ""
+    raise ValueError(f"the target {shown(y)} is not a finite number: use one, or None if it is not known{advice}")

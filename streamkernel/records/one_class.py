@@ -1,4 +1,4 @@
-"""The encoder of novelty detection: every record belongs to the one class, and a threshold is learnt beside scores."""
+"""The encoder of novelty detection: every record belongs to one class, and a threshold is learned with the scores."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class OneClass(LearningTargets):
     threshold
         tau.
     n_flagged
-        Records learnt whose score had been below the threshold.
+        Records learned whose score had been below the threshold.
 
     """
 

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class Repeats:
-    """A counter of repetitions for each string input: learnt records whose value had an indicator already.
+    """A counter of repetitions for each string input: learned records whose value had an indicator already.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Repeats:
         return n_values < FREE or (n_values - FREE) ** 2 < PER_ROOT * PER_ROOT * self._counts.get(name, 0)
 
     def note_without(self, name: Hashable, values: Collection[str], n: int = 1) -> None:
-        """Take note of n learnt values that got no indicator, unlike `values`; logs a warning once for each input."""
+        """Count n learned values that got no indicator, unlike `values`; logs a warning once for each input."""
         before = self._n_without.get(name, 0)
         self._n_without[name] = before + n
         if before < LOGGED_AFTER <= before + n:

@@ -18,7 +18,7 @@ def target_list(y: Any) -> list[Any]:
     Returns
     -------
     n values; None where a list has None, a series a null, and one of pandas anything that it takes for missing (NaN,
-    NA, NaT): such a row is not learnt.
+    NA, NaT): such a row is not learned.
 
     Raises
     ------
@@ -36,9 +36,7 @@ def target_list(y: Any) -> list[Any]:
     """
     if isinstance(y, np.ndarray):
         if y.ndim != 1:
-            raise ValueError(
-                f"targets are in an array of shape {y.shape}: give one of shape (n,), a target for each row"
-            )
+            raise ValueError(f"the targets have the shape {y.shape}: pass shape (n,), one target per row")
         # Dates would become whole numbers of nanoseconds, which are targets.
         return y.tolist() if y.dtype.kind in "biufUO" else list(y)
     if isinstance(y, list | tuple):
@@ -52,7 +50,7 @@ def target_list(y: Any) -> list[Any]:
         series = into_series(y)
     except TypeError:
         raise TypeError(
-            f"targets are in a {type(y).__name__}: give a list, a one-dimensional array or a series"
+            f"the targets are a {type(y).__name__}: pass a list, a one-dimensional array or a series"
         ) from None
     values = list(series.to_list())
     if series.implementation.is_pandas_like():  # which has NaN where others have null

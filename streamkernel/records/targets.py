@@ -19,7 +19,7 @@ class Encoded:
     Attributes
     ----------
     y
-        The column of the label, its side (0 or 1) or the standardised number, float64 of shape (n,); NaN where there is
+        The column of the label, its side (0 or 1) or the standardized number, float64 of shape (n,); NaN where there is
         no target.
     before
         What was known before each record, float64 of shape (n, 2): (number of classes, 0), which of two sides had been
@@ -70,7 +70,7 @@ class Targets(Protocol):
         """K, the number of scores that a record has by now."""
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
-        """Validate targets: plain values, None where a record is not learnt, and the number of those past the limit.
+        """Validate targets: plain values, None where a record is not learned, and the number of those past the limit.
 
         Nothing is changed. ValueError where a value is no target.
         """
@@ -85,7 +85,7 @@ class Targets(Protocol):
         """Encode one target for which `known` returned a value."""
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
-        """The loss of the scores (n, K) of each record before it was learnt, (n,); NaN where there is no target."""
+        """The loss of the scores (n, K) of each record before it was learned, (n,); NaN where there is no target."""
 
     def gradient(self, y: Array, scores: Array) -> Array:
         """The derivative dl/du of the loss by the scores u (n, K), float64 of shape (n, K)."""

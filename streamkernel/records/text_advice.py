@@ -1,4 +1,4 @@
-"""Warnings about texts that are better something else, with what to do in Python or in the daemon's configuration."""
+"""Warnings about texts that should be numbers, dates or nothing, with what to do in Python or in a configuration."""
 
 from collections.abc import Collection, Hashable
 
@@ -8,7 +8,7 @@ _SAMPLE = 64
 
 
 def many_values(name: Hashable, values: Collection[str], types_key: str = "") -> str:
-    """Return what to do about a string input whose values hardly ever come again.
+    """Return what to do about a string input whose values rarely repeat.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def many_values(name: Hashable, values: Collection[str], types_key: str = "") ->
             f"{_typed(name, decimal, types_key) or how}"
         )
     return (
-        f"input {name!r} hardly ever has the same value twice: beyond the first {len(values)}, new values of it are "
-        "ignored until known ones have come more often; if it is an id, exclude it, if it is a date, read it as one"
+        f"input {name!r} rarely has the same value twice: new values after the first {len(values)} are ignored until "
+        "known ones repeat more often. If it is an id, exclude it; if it is a date, read it as a date"
     )
 
 
@@ -51,14 +51,14 @@ def turned_to_text(name: Hashable, text: str, types_key: str = "") -> str:
     --------
     >>> print(turned_to_text("a", "17,50").replace(": ", ":\\n  ", 1))
     input 'a' was a number and is now the text '17,50', which counts as a category:
-      give numbers, and leave missing values out
+      use numbers, and leave missing values out
     >>> turned_to_text("a", "17,50", "source.inputs.types").partition(": ")[2]
-    'give numbers, or set source.inputs.types: {a: {type: number, decimal: ","}}'
+    'use numbers, or set source.inputs.types: {a: {type: number, decimal: ","}}'
 
     """
     typed = _typed(name, "," if "," in text else ".", types_key)
     return (
-        f"input {name!r:.80} was a number and is now the text {text!r:.80}, which counts as a category: give numbers, "
+        f"input {name!r:.80} was a number and is now the text {text!r:.80}, which counts as a category: use numbers, "
         + (f"or {typed}" if typed else "and leave missing values out")
     )
 

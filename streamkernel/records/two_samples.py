@@ -38,7 +38,7 @@ class TwoSamples(LearningTargets):
         Records of q and p by their weights, those that the shares follow from, float64 of shape (2,).
     sizes, means
         Records of q and p, and the means of exp(f) over q and of f over p, each score taken before its record was
-        learnt; float64 of shape (2,).
+        learned; float64 of shape (2,).
 
     """
 
@@ -75,7 +75,7 @@ class TwoSamples(LearningTargets):
             if label not in self._sides:
                 raise ValueError(
                     f"the sample is {shown(label)}, and this model has the samples p={self.p!r} and q={self.q!r}: "
-                    "give one of them, or None where it is not known"
+                    "use one of them, or None if it is not known"
                 )
         return labels, 0
 
@@ -119,7 +119,7 @@ class TwoSamples(LearningTargets):
         return 0.0
 
     def take_slope(self, step: float) -> None:
-        """Nothing but f is learnt by steps."""
+        """Nothing but f is learned by steps."""
 
     def log_ratios(self, scores: Array) -> Array:
         """log p/q by scores (n, 1), shape (n,), from -clip to clip of the loss."""

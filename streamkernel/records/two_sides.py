@@ -119,13 +119,13 @@ def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int
         side = labels.index(label)
     elif all(seen):
         raise ValueError(
-            f"label {shown(label)} is a third class after {labels[0]!r} and {labels[1]!r}, and this loss knows two: "
+            f"label {shown(label)} is a third class after {labels[0]!r} and {labels[1]!r}, and this loss supports two: "
             "use loss=None (softmax) or wrap the model in river.multiclass.OneVsRestClassifier"
         )
     else:
         side = seen.index(False)
     if not seen[side]:
-        tag(label)  # a label that no state could hold is refused before anything is learnt
+        tag(label)  # a label that no state could hold is refused before anything is learned
         labels[side] = label
         seen[side] = True
     return side

@@ -24,7 +24,7 @@ _WithLabels = Classes | TwoSides
 
 @dataclass
 class TextCounts:
-    """The learnt values of one string input.
+    """The learned values of one string input.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class TextCounts:
 
 @dataclass
 class Vocabulary:
-    """What the learnt rows of a batch bring.
+    """What the learned rows of a batch bring.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The books of a query: what a model has learnt of it, kept with the model in a checkpoint of the daemon's format."""
+"""The books of a query: what a model has learned of it, kept with the model in a checkpoint of the daemon's format."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from streamkernel.spark.progress import StreamProgress
 
 __all__ = ["Books", "CheckpointBooks", "MemoryBooks"]
 
-#: What each model has learnt in this process without a checkpoint, by query: not of its state, which is copied.
+#: What each model has learned in this process without a checkpoint, by query: not of its state, which is copied.
 _learnt: WeakKeyDictionary[StreamEstimator, dict[str, StreamProgress]] = WeakKeyDictionary()
 
 
 class Books(Protocol):
-    """What a model has learnt of a query."""
+    """What a model has learned of a query."""
 
     def is_learnt(self, query: str, batch: int) -> bool:
-        """Whether a micro-batch was learnt before; BatchOrderError where it must not come, see `StreamProgress`."""
+        """Whether a micro-batch was learned before; BatchOrderError where it must not come, see `StreamProgress`."""
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:
-        """Make it durable that a micro-batch was learnt, with the model as it is by now."""
+        """Make it durable that a micro-batch was learned, with the model as it is by now."""
 
     def close(self) -> None:
         """Let go of what is held."""
@@ -47,7 +47,7 @@ class MemoryBooks:
     Parameters
     ----------
     model
-        The model; also books that are opened later go on with what this very object has learnt.
+        The model; also books that are opened later go on with what this very object has learned.
 
     """
 
@@ -65,7 +65,7 @@ class MemoryBooks:
 
 
 class CheckpointBooks:
-    """Books in a directory of checkpoints, each of a model with the micro-batch that it learnt last.
+    """Books in a directory of checkpoints, each of a model with the micro-batch that it learned last.
 
     Parameters
     ----------
@@ -99,9 +99,11 @@ class CheckpointBooks:
     def _restore(self, checkpoint: Checkpoint) -> bool:
         header = checkpoint.header
         check_header(header)
-        check_versions(header, "give another directory")
+        check_versions(header, "name another directory")
         if header.get("models") or header.get("labels"):
-            raise UnfitError("holds several models or late labels, which are not learnt here: give another directory")
+            raise UnfitError(
+                "holds several models or late labels, which this job does not support: name another directory"
+            )
         restored = load_model(checkpoint.payload, self._model.clone())
         self._model.__setstate__(restored.__getstate__())
         self._counts = RecordCounts(**header["account"])

@@ -94,9 +94,9 @@ class KafkaChunks:
     stream
         The identity of the topic, which their positions name.
     positions
-        By partition, the offset before which all was learnt.
+        By partition, the offset before which all was learned.
     include
-        What of a message becomes inputs beside its value.
+        What of a message becomes inputs besides its value.
 
     """
 
@@ -180,21 +180,21 @@ class CsvChunks:
                     first = lines[0].removeprefix(BOM_UTF8)
                     if first != self._header:
                         raise ValueError(
-                            f"{path}: its first line is {_shown(first)}, and that of the first file "
-                            f"{_shown(self._header)}: all files of a Spark job have the same header; take it away, or "
-                            "mend it"
+                            f"{path}: its first line is {_shown(first)}, and the first file has "
+                            f"{_shown(self._header)}: all files of a Spark job need the same header. Fix the file, or "
+                            "remove it"
                         )
                     lines = lines[1:]
                     seen.add(path)
                 if (broken := _line_break(lines, self._delimiter, settings.max_record_bytes)) is not None:
                     raise ValueError(
-                        f"{path}: a quoted field goes on behind the line {_shown(broken)}, and Spark parts files at "
-                        "line ends: write each record in one line, mend the quote, or learn the file by streamkernel "
-                        "run with source.multiline: true"
+                        f"{path}: a quoted field continues after the line {_shown(broken)}, and Spark splits files at "
+                        "line ends: write each record in one line, fix the quote, or learn the file with streamkernel "
+                        "run and source.multiline: true"
                     )
                 chunk = _of_lines(settings, decoder, path, lines)
                 if decoder.header_moved:
-                    raise ValueError(f"{path}: {HEADER_MOVED}: split the file there; take it away, or mend it")
+                    raise ValueError(f"{path}: {HEADER_MOVED}: split the file there, fix it, or remove it")
                 yield chunk
 
 

@@ -45,8 +45,8 @@ driver, on storage that outlives it
     if found[1].lower() == "file" and parts.netloc in ("", "localhost"):
         return Path(unquote(parts.path))
     raise ValueError(
-        f"checkpoint {text!r} is a URI, and a model's checkpoints are files: give a directory of the driver, on "
-        "storage that outlives it"
+        f"checkpoint {text!r} is a URI, and checkpoints of the model are local files: name a directory of the driver, "
+        "on storage that outlives it"
     )
 
 
@@ -67,7 +67,7 @@ def location_of(location: str | PathLike[str]) -> str:
     text = _text(location, "checkpoint_location")
     found = _URI.match(text)
     if found and found[1].lower() != "file" and not isinstance(location, str):
-        raise ValueError(f"checkpoint_location {text!r} is a URI, which a Path takes a slash of: give it as a string")
+        raise ValueError(f"checkpoint_location {text!r} is a URI, and a Path removes one of its slashes: pass a string")
     return text
 
 

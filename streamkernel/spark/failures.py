@@ -130,7 +130,7 @@ def _of_traceback(text: str) -> SparkJobError:
 
 
 def _of_java(text: str) -> str:
-    """The message of an exception of Java's, and behind it the innermost cause where that says more."""
+    """The message of an exception of Java's, and after it the innermost cause where that says more."""
     message = text
     while found := _BEGINNING.match(message):
         message = message[found.end() :]

@@ -30,7 +30,7 @@ class ColumnRoles:
     inputs
         The names of the inputs.
     target
-        That of the target; None: every row is predicted only, or, where a model has no target, learnt.
+        That of the target; None: every row is predicted only, or, where a model has no target, learned.
     weight
         That of the weight; None: each is 1.
 
@@ -89,14 +89,14 @@ def roles_of(df: DataFrame, target: str | None, weight: str | None, inputs: Iter
     TypeError
         What names a column is no string.
     ValueError
-        There is no such column, or none that can be told from others by its name, it has a type that no input has or
+        There is no such column, or none with a distinct name, it has a type that no input has or
         two roles, or there is no input at all.
 
     """
     chosen = None if inputs is None else _names_in(inputs)
     beside = [_name(name, role) for name, role in ((target, "target"), (weight, "weight")) if name is not None]
     if len(set(beside)) < len(beside):
-        raise ValueError(f"column {target!r} is both target and weight: give the weight a column of its own")
+        raise ValueError(f"column {target!r} is both target and weight: use another column for the weight")
     types = {field.name: field.dataType for field in df.schema.fields}
     for name in [*(chosen or []), *beside]:
         if name not in types:
@@ -110,7 +110,9 @@ def roles_of(df: DataFrame, target: str | None, weight: str | None, inputs: Iter
     if chosen is None:
         chosen = [name for name, kind in types.items() if name not in beside and isinstance(kind, _INPUTS)]
         if not chosen:
-            raise ValueError("the data frame has no column that can be an input: give numbers, booleans or strings")
+            raise ValueError(
+                "the data frame has no column that can be an input: inputs are numbers, booleans or strings"
+            )
     _check_inputs(chosen, beside, types)
     _check_alone(df, [*chosen, *beside])
     return ColumnRoles(tuple(chosen), target, weight)
@@ -118,28 +120,28 @@ def roles_of(df: DataFrame, target: str | None, weight: str | None, inputs: Iter
 
 def _name(name: Any, role: str) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"{role} must be the name of a column, a string, got {type(name).__name__}")
+        raise TypeError(f"{role} must be a column name, a string, got {type(name).__name__}")
     return name
 
 
 def _names_in(inputs: Any) -> list[str]:
     if isinstance(inputs, str) or not isinstance(inputs, Iterable):
-        raise TypeError(f"inputs must be a list of the names of columns, got {inputs!r}")
+        raise TypeError(f"inputs must be a list of column names, got {inputs!r}")
     chosen = [_name(name, "each of inputs") for name in inputs]
     if not chosen:
-        raise ValueError("inputs is empty: name at least one column, or leave it out for all that can be one")
+        raise ValueError("inputs is empty: name at least one column, or leave it out to use all suitable columns")
     return chosen
 
 
 def _check_inputs(chosen: Sequence[str], beside: Sequence[str], types: Mapping[str, T.DataType]) -> None:
     for name in chosen:
         if name in beside:
-            raise ValueError(f"column {name!r} is an input as well as target or weight: leave it out of inputs")
+            raise ValueError(f"column {name!r} is an input and also target or weight: remove it from inputs")
         if not isinstance(types[name], _INPUTS):
             kind = types[name].simpleString()
             raise ValueError(f"column {name!r} is of type {kind}: inputs are numbers, booleans or strings")
     if len(set(chosen)) < len(chosen):
-        raise ValueError("an input is named twice: give each column once")
+        raise ValueError("an input is named twice: name each column once")
 
 
 def _check_alone(df: DataFrame, names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""The Spark job of a configuration: its source as a streaming data frame, learnt micro-batch by micro-batch."""
+"""The Spark job of a configuration: its source as a streaming data frame, learned micro-batch by micro-batch."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ WAIT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How a job is run, beside what its configuration says.
+    """How a job is run, besides what its configuration says.
 
     Attributes
     ----------
     location
         Where Spark keeps its offsets and commits; None: in the folder `spark` of the checkpoint directory.
     trigger
-        The time from one micro-batch to the next, such as "10 seconds"; None: as fast as they are learnt.
+        The time from one micro-batch to the next, such as "10 seconds"; None: as fast as they are learned.
     most
         The most messages, or files, of a micro-batch; None: no bound.
     until_end
-        Whether the job ends when it has learnt what was there at its beginning.
+        Whether the job ends when it has learned what was there at its beginning.
     fresh
-        Whether old checkpoints are set aside, and the job begins anew.
+        Whether old checkpoints are set aside, and the job starts over.
 
     """
 
@@ -80,7 +80,7 @@ class JobOptions:
 
 
 def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) -> View:
-    """Run a job until a signal comes or, where it is to end, all that was there is learnt.
+    """Run a job until a signal comes or, where it is to end, all that was there is learned.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _begin_afresh(plan: Plan, store: CheckpointStore, session: SparkSession, opt
     """Set aside what is there, once nothing is known that the job would fail with."""
     location = options.location
     if location is not None and committed(session, location) != NEVER:
-        raise DaemonError(f"{location} is that of an earlier query: with --fresh, give a new --checkpoint-location")
+        raise DaemonError(f"{location} belongs to an earlier query: with --fresh, name a new --checkpoint-location")
     verify_fresh(plan, store)
     path = str(plan.config.source.path) if isinstance(plan.config.source, CsvSourceConfig) else None
     header = None if path is None else first_line(session, path)
@@ -179,8 +179,8 @@ def _resume(plan: Plan, store: CheckpointStore) -> tuple[Start, StreamProgress, 
         start = resume.restore(plan, checkpoint, by_spark=True)
         if of_files and not progress.query and start.counts.consumed:
             raise UnfitError(
-                "the checkpoint is that of the daemon, which reads files by their bytes, and Spark reads them whole: "
-                "give the job a checkpoint.directory of its own, with initial_model"
+                "the checkpoint is from the daemon, which counts bytes, and Spark counts whole files: set another "
+                "checkpoint.directory for the job, with initial_model"
             )
         header = written.get("header") if isinstance(written, dict) else None
         return start, progress, header.encode() if isinstance(header, str) else b""
@@ -210,10 +210,10 @@ def _wait_for_header(session: SparkSession, path: str, options: JobOptions, stop
     waited = False
     while (header := first_line(session, path)) is None:
         if options.until_end or stopped():
-            _log.info("there is no line at %s", path)
+            _log.info("the files at %s have no lines", path)
             return None
         if not waited:
-            _log.info("waiting for a first file at %s, which names the columns", path)
+            _log.info("waiting for the first file at %s, with the column names", path)
             waited = True
         time.sleep(WAIT_SECONDS)
     return header
@@ -229,8 +229,8 @@ def _open(
     others = {place.stream for place in start.positions.values()} - {stream}
     if others:
         raise UnfitError(
-            f"the checkpoint is that of the topic {min(others)}, and this is {stream}: give the job another "
-            "checkpoint.directory, with initial_model to go on with the model alone"
+            f"the checkpoint is from the topic {min(others)}, and this is {stream}: set another checkpoint.directory "
+            "for the job, with initial_model to continue with the model alone"
         )
     positions = {partition: place.offset for partition, place in start.positions.items()}
     check_ahead(committed_offsets(spark, location, source.topic), positions, str(plan.config.checkpoint.directory))  # type: ignore[union-attr]

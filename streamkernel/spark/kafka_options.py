@@ -36,7 +36,7 @@ def refused_options(options: ClientOptions, section: str = "source") -> Iterator
     given = options.given()
     for name in given:
         if name not in known:
-            yield f"{section}.options.{name}: Spark's client of Kafka has no such option; leave it out"
+            yield f"{section}.options.{name}: Spark's Kafka client has no such option; remove it"
     mechanism = given.get("sasl_mechanism")
     if mechanism is not None and mechanism not in _LOGIN_MODULES:
         yield f"{section}.options.sasl_mechanism: {mechanism} is not supported in a Spark job; use PLAIN or SCRAM"

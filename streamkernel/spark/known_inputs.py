@@ -1,4 +1,4 @@
-"""The inputs of the first micro-batch with records, compared with those that the model has learnt."""
+"""The inputs of the first micro-batch with records, compared with those that the model has learned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compared_rows(plan: Plan, processor: Processor, source: StreamSource) -> Cal
     Raises
     ------
     DaemonError
-        Where it is called, and the model has learnt too few of their inputs.
+        Where it is called, and the model has learned too few of their inputs.
 
     """
     compares = True

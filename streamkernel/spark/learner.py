@@ -1,4 +1,4 @@
-"""Learning micro-batches: each is scored, learnt as one batch step and entered into the books, or none of it is."""
+"""Learning micro-batches: each is scored, learned as one batch step and entered into the books, or none of it is."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BatchReport:
     batch
         The id of the micro-batch.
     tally
-        What was predicted of its records before they were learnt, and the losses they had.
+        What was predicted of its records before they were learned, and the losses they had.
     seconds
         How long it took.
     sent_bytes
@@ -72,18 +72,18 @@ def check_model(model: Any) -> None:
 
     """
     if isinstance(model, type):
-        raise TypeError(f"the model is the class {model.__name__}: give an instance, {model.__name__}()")
+        raise TypeError(f"the model is the class {model.__name__}: pass an instance, {model.__name__}()")
     if issubclass(type(model), BatchModel):  # by its type: a pipeline says that it is of the class of its last step
         return
     name = type(model).__name__
     if name.startswith("Adaptive"):
         raise ValueError(
-            f"{name} has trees and memories, which are no sums over records: give a KernelLeastSquaresClassifier or "
-            "KernelLeastSquaresRegressor, or a growing kernel machine"
+            f"{name} has trees and memories, which are not sums over records: use KernelLeastSquaresClassifier, "
+            "KernelLeastSquaresRegressor or a growing kernel machine"
         )
     raise ValueError(
-        f"{name} takes no batch steps: give a growing kernel machine, as KernelClassifier and KernelRegressor are, "
-        "without a wrapper or a pipeline around it"
+        f"{name} takes no batch steps: use a growing kernel machine, such as KernelClassifier or KernelRegressor, "
+        "without a wrapper or a pipeline"
     )
 
 
@@ -111,11 +111,11 @@ class MicroBatches:
     chunks
         Makes chunks of a partition's Arrow batches.
     books
-        What was learnt before.
+        What was learned before.
     select
         Makes of a micro-batch the data frame whose partitions `chunks` is given.
     watch
-        Called with the report of each micro-batch that was learnt.
+        Called with the report of each micro-batch that was learned.
     predictions
         Where the predictions of each micro-batch are written; None: nowhere.
 
@@ -158,7 +158,7 @@ class MicroBatches:
     def _learn(self, df: DataFrame, batch: int) -> None:
         books, query = self._books, _query_of(df)
         if books.is_learnt(query, batch):
-            _log.info("micro-batch %d of the query %s was learnt before", batch, query)
+            _log.info("micro-batch %d of the query %s was learned before", batch, query)
             return
         started = time.perf_counter()
         before = self.model.__getstate__()
@@ -189,7 +189,7 @@ def _query_of(df: DataFrame) -> str:
     query: str | None = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     if not query:
         raise BatchOrderError(
-            "Spark does not tell here which query a micro-batch is of, as where PYSPARK_PIN_THREAD is false: unset "
-            "that; nothing is learnt"
+            "Spark does not say which query this micro-batch belongs to, so nothing is learned: unset "
+            "PYSPARK_PIN_THREAD if it is false"
         )
     return query

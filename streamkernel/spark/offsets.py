@@ -75,8 +75,8 @@ def committed_offsets(spark: SparkSession, location: str, topic: str) -> dict[in
 
 def _damaged(location: str, name: str) -> UnfitError:
     return UnfitError(
-        f"Spark's checkpoint location {location} is damaged, its {name} cannot be read: give back a sound copy; of a "
-        "topic, another --checkpoint-location goes on where the model is"
+        f"Spark's checkpoint location {location} is damaged, its {name} cannot be read: restore a valid copy. For a "
+        "topic, a new --checkpoint-location also works: the job continues at the offsets of the model"
     )
 
 
@@ -85,7 +85,7 @@ def _commits(spark: SparkSession, location: str) -> list[int]:
 
 
 def check_ahead(committed: Mapping[int, int], positions: Mapping[int, int], directory: str) -> None:
-    """Refuse a checkpoint location that has read further than the model has learnt.
+    """Refuse a checkpoint location that has read further than the model has learned.
 
     Raises
     ------
@@ -98,13 +98,13 @@ def check_ahead(committed: Mapping[int, int], positions: Mapping[int, int], dire
         if positions and end > reached:
             raise UnfitError(
                 f"Spark's checkpoint location has read partition {partition} up to offset {end:,}, and the model in "
-                f"{directory} has learnt it up to {reached:,}: what is between would be lost; give the job another "
-                "checkpoint location, and it goes on where the model is"
+                f"{directory} has learned it up to {reached:,}: the records between would be lost. Use another "
+                "checkpoint location: the job then continues at the offsets of the model"
             )
     if committed and not positions:
         raise UnfitError(
-            f"Spark's checkpoint location has read up to {sum(committed.values()):,} offsets, and {directory} holds no "
-            "model that has learnt any: give back its checkpoints, or give the job another checkpoint location"
+            f"Spark's checkpoint location has read up to {sum(committed.values()):,} offsets, and {directory} has no "
+            "model that has learned any: restore its checkpoints, or use another checkpoint location"
         )
 
 

@@ -39,9 +39,9 @@ class PlanBooks:
     sinks
         The open output of dead letters.
     progress
-        The last micro-batch that was learnt.
+        The last micro-batch that was learned.
     has_positions
-        Whether positions tell which records were learnt.
+        Whether positions tell which records were learned.
     monitor
         Shows what became of each micro-batch.
 
@@ -81,7 +81,7 @@ class PlanBooks:
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - the processor has it
         with self._entry:
             if self._closed:
-                raise DaemonError("the job has stopped, and its checkpoints may be another's")
+                raise DaemonError("the job has stopped, and another process may use its checkpoints now")
             self._enter(progress, partials)
             self._entry.notify_all()
 
@@ -107,7 +107,7 @@ class PlanBooks:
         if processor.overrun:
             raise TooManyDeadLettersError(
                 f"{n_dead:,} of the {done.counts.consumed:,} records of micro-batch "
-                f"{progress.batch} are dead letters, more than dead_letters.max_rate bears: the source does not "
+                f"{progress.batch} are dead letters, more than dead_letters.max_rate allows: the source does not "
                 "match the configuration"
             )
         self._sinks.write({"dead_letters": done.letters}, {"dead_letters": done.letter_origins})
@@ -116,7 +116,7 @@ class PlanBooks:
         self._monitor.learnt(done, partials)
 
     def save(self, progress: StreamProgress) -> None:
-        """Write a checkpoint of the model as it is, with the last micro-batch that it learnt."""
+        """Write a checkpoint of the model as it is, with the last micro-batch that it learned."""
         started = self._monitor.clock()
         marks = self._sinks.flush()
         models = dump_models(self._processor, self._plan.config.imports)

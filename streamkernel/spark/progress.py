@@ -1,4 +1,4 @@
-"""How far a query is learnt: whether a micro-batch is one that a model has had, comes next, or must not come."""
+"""How far a query is learned: whether a micro-batch is one that a model has had, comes next, or must not come."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["BatchOrderError", "StreamProgress"]
 
 
 class BatchOrderError(RuntimeError):
-    """A micro-batch cannot be learnt behind those that were; the message says why and what to do."""
+    """A micro-batch cannot be learned after those that were; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class StreamProgress:
-    """The last micro-batch of a query that a model has learnt.
+    """The last micro-batch of a query that a model has learned.
 
     Attributes
     ----------
@@ -29,19 +29,19 @@ class StreamProgress:
     batch: int = -1
 
     def is_learnt(self, query: str, batch: int, has_positions: bool = False) -> bool:
-        """Whether a micro-batch was learnt before: Spark repeats one that it had not committed when it ended.
+        """Whether a micro-batch was learned before: Spark repeats one that it had not committed when it ended.
 
         Parameters
         ----------
         query, batch
             The ids of the query, empty of one that has yet to begin, and of its micro-batch.
         has_positions
-            Whether positions tell which records were learnt, whatever the query: then another one may go on.
+            Whether positions tell which records were learned, whatever the query: then another one may go on.
 
         Raises
         ------
         BatchOrderError
-            Micro-batches between the last one and this one were not learnt by this model, or it is of another query.
+            Micro-batches between the last one and this one were not learned by this model, or it is of another query.
 
         """
         if query == self.query and batch <= self.batch:
@@ -52,20 +52,20 @@ class StreamProgress:
             if batch == 0:
                 return False
             raise BatchOrderError(
-                f"Spark's checkpoint location goes on with micro-batch {batch}, and this model has learnt none of "
-                "those before: give back the checkpoint of the model, or use a new checkpoint location"
+                f"Spark's checkpoint location continues with micro-batch {batch}, and this model has learned none of "
+                "the earlier ones: restore the checkpoint of the model, or use a new checkpoint location"
             )
         if query == self.query:
             raise BatchOrderError(
-                f"micro-batch {batch} comes after {self.batch}, the last one that the model's checkpoint has learnt: "
-                "those between would be lost; give back the checkpoint that was written after micro-batch "
-                f"{batch - 1}, or begin anew"
+                f"micro-batch {batch} does not follow {self.batch}, the last one that the model's checkpoint has "
+                "learned: the ones between would be lost. Restore the checkpoint that was written after micro-batch "
+                f"{batch - 1}, or start over"
             )
-        other = f"that of the query {query}" if query else "a new one"
+        other = f"from the query {query}" if query else "new"
         raise BatchOrderError(
-            f"the model has learnt micro-batch {self.batch} of the query {self.query}, and Spark's checkpoint location "
-            f"is {other}: what the first one read would be learnt twice; give back its checkpoint "
-            "location, or begin with a new model"
+            f"the model has learned micro-batch {self.batch} of the query {self.query}, and Spark's checkpoint "
+            f"location is {other}: the records of that query would be learned twice. Restore its checkpoint "
+            "location, or start with a new model"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
     query
         The query that runs.
     books
-        What it has learnt.
+        What it has learned.
     learn
         What it calls with each micro-batch.
 
@@ -126,6 +126,6 @@ def check_free(model: BatchModel) -> None:
     for query in _holding:
         if query.learn.model is model:
             raise ValueError(
-                f"the model is learnt by the query {query.name or query.id}, which still runs: stop it, or "
+                f"the model is in use by the query {query.name or query.id}, which still runs: stop it, or "
                 "give each its own model"
             )

@@ -25,7 +25,7 @@ __all__ = ["job_failure", "start_query", "stop_query", "wait_for"]
 
 _log = logging.getLogger(__name__)
 
-#: How long a stop waits for the micro-batch in work, which would be learnt anew: less than a supervisor waits.
+#: How long a stop waits for the micro-batch in work, which would be learned again: less than a supervisor waits.
 GRACE_SECONDS = 8.0
 #: What Java that has ended is known by.
 _GONE = (Py4JNetworkError, ConnectionError, EOFError)
@@ -75,8 +75,8 @@ def wait_for(query: StreamingQuery, stopped: StopSignals, learn: MicroBatches, b
             return
         if isinstance(error, _GONE):
             raise DaemonError(
-                "Java, in which Spark runs, has ended: killed, or out of memory (spark.driver.memory); start the job "
-                "again, and it goes on behind its last checkpoint"
+                "Spark's Java process has ended: killed, or out of memory (spark.driver.memory). Start the job again: "
+                "it continues after its last checkpoint"
             ) from error
         raise job_failure(learn.failure or error) from error
     if stopped():

@@ -30,7 +30,7 @@ class Sent:
     Attributes
     ----------
     size
-        The bytes of the serialised object.
+        The bytes of the serialized object.
 
     """
 

@@ -48,12 +48,12 @@ def make_session(name: str) -> SparkSession:
     try:
         session: SparkSession = builder.getOrCreate()
         server = getattr(session.sparkContext, "_accumulatorServer", None)
-        if server is not None:  # it prints a traceback where Java ends, which is told in a sentence
+        if server is not None:  # it prints a traceback where Java ends, which an error message says already
             server.handle_error = lambda *_: None
         return session
     except (PySparkException, Py4JError, OSError) as error:
         raise DaemonError(
-            f"Spark cannot be started: {failure_of(error)}; it needs Java 17 or newer, and a master that answers "
+            f"Spark cannot be started: {failure_of(error)}; it needs Java 17 or newer, and a running master "
             "(--master or spark.master)"
         ) from error
     finally:

@@ -139,7 +139,7 @@ def _kafka(
         df = spark.readStream.format("kafka").options(**options).load()
     except AnalysisException as error:
         package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
-        raise SourceError(f"{failure_of(error)}; Spark's source of Kafka comes with --packages {package}") from error
+        raise SourceError(f"{failure_of(error)}; install Spark's Kafka source with --packages {package}") from error
     return StreamSource(df, tuple(columns), KafkaChunks(settings, stream, positions, source.include))
 
 
@@ -167,5 +167,5 @@ def first_line(spark: SparkSession, path: str) -> bytes | None:
 
 def _unreadable(path: str, error: AnalysisException) -> SourceError:
     if error.getCondition() == "PATH_NOT_FOUND":
-        return SourceError(f"source.path: there is no {path}: make the directory, or name another one")
+        return SourceError(f"source.path: there is no {path}: create the directory, or name another one")
     return SourceError(f"source.path: {path} cannot be read: {failure_of(error)}")

@@ -71,7 +71,7 @@ def learn_batch_of(
     """
     _check_frame(df)
     if df.isStreaming:
-        raise ValueError("the data frame is a stream: give it to learn_stream")
+        raise ValueError("the data frame is a stream: use learn_stream")
     roles, chunks = _prepare(df, model, target, weight, inputs)
     try:
         rows = SparkRows(roles.select(df), model, chunks)
@@ -144,7 +144,7 @@ def learn_stream(
     """
     _check_frame(df)
     if not df.isStreaming:
-        raise ValueError("the data frame is no stream: give it to learn_batch_of")
+        raise ValueError("the data frame is not a stream: use learn_batch_of")
     roles, chunks = _prepare(df, model, target, weight, inputs)
     directory = None if checkpoint is None else directory_of(checkpoint)
     writer = df.writeStream.option("checkpointLocation", location_of(checkpoint_location))
@@ -169,7 +169,7 @@ def _triggered(writer: DataStreamWriter, trigger: dict[str, Any]) -> DataStreamW
         return writer.trigger(**trigger)
     except (TypeError, ValueError, PySparkException, Py4JError) as error:
         raise ValueError(
-            f"trigger {trigger!r} is none of Spark's ({failure_of(error)}): give arguments of its trigger, such as "
+            f"trigger {trigger!r} is not a trigger of Spark ({failure_of(error)}): pass arguments such as "
             '{"processingTime": "10 seconds"} or {"availableNow": True}'
         ) from error
 
@@ -177,11 +177,11 @@ def _triggered(writer: DataStreamWriter, trigger: dict[str, Any]) -> DataStreamW
 def _check_frame(df: Any) -> None:
     if not isinstance(df, DataFrame):
         raise TypeError(
-            f"df must be a data frame of Spark, got {type(df).__module__}.{type(df).__name__}: rows of this process "
-            "are learnt by the model's batch_step, or become one by createDataFrame of the session"
+            f"df must be a data frame of Spark, got {type(df).__module__}.{type(df).__name__}: for rows of "
+            "this process, call the model's batch_step, or createDataFrame of the session"
         )
     if df.sparkSession.sparkContext._jsc is None:
-        raise ValueError("the session of the data frame was stopped: make it anew in a new session")
+        raise ValueError("the session of the data frame was stopped: create it again in a new session")
 
 
 class _FrameChunks:
@@ -201,9 +201,11 @@ def _prepare(
     check_model(model)
     unsupervised = isinstance(model, KernelNoveltyDetector)
     if target is None and not unsupervised:
-        raise ValueError(f"target must name a column: {type(model).__name__} learns one")
+        raise ValueError(f"target must name a column: {type(model).__name__} needs one")
     roles = roles_of(df, target, weight, inputs)
     if target is not None and hasattr(model, "classes") and isinstance(kind := df.schema[target].dataType, DecimalType):
-        raise ValueError(f"column {target!r} is of type {kind.simpleString()}, which no label has: cast it to a string")
+        raise ValueError(
+            f"column {target!r} is of type {kind.simpleString()}, which a label cannot have: cast it to a string"
+        )
     check_free(model)
     return roles, _FrameChunks(roles, unsupervised)

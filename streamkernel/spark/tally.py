@@ -24,12 +24,12 @@ __all__ = ["Tally"]
 
 @dataclass(frozen=True)
 class Tally:
-    """What was predicted of records before they were learnt, and the losses they had.
+    """What was predicted of records before they were learned, and the losses they had.
 
     Attributes
     ----------
     n, n_learnt
-        Records, and those of them that are learnt.
+        Records, and those of them that are learned.
     n_losses, loss, n_not_finite
         The finite losses of the model's own, their sum, and how many were not finite.
     pairs

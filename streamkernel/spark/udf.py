@@ -75,9 +75,9 @@ def _dtype(kind: str) -> str:
 
 def _check_estimator(model: Any) -> None:
     if isinstance(model, type):
-        raise TypeError(f"the model is the class {model.__name__}: give a trained instance")
+        raise TypeError(f"the model is the class {model.__name__}: pass a trained instance")
     if not isinstance(model, StreamEstimator):  # as a pipeline is that ends in one
-        raise TypeError(f"{type(model).__name__} is no estimator of streamkernel: give one, trained")
+        raise TypeError(f"{type(model).__name__} is not an estimator of streamkernel: pass a trained one")
 
 
 def _labels_of(model: Any) -> list[Any] | None:
@@ -94,7 +94,7 @@ def _type_of(model: StreamEstimator) -> str:
     kinds = {type(label).__name__ for label in labels}
     if len(kinds) > 1 or not kinds <= _TYPES.keys():
         raise ValueError(
-            f"the labels are of the types {', '.join(sorted(kinds))}: give result, the type of the predictions"
+            f"the labels are of the types {', '.join(sorted(kinds))}: set result, the type of the predictions"
         )
     return _TYPES[kinds.pop()] if kinds else "string"
 
@@ -105,10 +105,10 @@ def _check_type(model: StreamEstimator, kind: str) -> None:
         raise ValueError(f"result must be one of {names}, got {kind!r}")
     labels = _labels_of(model)
     if labels is None and kind not in ("double", "string") and issubclass(type(model), StreamEstimator):
-        raise ValueError(f"{type(model).__name__} predicts numbers, which are no {kind}: give result='double'")
+        raise ValueError(f"{type(model).__name__} predicts numbers, not {kind}: set result='double'")
     for label in labels or []:
         if not _fits(label, kind):
-            raise ValueError(f"the label {label!r} cannot be of the type {kind}: give result='string'")
+            raise ValueError(f"the label {label!r} cannot be of the type {kind}: set result='string'")
 
 
 def _fits(label: Any, kind: str) -> bool:

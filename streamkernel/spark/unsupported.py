@@ -25,46 +25,46 @@ def unsupported(plan: Plan) -> list[str]:
 def _of_run(plan: Plan) -> Iterator[str]:
     config = plan.config
     if config.models is not None:
-        yield f"models: a Spark job learns one model; give one under model, or use the daemon: {_DAEMON} several"
+        yield f"models: a Spark job learns one model; set model instead, or use the daemon: {_DAEMON} several"
     else:
         try:
             check_model(plan.model)
         except ValueError as error:
             yield f"model: {error}"
     if config.labels is not None:
-        yield f"labels: a Spark job joins no late labels; join them into a topic, or use the daemon: {_DAEMON}"
+        yield f"labels: a Spark job joins no late labels; join them in a topic first, or use the daemon: {_DAEMON}"
     if config.mode == "predict":
-        yield "mode: a Spark job learns; predict_udf predicts with a trained model, and streamkernel run mode: predict"
+        yield "mode: a Spark job learns; to predict only, use predict_udf, or mode: predict in streamkernel run"
     if config.serve is not None:
-        yield "serve: a Spark job serves no predictions; streamkernel serve does, from the job's checkpoint.directory"
+        yield "serve: a Spark job serves no predictions; use streamkernel serve with the job's checkpoint.directory"
     if config.warm_start is not None:
-        yield "warm_start: a Spark job learns one source; learn the first one in a job of its own, then initial_model"
+        yield "warm_start: a Spark job learns one source; learn the first one in another job, then set initial_model"
     if config.checkpoint is None:
-        yield "checkpoint: missing, and a Spark job that is started again would learn its micro-batches twice"
+        yield "checkpoint: missing; set it, or a restarted Spark job would learn micro-batches twice"
 
 
 def _of_source(source: Any) -> Iterator[str]:
     if isinstance(source, KafkaSourceConfig):
         if source.group is not None:
-            yield "source.group: a Spark job reads all partitions for one model; leave it out"
+            yield "source.group: a Spark job reads all partitions for one model; remove it"
         if source.order == "logged":
-            yield "source.order: the order of records means nothing to a batch step; leave it out"
+            yield "source.order: the order of records means nothing to a batch step; remove it"
         if source.value_format != "json":
-            yield f"source.value_format: a Spark job reads json, and not yet {source.value_format}"
+            yield f"source.value_format: a Spark job reads json, not {source.value_format}"
         yield from refused_options(source.options)
     elif isinstance(source, CsvSourceConfig | JsonlSourceConfig):
         if source.follow:
-            yield "source.follow: a Spark job reads files that are whole; give a directory, and write new files into it"
+            yield "source.follow: a Spark job reads whole files; name a directory, and put new files into it"
         if source.path == "-":
-            yield "source.path: a Spark job does not read standard input; give files"
+            yield "source.path: a Spark job does not read standard input; name files"
         if isinstance(source.path, list):
-            yield "source.path: a Spark job reads a directory or a pattern, not a list of files"
+            yield "source.path: a Spark job reads a directory or a pattern, not a list of files; name one of them"
         if getattr(source, "multiline", False):
-            yield "source.multiline: Spark parts files at line ends; write each record in one line"
+            yield "source.multiline: Spark splits files at line ends; write each record in one line"
         if getattr(source, "encoding", "utf-8").lower().replace("_", "-") not in ("utf-8", "utf8"):
-            yield "source.encoding: a Spark job reads UTF-8"
+            yield "source.encoding: a Spark job reads UTF-8; convert the files"
     elif isinstance(source, RiverSourceConfig | JournalSourceConfig):
-        yield f"source.kind: a Spark job reads kafka, csv and jsonl, and not {source.kind}: {_DAEMON}"
+        yield f"source.kind: a Spark job reads kafka, csv and jsonl, not {source.kind}: {_DAEMON}"
 
 
 def _of_outputs(plan: Plan) -> Iterator[str]:
@@ -72,11 +72,11 @@ def _of_outputs(plan: Plan) -> Iterator[str]:
     kind = getattr(predictions, "kind", "none")
     if isinstance(predictions, KafkaSinkConfig):
         if predictions.transactional_id is not None:
-            yield "predictions.transactional_id: Spark writes at least once, without transactions; leave it out"
+            yield "predictions.transactional_id: Spark writes at least once, without transactions; remove it"
         if predictions.value_format != "json":
-            yield f"predictions.value_format: a Spark job writes json, and not yet {predictions.value_format}"
+            yield f"predictions.value_format: a Spark job writes json, not {predictions.value_format}"
         if getattr(predictions, "include", None):
-            yield "predictions.include: a Spark job passes no columns through; join the lines by their position"
+            yield "predictions.include: a Spark job passes no columns through; join the lines by position instead"
         yield from refused_options(predictions.options, "predictions")
     elif kind != "none":
-        yield f"predictions.kind: a Spark job writes predictions to kafka, or none, and not {kind}: {_DAEMON}"
+        yield f"predictions.kind: a Spark job writes predictions to kafka, or none, not {kind}: {_DAEMON}"

@@ -13,13 +13,13 @@ __all__ = ["AnchorGraph", "AnchorModel", "choose_anchors"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# Centres are those of a sample, which costs less than the graph does.
+# Centers are those of a sample, which costs less than the graph does.
 _ROWS_AN_ANCHOR = 20
 _LLOYD_STEPS = 5
 
 
 def choose_anchors(X: Array, m: int, seed: int) -> Array:
-    """Rows of X, as m different row numbers: those nearest to the centres of k-means on a sample.
+    """Rows of X, as m different row numbers: those nearest to the centers of k-means on a sample.
 
     Examples
     --------

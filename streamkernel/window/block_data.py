@@ -1,4 +1,4 @@
-"""The data of matrix risk minimisation: what the scores of n records are of p matrices, as an operator."""
+"""The data of matrix risk minimization: what the scores of n records are of p matrices, as an operator."""
 
 import abc
 from typing import Any, TypeAlias
@@ -8,7 +8,7 @@ import numpy as np
 __all__ = ["BlockData", "DenseBlocks", "Indices", "Triangles"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-#: Some records, or some blocks: neighbours as a slice, which costs no copy, or by number.
+#: Some records, or some blocks: neighbors as a slice, which costs no copy, or by number.
 Indices: TypeAlias = slice | Array
 
 

@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def draw(rng: np.random.Generator, n: int, m: int) -> Indices:
-    """m of the numbers 0 to n - 1, each with probability m / n: neighbours in a circle, or one of n / m parts.
+    """m of the numbers 0 to n - 1, each with probability m / n: neighbors in a circle, or one of n / m parts.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class BlockIterates:
         self._z_ahead = self.z.copy()
 
     def refresh(self) -> None:
-        """Compute both products with the data anew, which loses their rounding errors."""
+        """Compute both products with the data again, which loses their rounding errors."""
         z = self.problem.scores(self.X)
         self._z_ahead += z - self.z
         self.z = z

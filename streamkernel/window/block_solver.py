@@ -97,7 +97,7 @@ class BlockSolver:
         with np.errstate(over="ignore", invalid="ignore"):
             rows = [(0.0, seconds, *iterates.gap())]
         if not np.isfinite(rows[0][-1]):
-            raise ValueError("the gap at the start is too large for a float: scale y, or take another coef_init")
+            raise ValueError("the gap at the start is too large for a float: scale y, or use another coef_init")
         least = _Least(rows[0][-1], X, beta)
         patience, waited = _PATIENCE, 0
         while True:

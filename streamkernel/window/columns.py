@@ -41,13 +41,13 @@ def by_name(X: Any, names: Sequence[Hashable] | None) -> Any:
         return X
     lacking = next((name for name in names if name not in given), None)
     if lacking is not None:
-        raise ValueError(f"X lacks the column {excerpt(lacking)}, which was fitted")
+        raise ValueError(f"X lacks the column {excerpt(lacking)}, which the fitted data had")
     return X.select(list(names)) if hasattr(type(X), "select") else X[list(names)]
 
 
 def require_dense(name: str, values: Any) -> None:
     """Refuse sparse matrices, and products of two factors, where rows of numbers are wanted, by a ValueError."""
     if sparse.issparse(values):
-        raise ValueError(f"{name} is sparse, which DSPDC alone takes as it is: give {name}.toarray()")
+        raise ValueError(f"{name} is sparse, which only DSPDC accepts: pass {name}.toarray()")
     if getattr(type(values), "is_product", False):
-        raise ValueError(f"{name} is a product of two factors, which DSPDC alone takes as it is: give U @ V")
+        raise ValueError(f"{name} is a product of two factors, which only DSPDC accepts: pass U @ V")

@@ -85,7 +85,7 @@ class Blocks(Coordinates):
 
 
 class Subsets(Coordinates):
-    """Random subsets, each drawn anew.
+    """Random subsets, each drawn again.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class Descent:
     Parameters
     ----------
     problem
-        What is minimised.
+        What is minimized.
     start
         The coefficients it begins with, shape (p,).
     step
@@ -130,7 +130,7 @@ class Descent:
         with np.errstate(over="ignore", invalid="ignore"):
             objective = mean_loss(*self.loss, *self.data, self.w) + self.problem.regularizer.value(self.w)
         if not np.isfinite(objective):
-            raise ValueError(f"steps of length {self.step:.3g} diverge: give a smaller step, or scale y and coef_init")
+            raise ValueError(f"steps of length {self.step:.3g} diverge: use a smaller step, or scale y and coef_init")
         self.rows.append((self.passes, self.seconds, float(objective), gap))
 
     def retreat(self, w: Array) -> None:

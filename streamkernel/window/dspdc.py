@@ -170,7 +170,7 @@ class DSPDC(LinearSolver):
         whole_pass = math.ceil(max(rows.ratio, columns.ratio))
         objective, gap = iterates.start(start)
         if not is_finite(gap):
-            raise ValueError("the objective at the start is too large for a float: scale y, or take another coef_init")
+            raise ValueError("the objective at the start is too large for a float: scale y, or use another coef_init")
         best, best_beta, best_gap = iterates.x, iterates.beta.copy(), gap
         history = [(0.0, 0.0, objective, gap)]
         seconds, passes, lowest = 0.0, 0, math.inf
@@ -239,7 +239,7 @@ def sparse_rows(X: Any) -> Any:
     if not np.isfinite(rows.data).all():
         entry = int(np.flatnonzero(~np.isfinite(rows.data))[0])
         row, column = np.searchsorted(rows.indptr, entry, side="right") - 1, rows.indices[entry]
-        raise ValueError(f"X is {rows.data[entry]} at row {row}, column {column}: leave out or fill what is not finite")
+        raise ValueError(f"X is {rows.data[entry]} at row {row}, column {column}: remove or fill such values")
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

@@ -115,5 +115,5 @@ class _Rows(RowParts):
             score_losses(self._problem.loss.kind, self._problem.X @ x, self._problem.y, losses)
             value = float(np.mean(self.weights * losses)) + self._problem.regularizer.value(x)
         if not np.isfinite(value):
-            raise ValueError("the objective is too large for a float: scale y, or take another coef_init")
+            raise ValueError("the objective is too large for a float: scale y, or use another coef_init")
         return value

@@ -50,7 +50,7 @@ class Factorised:
         self.U, self.V = dense_rows(U, "U"), dense_rows(V, "V")
         if self.U.shape[1] != self.V.shape[0]:
             raise ValueError(
-                f"U has {self.U.shape[1]} columns and V {self.V.shape[0]} rows: of A = U V they must be as many"
+                f"U has {self.U.shape[1]} columns and V {self.V.shape[0]} rows: A = U V needs equal numbers"
             )
 
     @classmethod

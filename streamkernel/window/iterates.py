@@ -56,7 +56,7 @@ class Iterates(abc.ABC):
 
     @abc.abstractmethod
     def _multiply(self, x: Array, weighted: Array) -> tuple[Array, Array]:
-        """A x and A^T weighted, computed anew, and so what is maintained of them: rounding errors end here."""
+        """A x and A^T weighted, computed again, and so what is maintained of them: rounding errors end here."""
 
     @abc.abstractmethod
     def _stop(self) -> None:

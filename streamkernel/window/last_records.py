@@ -1,4 +1,4 @@
-"""The ring buffer of the last labelled records, as they came: what the coefficients are solved on."""
+"""The ring buffer of the last labeled records, as they came: what the coefficients are solved on."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ _FIRST = 256
 
 
 class LastRecords:
-    """The last `size` labelled records before scaling, fewer where their rows would take more than `max_bytes`.
+    """The last `size` labeled records before scaling, fewer where their rows would take more than `max_bytes`.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ class LinearSolver(Component, base.Base, abc.ABC):
         solved = [self._solve(one, start, seed, shared) for one, start in zip(problems, starts, strict=True)]
         coefs = np.array([coef for coef, _ in solved])
         if not np.isfinite(coefs).all():
-            raise ValueError("the coefficients that it came to are not finite: give a larger l2, or scale X and y")
+            raise ValueError("the fitted coefficients are not finite: use a larger l2, or scale X and y")
         return coefs, [history for _, history in solved]
 
     def decision_function(self, X: Any) -> Array:
@@ -189,8 +189,8 @@ class LinearSolver(Component, base.Base, abc.ABC):
         classes = labels_in_order("y", given)
         if given.dtype.kind == "f" and (given % 1).any():
             raise ValueError(
-                f"y has {excerpt(given[given % 1 != 0][0].item())}, which is no label, and loss={self.loss!r} is for "
-                'labels: give whole numbers or names, or loss="squared"'
+                f"y has {excerpt(given[given % 1 != 0][0].item())}, which is not a label, and loss={self.loss!r} "
+                'needs labels: use whole numbers or names, or loss="squared"'
             )
         if len(classes) < 2:
             raise ValueError(
@@ -234,7 +234,7 @@ def _finite(name: str, values: Any) -> Array:
     if not np.isfinite(numbers).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
-        raise ValueError(f"{name} is {numbers[place]} at {where}: leave out or fill what is not finite")
+        raise ValueError(f"{name} is {numbers[place]} at {where}: remove or fill such values")
     # Of arrays that are read-only all that is compiled would be compiled once more.
     return numbers if numbers.flags.writeable else numbers.copy()
 
@@ -254,8 +254,8 @@ def labels_in_order(name: str, labels: Array) -> Array:
         finite = np.isfinite(classes).all() if classes.dtype.kind == "f" else (classes == classes).all()
     except TypeError:
         raise ValueError(
-            f"{name} has labels that cannot be put in order, such as None or numbers beside text: make them of one "
-            "type, and leave rows without a label out"
+            f"{name} has labels that cannot be sorted, such as None, or numbers mixed with text: use one type, "
+            "and leave out rows without a label"
         ) from None
     if not finite:
         raise ValueError(f"{name} has a label that is not finite: leave such rows out")

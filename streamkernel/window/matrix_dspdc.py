@@ -177,7 +177,7 @@ def _matrices(X: Any) -> Array:
         raise ValueError(f"X must be matrices of shape (n, p, d, d), got shape {D.shape}")
     wrong = next((i for i, row in enumerate(D) if not np.isfinite(row).all()), None)
     if wrong is not None:
-        raise ValueError(f"X has a number at record {wrong} that is not finite: leave out or fill what is not finite")
+        raise ValueError(f"X has a number at record {wrong} that is not finite: remove or fill such values")
     if np.abs(D).max() > _LARGEST:
         raise ValueError(f"X has values past {_LARGEST:g}, whose products are too large for floats: scale the matrices")
     return D

@@ -1,4 +1,4 @@
-"""Matrix risk minimisation: objective, duality gap and the proximal step of a block."""
+"""Matrix risk minimization: objective, duality gap and the proximal step of a block."""
 
 from typing import Any
 
@@ -60,11 +60,11 @@ class MatrixProblem:
         return self.data.pack(psd_project(self.data.unpack(blocks)))
 
     def step(self, blocks: Indices, V: Array, step: float) -> Array:
-        """The minimisers over X_j of g_j(X_j) + |X_j - V_j|^2 / (2 step), of some blocks j."""
+        """The minimizers over X_j of g_j(X_j) + |X_j - V_j|^2 / (2 step), of some blocks j."""
         return self.project((V + step * self.linear[blocks]) / (1.0 + step * self.l2[blocks]))
 
     def minimisers(self, G: Array) -> Array:
-        """The minimisers over X_j of <G_j, X_j> + g_j(X_j), of all blocks."""
+        """The minimizers over X_j of <G_j, X_j> + g_j(X_j), of all blocks."""
         return self.project((self.linear - G) / self.l2)
 
     def scores(self, X: Array) -> Array:

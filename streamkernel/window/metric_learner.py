@@ -204,11 +204,11 @@ class MetricLearner(Component, base.Base):
         n_triplets = sum(len(of_task.triplets) for _, of_task in found)
         if not n_triplets:
             none = "y has no" if tasks is None else "no task has a"
-            raise ValueError(f"{none} label with two records beside another label: there is nothing to compare")
+            raise ValueError(f"{none} label with two records and another label: there is nothing to compare")
         several = len(names) > 1
         numbers = np.concatenate([np.full(len(one.triplets), number + several) for number, one in found])
         triplets = np.concatenate([one.triplets for _, one in found])
-        # In a random order: those of one iteration are neighbours.
+        # In a random order: those of one iteration are neighbors.
         kept = rng.permutation(n_triplets)[: self.max_triplets]
         u, v, w = triplets[kept].T
         data = TripletBlocks(X[u] - X[w], X[u] - X[v], numbers[kept], len(names) if several else 0)
@@ -297,7 +297,7 @@ class MetricLearner(Component, base.Base):
         infinite = np.isinf(vector)
         if infinite.any():
             name = excerpt(self.inputs_[int(infinite.argmax())])
-            raise ValueError(f"input {name} is infinite: give a finite number, or None where it was not observed")
+            raise ValueError(f"input {name} is infinite: use a finite number, or None if it was not observed")
         return np.where(np.isnan(vector), 0.0, vector)
 
     def _check(self) -> None:

@@ -1,4 +1,4 @@
-"""Normal equations of regularised least squares, accumulated from rows that come in parts, and steps that they give."""
+"""Normal equations of regularized least squares, accumulated from rows that come in parts, and steps that they give."""
 
 import abc
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ class NormalEquations:
         if not np.isfinite(diagonal).all() or diagonal.min() <= diagonal.max() * _SMALLEST:
             raise ValueError(
                 f"the normal equations of these {rows.n} rows and {rows.p} columns are singular with l2={l2:g}: "
-                "give a larger l2, leave out columns that others make up, or bring all columns to one scale"
+                "use a larger l2, remove columns that others add up to, or scale all columns alike"
             )
 
     def solved(self, b: Array) -> Array:
@@ -77,9 +77,9 @@ class NormalEquations:
 def minimise(rows: RowParts, l2: float, start: Array, tol: float, max_passes: int) -> Iterator[Array]:
     """Minimise the mean loss + l2/2 |x|^2 from `start`; yields the coefficients, (K, p), after each pass over the rows.
 
-    Each step minimises the quadratic of the loss's curvature that touches the objective from above: of a square that
+    Each step minimizes the quadratic of the loss's curvature that touches the objective from above: of a square that
     is the solution, of other losses a step of Newton's method with a bound in place of the Hessian, one factor for all.
-    Steps are accelerated, and begin anew where they lead uphill.
+    Steps are accelerated, and start over where they lead uphill.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class Refit:
     size
         The most records kept.
     every
-        Labelled records from one refit to the next.
+        Labeled records from one refit to the next.
     solver
         Any of the window solvers; its loss is the machine's.
     max_bytes
@@ -124,7 +124,7 @@ class Refit:
     def refit(self) -> bool:
         """Solve the coefficients in the midst of a stream; False where there is nothing to be solved, or it cannot be.
 
-        The records before are learnt by then: what the solver refuses is warned of, and the model goes on as it was.
+        The records before are learned by then: what the solver refuses is warned of, and the model goes on as it was.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Refit:
         solution = solve(rows, _coefficients(machine))
         if not np.isfinite(solution).all():
             raise NotFiniteError(
-                "the coefficients solved on the window are not finite: give smaller inputs or a larger l2 to the solver"
+                "the coefficients solved on the window are not finite: use smaller inputs, or a larger l2 in the solver"
             )
         machine.replace_solution(_blocks(machine, solution))
         self.n_refits += 1
@@ -213,7 +213,7 @@ class Refit:
         return max(len(self.records) - self._max_bytes // (8 * max(p, 1)), 0)
 
     def _tells_apart(self, first: int) -> bool:
-        """Whether the records that are solved on have two labels at least, where labels are learnt."""
+        """Whether the records that are solved on have two labels at least, where labels are learned."""
         y = self.records.targets[first:]
         return isinstance(self._machine.targets, Numbers) or bool((y != y[0]).any())
 
@@ -281,7 +281,7 @@ class _FeatureRows(RowParts):
                 kernel = type(expansion.kernel).__name__
                 raise NotFiniteError(
                     f"the kernel {kernel} gave features that are not finite for the records of the window: "
-                    "give smaller inputs or a smaller multiple of the kernel"
+                    "use smaller inputs or a smaller multiple of the kernel"
                 )
             yield slice(start, stop), A
 
@@ -317,19 +317,21 @@ def require_solvable(solver: LinearSolver, targets: Targets, max_features: int |
     name = type(loss).__name__
     if not is_smooth(loss):
         raise ValueError(
-            f"the loss {name} is not smooth: a window solver takes Squared, Huber, Log, SquaredHinge and Softmax"
+            f"the loss {name} is not smooth: a window solver accepts Squared, Huber, Log, SquaredHinge and Softmax"
         )
     if not isinstance(solver, Exact) and type(loss) not in _SCALAR_LOSSES:
-        raise ValueError(f"{type(solver).__name__} does not know the loss {name}: use solver=Exact()")
+        raise ValueError(f"{type(solver).__name__} does not support the loss {name}: use solver=Exact()")
     if max_features is None:
-        raise ValueError("a window solver solves all coefficients at once: give the model a max_features, 1024 say")
+        raise ValueError(
+            "a window solver solves all coefficients at once: set max_features of the model, for example to 1024"
+        )
     p = n_parts * max_features
     if isinstance(solver, Exact) and 8 * p**2 > most:
         fitting = math.isqrt(most // 8) // n_parts
-        fewer = f"give the model max_features={fitting} at most, or " if fitting else "give "
+        fewer = f"set max_features of the model to at most {fitting}, or " if fitting else ""
         raise ValueError(
             f"the normal equations of {max_features} features take {8 * p**2:,} bytes, more than max_bytes={most:,}: "
-            f"{fewer}WindowRefit a larger max_bytes"
+            f"{fewer}set a larger max_bytes of the WindowRefit"
         )
 
 

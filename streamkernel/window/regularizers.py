@@ -53,5 +53,5 @@ class ElasticNet(NamedTuple):
         return float(0.5 * np.square(excess).sum() / self.l2)
 
     def prox(self, v: Array, step: float) -> Array:
-        """The minimiser over x of value(x) + |x - v|^2 / (2 step)."""
+        """The minimizer over x of value(x) + |x - v|^2 / (2 step)."""
         return np.sign(v) * np.maximum(np.abs(v) - step * self.l1, 0.0) / (1.0 + step * self.l2)

@@ -169,7 +169,7 @@ class S3GD(StochasticSolver):
     def _prepare(self, X: Array, seed: int) -> Any:
         if self.anchors > len(X):
             raise ValueError(
-                f"anchors must be at most the number of rows, {len(X)}, got {self.anchors}: give fewer anchors"
+                f"anchors must be at most the number of rows, {len(X)}, got {self.anchors}: use fewer anchors"
             )
         prepared = _Prepared(X, self.anchors, self.neighbours, seed)
         if "_prepared" in vars(self):

@@ -1,4 +1,4 @@
-"""Target neighbours and impostors of large-margin metric learning."""
+"""Target neighbors and impostors of large-margin metric learning."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ _DISTANCES = 4_000_000
 
 
 class Triplets(NamedTuple):
-    """Pairs (u, v) of neighbours of one label, and triplets (u, v, w) with w near u and of another label.
+    """Pairs (u, v) of neighbors of one label, and triplets (u, v, w) with w near u and of another label.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ def nearest(X: Array, rows: Array, others: Array, k: int) -> Array:
     rows, others
         Numbers of rows, shapes (a,) and (b,).
     k
-        Neighbours, at least 1.
+        Neighbors, at least 1.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def find_triplets(X: Array, y: Array, k: int, impostors: int) -> Triplets:
     X, y
         Rows of one task, shape (n, d), and their labels.
     k, impostors
-        Target neighbours of a row, and rows of other labels that each is compared with.
+        Target neighbors of a row, and rows of other labels that each is compared with.
 
     Examples
     --------

@@ -4,7 +4,7 @@ import numpy as np
 
 from streamkernel.adaptive.memory import Memory
 
-#: Records that are asked for neighbours, and those a metric is learnt from: both rings go round in a short stream.
+#: Records that are asked for neighbors, and those a metric is learned from: both rings go round in a short stream.
 MEMORY, BUFFER = 30, 20
 
 

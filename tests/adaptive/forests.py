@@ -24,7 +24,7 @@ def stream_of(n, d=D, k=K, seed=0):
 
 
 def learn(forest, X, targets, weights):
-    """What was said of each record before it was learnt, (n, T, K)."""
+    """What was said of each record before it was learned, (n, T, K)."""
     said = np.full(targets.shape, np.nan)
     for x, target, weight, out in zip(X, targets, weights, said, strict=True):
         trees.predict_trees(forest.arrays, x, out)
@@ -37,7 +37,7 @@ def bits_of(forest):
 
 
 def taught(n=75, n_trees=M):
-    """Trees that learnt n records, by default some way past the second growth of some, in mid-window."""
+    """Trees that learned n records, by default some way past the second growth of some, in mid-window."""
     forest, stream = forest_of(n_trees), stream_of(150)
     if n_trees:
         learn(forest, *(part[:n] for part in stream))

@@ -20,7 +20,7 @@ def test_a_first_record_without_inputs(kind):
     model.learn_one({}, 1)
     for i in range(30):
         model.learn_one({"a": float(rng.normal())}, i % 2)
-    # Three heads, of numbers on two scales, two linear experts; two of trees, or three of trees and levels; neighbours;
+    # Three heads, of numbers on two scales, two linear experts; two of trees, or three of trees and levels; neighbors;
     # two stacks.
     n_experts = 9 + len(LABEL_EXPERTS) if kind is AdaptiveKernelClassifier else 13 + len(NUMBER_EXPERTS)
     assert len(model.expert_weights) == n_experts
@@ -30,7 +30,7 @@ def test_a_first_record_without_inputs(kind):
 
 
 def test_the_linear_experts_say_at_a_new_metric_what_they_said():
-    """The first record has one input of ten, so that the metric counts the inputs anew."""
+    """The first record has one input of ten, so that the metric counts the inputs again."""
     rng = np.random.default_rng(0)
     model = AdaptiveKernelRegressor(n_features=8, metric_schedule=(100,), seed=1)
     row, said = np.array([1.0] + [1.0, -0.5] * 5), []

@@ -10,7 +10,7 @@ from streamkernel.state import from_bytes, to_bytes
 
 
 def _told(losses, change=None, n_records=0):
-    """The numbers of records after which the metric is to be learnt, and from how many."""
+    """The numbers of records after which the metric is to be learned, and from how many."""
     change, told = change or Change(), []
     for i, loss in enumerate(losses, n_records + 1):
         count_loss(change.block, loss)

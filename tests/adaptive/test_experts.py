@@ -15,9 +15,9 @@ DRIFTS = (0.0, 1e-3, 3e-2)
 D, L = 43, 6
 #: Trees of an ensemble and their window, which is grown on from the 30th record on.
 TREES = 3, 40
-#: What heads for numbers know of the targets they have learnt.
+#: What heads for numbers know of the targets they have learned.
 SCALES = {"moments", "asinh_moments", "magnitudes", "target_bounds"}
-#: Records of which neighbours are asked, and of which a metric is learnt.
+#: Records of which neighbors are asked, and of which a metric is learned.
 MEMORY = 25, 40
 
 
@@ -31,7 +31,7 @@ def _begun(kind):
 
 
 def _taught(kind, n=0):
-    """Experts that learnt the first n records of a stream, in one call, and the stream."""
+    """Experts that learned the first n records of a stream, in one call, and the stream."""
     rng = np.random.default_rng(0)
     Phi, y = rng.normal(size=(60, D)), rng.integers(0, 2, size=60)
     Phi[:, D - L] = 1

@@ -76,7 +76,7 @@ def test_later_inputs_come_last_and_move_nothing():
     assert columns.n_columns == after.shape[1] == before.shape[1] + 2
     assert after[:, :-2].tobytes() == before.tobytes()
     assert not after[:, -2:].any()
-    # d0 and the bandwidth stay, so that what was learnt keeps its meaning.
+    # d0 and the bandwidth stay, so that what was learned keeps its meaning.
     assert (columns.d0, columns.bandwidth) == (2, bandwidth)
     assert np.allclose(columns.of(X, KEYS[:4])[:, 2 * F + 1 :], X / math.sqrt(2), atol=1e-7)
 

@@ -216,7 +216,7 @@ def _late(model, xs, ys, delay, keeps):
 
 
 def test_lags_of_late_labels_are_those_of_the_prediction():
-    """Kept they help still; taken anew they harm: those of learning are nearer to the target than any at prediction."""
+    """Kept they help still; taken again they harm: those of learning are nearer to the target than at prediction."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(1_200, 2))
     ys = 10 * np.sin(np.arange(1_200) * 2 * np.pi / 9) + X[:, 0] + 0.3 * rng.normal(size=1_200)

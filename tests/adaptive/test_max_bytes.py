@@ -1,4 +1,4 @@
-"""A bound on bytes: the parts are chosen to fit, and chosen anew as inputs and classes come."""
+"""A bound on bytes: the parts are chosen to fit, and chosen again as inputs and classes come."""
 
 import itertools
 import pickle

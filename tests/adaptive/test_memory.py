@@ -1,4 +1,4 @@
-"""The memory: what is kept of a stream, and that neighbours are asked as they ought to be, whatever the stream."""
+"""The memory: what is kept of a stream, and that neighbors are asked as they ought to be, whatever the stream."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ FIELDS = ("recent_rows", "recent_targets", "recent_weights", "recent_residuals")
 
 
 def _rows(memory):
-    """What a metric is learnt from."""
+    """What a metric is learned from."""
     n = min(len(memory), memory.buffer_size)
     return memory.rows_from(n, n)
 

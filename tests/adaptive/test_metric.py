@@ -95,7 +95,7 @@ def _importance_of(Phi, coefficients, feature_map):
 
 
 def _importance(X, y):
-    """By a head that learnt all of it."""
+    """By a head that learned all of it."""
     columns = _columns(X.shape[1], 64)
     Phi = columns.of(X, _keys(X.shape[1]))
     solution = np.linalg.solve(Phi.T @ Phi + RIDGE * np.eye(Phi.shape[1]), Phi.T @ y)

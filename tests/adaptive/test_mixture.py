@@ -219,7 +219,7 @@ def _box(values):
 
 @pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
 def test_where_a_box_decides_the_trees_are_heard(kind):
-    """Heads that see but noise beside the inputs themselves cannot say it, and no neighbour is asked."""
+    """Heads that see but noise beside the inputs themselves cannot say it, and no neighbor is asked."""
     Phi, rng = _stream(1_500, seed=6)
     box, noise, errors = _box(_values(Phi)), 0.1 * rng.normal(size=1_500), []
     for n_trees in (0, 3):

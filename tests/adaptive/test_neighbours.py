@@ -1,4 +1,4 @@
-"""Models with a memory, on streams: cuts, saves, weights, metrics, and what neighbours are for."""
+"""Models with a memory, on streams: cuts, saves, weights, metrics, and what neighbors are for."""
 
 import math
 import pickle
@@ -94,7 +94,7 @@ def test_without_a_memory_there_are_no_experts_of_it(kind, memory):
     model.advance(xs, ys, ws)
     names = [name for name in model.expert_weights if "memory" in name]
     assert names == (list(machine_of(model).experts.memory_experts) if memory else [])
-    assert len(model.__getstate__()["recent_targets"]) == 60  # of which a metric is learnt
+    assert len(model.__getstate__()["recent_targets"]) == 60  # of which a metric is learned
 
 
 @BOTH
@@ -114,7 +114,7 @@ def test_distances_are_of_the_metric_learnt_last(kind):
 
 
 def test_targets_of_another_size_make_the_residuals_begin_anew():
-    """A unit that changes: what neighbours left over before is nothing to go by."""
+    """A unit that changes: what neighbors left over before is nothing to go by."""
     rng = np.random.default_rng(0)
     model = _model(AdaptiveKernelRegressor, memory=2_000)
     largest = []
@@ -132,7 +132,7 @@ def test_targets_of_another_size_make_the_residuals_begin_anew():
 
 @pytest.mark.parametrize("outlier", [1e3, 1e9, 1e100])
 def test_a_neighbour_that_is_an_outlier_is_drawn_in(outlier):
-    """What the outlier's neighbours say is no farther off than the moments of the targets let it count."""
+    """What the outlier's neighbors say is no farther off than the moments of the targets let it count."""
     rng = np.random.default_rng(1)
     model = _model(AdaptiveKernelRegressor, memory=500, metric_schedule=None)
     for i in range(400):

@@ -163,7 +163,7 @@ def test_a_weight_of_zero_teaches_the_experts_nothing(kind):
 def test_a_heavier_record_counts_as_more(kind):
     """Two say one thing of the same inputs, one that weighs ten says the other."""
     rng, others = np.random.default_rng(2), np.arange(300) % 3 == 0
-    rng.shuffle(others)  # a turn would be learnt
+    rng.shuffle(others)  # a turn would be learned
     says = (10.0, -10.0) if kind is AdaptiveKernelRegressor else ("often", "heavy")
     light, heavy = _model(kind, metric_schedule=None), _model(kind, metric_schedule=None)
     said = []
@@ -206,10 +206,10 @@ def test_a_weight_of_two_is_near_a_record_given_twice():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"x0": math.inf}, "input 'x0' is infinite: give a finite number, or None where it was not observed"),
-        ({"x0": 10**400}, "input 'x0' is infinite: give a finite number"),
-        ({"x0": [1]}, "input 'x0' is of type list: give a number, a string, a boolean or None"),
-        ({"new": frozenset()}, "input 'new' is of type frozenset: give a number"),
+        ({"x0": math.inf}, "input 'x0' is infinite: use a finite number, or None if it was not observed"),
+        ({"x0": 10**400}, "input 'x0' is infinite: use a finite number"),
+        ({"x0": [1]}, "input 'x0' is of type list: use a number, a string, a boolean or None"),
+        ({"new": frozenset()}, "input 'new' is of type frozenset: use a number"),
         ({b"x": 1.0}, "b'x' is of type bytes: names and labels are strings, booleans or numbers"),
     ],
     ids=str,

@@ -1,4 +1,4 @@
-"""A metric that is learnt over the records that follow: what comes of it, and that no cut or save changes a bit."""
+"""A metric that is learned over the records that follow: what comes of it, and that no cut or save changes a bit."""
 
 import math
 

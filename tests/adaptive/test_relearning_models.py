@@ -1,4 +1,4 @@
-"""A metric that is learnt over the records that follow, in a model: when it begins, and its state."""
+"""A metric that is learned over the records that follow, in a model: when it begins, and its state."""
 
 import math
 

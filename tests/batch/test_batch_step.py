@@ -165,7 +165,7 @@ def test_a_model_that_is_refitted_on_a_window_takes_no_batch_step():
     refitted = WindowRefit(KernelRegressor(seed=1), window=100, every=100)
     refitted.learn_many(X, y)
     digest = refitted.state_digest()
-    with pytest.raises(ValueError, match="a WindowRefit learns record by record"):
+    with pytest.raises(ValueError, match="a WindowRefit fills its window record by record"):
         refitted.model.batch_step(X, y)
     assert refitted.state_digest() == digest
     refitted.learn_many(X, y)
@@ -319,7 +319,7 @@ def test_extreme_numbers_leave_a_finite_model(model, standardize, scales):
     [
         (KernelRegressor(max_inputs=2, seed=1), "inputs past max_inputs=2 are ignored, counted in n_ignored_inputs"),
         (KernelLeastSquaresRegressor(max_inputs=2, seed=1), "inputs past max_inputs=2 are ignored"),
-        (KernelClassifier(max_classes=2, seed=1), "classes past max_classes are predicted only"),
+        (KernelClassifier(max_classes=2, seed=1), "classes past max_classes are not learned"),
     ],
     ids=["inputs", "least squares", "classes"],
 )

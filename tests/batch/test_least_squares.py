@@ -249,7 +249,7 @@ def test_rows_without_label_or_weight_leave_the_experts(name):
 
 @EVERY
 def test_states_go_on(name):
-    """By pickle, as bytes, and as clones that have learnt the same: between batches and records one by one."""
+    """By pickle, as bytes, and as clones that have learned the same: between batches and records one by one."""
     model = MODELS[name].clone()
     others = [MODELS[name].clone() for _ in range(3)]
     for number, (xs, ys, ws) in enumerate(batches(*stream(name, 240), 40)):
@@ -269,7 +269,7 @@ def test_states_go_on(name):
 
 @EVERY
 def test_what_is_sent_out_to_score_rows_is_small_and_scores_them_alike(name):
-    """Pickled, as to another process; where nothing was learnt yet, too."""
+    """Pickled, as to another process; where nothing was learned yet, too."""
     model = KINDS[name](seed=1)
     xs, ys, ws = stream(name, 200)
     for part in (slice(50), slice(50, 200)):

@@ -259,7 +259,7 @@ def test_in_the_beginning_predictions_stay_where_the_units_of_targets_move():
         was = machine_of(model.clone(include_attributes=True))
         of_targets = Encoded(was.targets.as_of_now(y), was.known_before(90))
         was.take_step(was.predict_and_sum(X, of_targets, weights)[1])
-        expected = was.targets.numbers(was.predict(Frame(X)))  # learnt, in the units of before
+        expected = was.targets.numbers(was.predict(Frame(X)))  # learned, in the units of before
         model.batch_step(X, y)
         found = model.predict_many(X)
         assert np.allclose(found, expected, rtol=1e-6, atol=1e-6) == stays

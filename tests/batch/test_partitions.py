@@ -30,7 +30,7 @@ def _batches(xs, ys, ws, sizes):
 
 
 def assert_any_parts(model, xs, ys, ws, sizes, begin=0, seed=0):
-    """A model that learnt the first records one by one learns the batches that follow, in parts of all kinds."""
+    """A model that learned the first records one by one learns the batches that follow, in parts of all kinds."""
     whole = model.clone()
     whole.advance(xs[:begin], ys[:begin], ws[:begin])
     ways = [whole.clone(include_attributes=True) for _ in range(2)]

@@ -45,7 +45,7 @@ class Findings:
     records
         How many were produced.
     lost, doubled
-        Records without the line they should have, or not learnt; lines too many for a record, or learnt too often.
+        Records without the line they should have, or not learned; lines too many for a record, or learned too often.
     faults
         Everything that is not as it must be, one sentence each.
     digest

@@ -22,7 +22,7 @@ WARM = "warm.jsonl"
 """The file of a warm start."""
 
 WARM_START: Mapping[str, Any] = {"warm_start": {"source": {"kind": "jsonl", "path": WARM, "target": "y"}}}
-"""The section of the configuration that has it learnt first."""
+"""The section of the configuration that has it learned first."""
 
 
 class Undisturbed(NamedTuple):
@@ -33,7 +33,7 @@ class Undisturbed(NamedTuple):
 
 
 def warm_lines(n_records: int) -> bytes:
-    """Return the lines of so many records, other ones than those of a trial, which all can be learnt from."""
+    """Return the lines of so many records, other ones than those of a trial, which all can be learned from."""
     values = [row.value for row in islice((row for row in rows(1) if row.predicted), n_records)]
     return b"".join(value + b"\n" for value in values if value is not None)
 

@@ -15,7 +15,7 @@ LEARNT, UNLABELLED, SKIPPED = "learnt", "unlabelled", "skipped"
 """Fates of a record; any other one is the reason in its dead letter."""
 
 POISON = "poison"
-"""The colour of a record that kills the process."""
+"""The color of a record that kills the process."""
 
 _PAUSE = 0.05
 
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 def rows(seed: int, poison: int | None = None) -> Iterator[Row]:
-    """Make records without end: two rings to tell apart, and every kind that is not learnt among them.
+    """Make records without end: two rings to tell apart, and every kind that is not learned among them.
 
     Parameters
     ----------

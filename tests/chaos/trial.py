@@ -52,7 +52,7 @@ class Trial(TrialRecords):
     source
         Further settings of the source.
     n_warm
-        How many records of a file are learnt before those of the source; 0: there is no such file.
+        How many records of a file are learned before those of the source; 0: there is no such file.
 
     Attributes
     ----------

@@ -22,13 +22,13 @@ RIDGE = 0.1
 DRIFTS = np.array([0.0, 1e-3, 3e-2])
 #: q of each stack, and the ridge of both.
 STACK_DRIFTS, STACK_RIDGE = np.array([0.0, 1e-3]), 2.0
-#: Trees of an ensemble that are all grown anew within a stream, and their window.
+#: Trees of an ensemble that are all grown again within a stream, and their window.
 TREES, WINDOW = 3, 40
 #: Records of a stream, and inputs.
 N, INPUTS = 130, 3
 #: Columns of the linear experts, none where there are no such experts, and where a stream is cut.
 CUTS = [(3, (1,)), (None, (7, 8, 30, 31, 100)), (3, tuple(range(1, N)))]
-#: Records that are asked for neighbours and that are kept, and the metric of their distances.
+#: Records that are asked for neighbors and that are kept, and the metric of their distances.
 MEMORY, KEPT, SCALES = 70, 90, np.array([0.5, 1.5, 1.0], np.float32)
 #: A memory's arrays of float32.
 LANES = ("rows", "scales", "distances", "nearest", "asked")

@@ -85,7 +85,7 @@ def test_a_prediction_stays_near_what_was_seen(unit, score):
 
 @pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
 def test_scores_mean_the_targets_they_come_from(unit):
-    """What is standardised by moments that then stay comes back."""
+    """What is standardized by moments that then stay comes back."""
     targets = np.sort(np.random.default_rng(2).normal(size=200)) * unit
     asinh = _learn(targets)
     c, scale = kernels.magnitude_of(asinh.magnitudes), asinh.moments

@@ -1,4 +1,4 @@
-"""The Cholesky factorisation against its twins, and the bits of a system whatever stands beside it."""
+"""The Cholesky factorization against its twins, and the bits of a system whatever stands beside it."""
 
 import numpy as np
 from hypothesis import given, settings

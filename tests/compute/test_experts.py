@@ -16,7 +16,7 @@ from tests.compute.passes import DRIFTS, RIDGE
 
 
 def _heads(rng, D, K):
-    """Heads that learnt some records, of which a few are due to their P; and more."""
+    """Heads that learned some records, of which a few are due to their P; and more."""
     heads, _ = passes.named(passes.heads_and_linear(D, None, K), np.zeros(0))
     Phi, truths, weights = rng.normal(size=(40, D)), rng.normal(size=(40, K)), rng.uniform(0.2, 3, 40)
     kernels.replay(Phi[:20], truths[:20], weights[:20], heads)
@@ -91,7 +91,7 @@ def test_standardise_targets(records):
     np.testing.assert_allclose(moments, twins.numbers, rtol=1e-6, atol=1e-3)
     assert (out[weights == 0] == 0).all()
     learnt = targets[weights > 0]
-    # Where deviations are beside their mean as rounding is, rounding is all there is to standardise by.
+    # Where deviations are beside their mean as rounding is, rounding is all there is to standardize by.
     far = [np.std(learnt[: n + 1]) > 1e-3 * abs(learnt[: n + 1]).max() for n in range(len(learnt))]
     mine, exact = out[weights > 0][far], np.array(expected)[weights > 0][far]
     np.testing.assert_allclose(mine, exact, rtol=1e-6, atol=1e-6)

@@ -63,7 +63,7 @@ def test_popcount(words):
 
 
 def _whole_and_half(dtype):
-    """Where rounding is decided: halves and their neighbours, up to where all numbers are whole, and far beyond."""
+    """Where rounding is decided: halves and their neighbors, up to where all numbers are whole, and far beyond."""
     digits = np.finfo(dtype).nmant
     halves = np.concatenate([np.arange(-9, 9) + 0.5, 2.0 ** np.arange(1, digits) + 0.5, [2.0**digits - 0.5]])
     whole = np.array([0.0, 1.0, 2.0**digits, 2.0**digits + 1, 2.0 ** (digits + 1), 1e30])
@@ -121,7 +121,7 @@ def test_copysign(dtype, data):
 
 def _nearest(exact, dtype):
     """The number of a dtype nearest to a fraction, of two the one that ends in a 0."""
-    near = dtype(float(exact))  # rounded twice, so perhaps a neighbour of the nearest
+    near = dtype(float(exact))  # rounded twice, so perhaps a neighbor of the nearest
     candidates = [np.nextafter(near, dtype(-math.inf)), near, np.nextafter(near, dtype(math.inf))]
     return min(candidates, key=lambda x: (abs(Fraction(float(x)) - exact), int(x.view(BITS[dtype])) % 2))
 
@@ -144,7 +144,7 @@ def _assert_multiplied(a, b, c):
 @BOTH
 @given(data=st.data())
 def test_multiply_add(dtype, data):
-    """Of one kind throughout: never one number rounded once and its neighbour twice."""
+    """Of one kind throughout: never one number rounded once and its neighbor twice."""
     anywhere = st.floats(-(2.0**40), 2.0**40, width=8 * dtype().itemsize)
     numbers = st.one_of(anywhere, st.sampled_from([0.0, -0.0, 1.0, 1 / 3, 1e-30, -7.0]))
     triples = data.draw(st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=8))

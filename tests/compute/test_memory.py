@@ -1,4 +1,4 @@
-"""The memory's search and what its neighbours say, to the bit against a sort of everything."""
+"""The memory's search and what its neighbors say, to the bit against a sort of everything."""
 
 import functools
 
@@ -203,7 +203,7 @@ def test_a_change_is_searched_for_anew(change):
     assert _found(memory.arrays, 1) != before
 
 
-# What neighbours say --------------------------------------------------------------------------------------------------
+# What neighbors say --------------------------------------------------------------------------------------------------
 
 
 def _numbers_said(memory, x, smooth, moments):

@@ -109,7 +109,7 @@ def test_standardise(earlier, y):
         kernels.standardise(np.array(part), moments, out, before)
         exact, exact_before = naive.standardise(part, twins)
         assert np.isnan(out).tolist() == np.isnan(part).tolist()
-        # Where deviations are beside their mean as rounding is, rounding is all there is to standardise by.
+        # Where deviations are beside their mean as rounding is, rounding is all there is to standardize by.
         assert np.allclose(before, np.reshape(exact_before, (-1, 2)), rtol=1e-9, atol=1e-7 * size)
         now = [deviation for _, deviation in [*exact_before, (0, twins.deviation)]][1:]
         clear = [d > 1e-4 * size for d in now]

@@ -1,4 +1,4 @@
-"""The posterior by recursive least squares against its twin, which solves for each record anew."""
+"""The posterior by recursive least squares against its twin, which solves again for each record."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_where_p_is_no_longer_positive_it_becomes_so_again():
     _passed(posterior, phi, np.zeros(1), np.ones(1))
     posterior.P[0, 0] = -1e-3
     posterior.deferred[:] = 0.0
-    for y, w in ((np.nan, 1.0), (0.0, 0.0)):  # neither of them is learnt
+    for y, w in ((np.nan, 1.0), (0.0, 0.0)):  # neither of them is learned
         assert _passed(posterior, phi, np.full(1, y), np.full(1, w))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
         assert posterior.P[0, 0] == -1e-3
     assert _passed(posterior, phi, np.zeros(1), np.ones(1))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)

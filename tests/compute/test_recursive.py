@@ -260,7 +260,7 @@ def test_records_of_absurd_size_and_weight_leave_what_others_are_learnt_by():
 
 
 def test_what_rounding_left_below_0_is_no_information():
-    """Nothing is learnt by it: the score would move away from the target, and P from being positive."""
+    """Nothing is learned by it: the score would move away from the target, and P from being positive."""
     tiles, late, diagonals = _packed(np.full((1, 1), -1e-3)), np.zeros((RANK, 8)), np.full((2, 1), -1e-3)
     W, x, v = np.zeros((1, 1)), _padded([1.0]), np.empty(8)
     kernels.learn_least_squares_late(tiles, W, late, 0, diagonals, x, np.ones(1), 1e6, 0.0, 10.0, v)

@@ -12,7 +12,7 @@ N, RECORDS = 4, 60
 
 
 def _stacks(rng, n=N):
-    """Two stacks that have learnt something."""
+    """Two stacks that have learned something."""
     stacks = Stacking(*passes.stacks_of(n), passes.STACK_DRIFTS, passes.STACK_RIDGE)
     for x in rng.normal(size=(20, n)):
         kernels.learn_numbers(stacks, x, float(rng.normal()), 1.0, np.empty(n + 1))

@@ -185,7 +185,7 @@ def _taught(forest, records):
     [(110, 3, 2, 3, 40), (110, 2, 1, 1, 60), (120, 5, 3, 2, 60), (100, 40, 10, 2, 50), (80, 0, 2, 2, 40)],
 )
 def test_an_ensemble_over_a_stream(rng, n, d, K, n_trees, window):
-    """Two ensembles whose trees are all grown anew, against the twin of each: also while a growth is under way."""
+    """Two ensembles whose trees are all grown again, against the twin of each: also while a growth is under way."""
     forest = TreeEnsembles(2, n_trees, window)
     forest.begin(d, K)
     twins = [naive.Ensemble(n_trees, window, K) for _ in range(2)]
@@ -206,7 +206,7 @@ def test_an_ensemble_over_a_stream(rng, n, d, K, n_trees, window):
 
 
 def test_a_box_is_found_where_no_sum_of_waves_finds_it(rng):
-    """An axis-aligned rule of three inputs among ten, learnt from one window."""
+    """An axis-aligned rule of three inputs among ten, learned from one window."""
     X = rng.uniform(size=(3000, 10))
     rule = (X[:, 0] > 0.4) & (X[:, 1] < 0.7) ^ (X[:, 2] > 0.5)
     forest = TreeEnsembles(n_ensembles=1, n_trees=4, window=2000)

@@ -193,7 +193,7 @@ class FakeTopic:
         if self._cluster.failure is not None:
             raise SourceError(self._cluster.failure)
         if self._cluster.identity != self.identity:
-            raise SourceError("the topic was deleted and made anew while it was read")
+            raise SourceError("the topic was deleted and created again while it was read")
 
     def close(self) -> None:
         self._cluster.closed += 1

@@ -227,7 +227,7 @@ def test_a_name_of_any_length_is_a_fault_that_costs_nothing(value: Any) -> None:
     ("column", "why"),
     [
         (ColumnSettings("date", format="dd.mm.yyyy"), "a date's format is iso, unix, unix_ms or one such as %d.%m.%Y"),
-        (ColumnSettings("date", format="%Q"), "'%Q' is no format of a date"),
+        (ColumnSettings("date", format="%Q"), "'%Q' is not a date format"),
         (ColumnSettings("date", timezone="Europe/Atlantis"), "there is no time zone 'Europe/Atlantis'"),
         (ColumnSettings("date", timezone="../../etc/passwd"), "there is no time zone"),
         (ColumnSettings("date", parts=("decade",)), "there is no part 'decade' of a date, only year"),  # type: ignore[arg-type]

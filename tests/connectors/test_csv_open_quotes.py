@@ -72,7 +72,7 @@ def test_without_multiline_the_lines_of_a_quoted_field_are_one_dead_letter(tmp_p
     records = drain(source)
     assert reasons(records) == [None, "open_quote", None]
     assert records[1].fault is not None
-    assert records[1].fault.detail == "a quoted field reaches over 3 lines"
+    assert records[1].fault.detail == "a quoted field spans 3 lines"
     assert records[1].raw == b'2,"5,6,t\r\n7,8,f\n9",f'
     assert [record.x.get("a") for record in records] == [1.0, None, 3.0]
     consistent(records, data, start=6)

@@ -216,7 +216,7 @@ def test_a_target_that_is_not_required_may_be_missing(tmp_path: Path, data: byte
         (b"a;y", r'data.csv: the header has one column that contains ";": set delimiter: ";" beside path, or --delim'),
         (b'"a"\t"y"', r'contains "\\t": set delimiter: "\\t"'),
         (b"", r"the first line is empty"),
-        (b'a,"y', r"the header cannot be read: the quotes are not as CSV has them"),
+        (b'a,"y', r"the header cannot be read: the quotes are not valid CSV"),
         (b"\xff,y", r"the header is not utf-8: set the encoding"),
         (b"y," + b"a" * 100, r"the header is longer than max_record_bytes \(90\)"),
         (
@@ -278,8 +278,7 @@ def test_a_header_that_comes_again_is_skipped_and_told(
     assert [record.y for record in records if not record.blank] == ["yes", "no"] * 3
     assert [record.blank for record in records] == [False, False, True] * 2 + [False] * 2
     assert caplog.messages == [
-        f"{tmp_path}/data.csv: the header comes again at line 4 (offset 25) and is skipped there, and wherever else it "
-        "comes"
+        f"{tmp_path}/data.csv: the header is repeated at line 4 (offset 25): the daemon skips each repetition"
     ]
     consistent(records, data, start=10)
 
@@ -295,7 +294,7 @@ def test_a_header_in_another_order_ends_what_is_read(tmp_path: Path, again: byte
         source.open()
         for _ in range(2):
             with pytest.raises(
-                SourceError, match=rf"data.csv: the header comes again, .* at line 5 \(offset {len(before)}\): "
+                SourceError, match=rf"data.csv: the header is repeated with .* at line 5 \(offset {len(before)}\): "
             ):
                 poll_to_the_end(source, at_once, records)
             source.open({0: source.lasting(records[-1].next)})

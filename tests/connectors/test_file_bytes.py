@@ -103,7 +103,7 @@ def test_a_shorter_file_is_refused(tmp_path: Path, suffix: str, kept: int) -> No
 )
 def test_a_position_of_another_source_is_refused(tmp_path: Path, stream: str) -> None:
     path = written(tmp_path / "data.jsonl", LINES)
-    with pytest.raises(SourceError, match="not one in a file"):
+    with pytest.raises(SourceError, match="was not taken from a file"):
         JsonLinesSource(path).open({0: Position(stream, 0, 10)})
 
 

@@ -216,7 +216,7 @@ def test_the_place_at_the_end_of_a_file_that_was_left(tmp_path: Path) -> None:
         with path.open("ab") as file:
             file.write(rows(20, 10))
         later = source.poll(100, timeout=0)
-        # Those of the file before it were handed out, and may not be learnt yet.
+        # Those of the file before it were handed out, and may not be learned yet.
         assert source.lasting(records[-1].next) == place
         assert source.lasting(later[3].next) != place
     assert numbers(rest(source, place)) == list(range(20, 30))

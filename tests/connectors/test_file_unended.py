@@ -41,7 +41,7 @@ class TestUnended:
         path = written(path.with_name(path.name + suffix), path.read_bytes() + more)
         with pytest.raises(SourceError, match=r"data\.csv.*'2,12'.* '2,12") as raised:
             CsvSource(path).open({0: position})
-        assert "end the line at byte 12" in str(raised.value)
+        assert "add a line end at byte 12" in str(raised.value)
         assert "--fresh" in str(raised.value)
 
     def test_the_remedy_is_one(self, place: tuple[Path, Position]) -> None:
@@ -71,5 +71,5 @@ class TestUnended:
             source.open()
             place = source.lasting(source.poll(1, timeout=0)[0].next)
         path.write_bytes(b"x" * 501)
-        with pytest.raises(SourceError, match="has grown to 'xxx"):
+        with pytest.raises(SourceError, match="and is now 'xxx"):
             source.open({0: place})

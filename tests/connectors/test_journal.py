@@ -171,7 +171,7 @@ def test_segments_stay_for_the_checkpoints_that_are_kept(tmp_path: Path) -> None
     with JournalSource(tmp_path) as again:
         again.open({0: ends[1]})
         assert len(read(again)) == 300
-        with pytest.raises(SourceError, match="offset 0 was deleted"):
+        with pytest.raises(SourceError, match="records after offset 0 were deleted"):
             again.open({0: ends[0]._replace(offset=0)})
     source.close()
     writer.close()

@@ -64,7 +64,9 @@ def test_an_older_copy_that_grew_beyond_the_position_is_refused(tmp_path: Path) 
     copy = opened(tmp_path / "copy")
     copy.append([[entry(number)] for number in range(200, 215)])  # as long as those that were read, and others
     copy.close()
-    refused = pytest.raises(SourceError, match=r"does not hold what was read before offset \d+: put the journal back")
+    refused = pytest.raises(
+        SourceError, match=r"does not hold what was read before offset \d+: restore the previous journal,"
+    )
     with JournalSource(tmp_path / "copy") as source, refused:
         source.open({0: kept})
 

@@ -72,7 +72,7 @@ class TestLog:
         path.write_bytes(b"".join(lines))
         assert OrderLog(path, 1).open({0: 0, 1: 0}) == [OrderEntry(0, 0, 5)]
         assert [record.message for record in caplog.records] == [
-            f"{path} is damaged in line 2: what stands behind it is not used"
+            f"{path} is damaged in line 2: the lines after it are not used"
         ]
 
     @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ class TestLogged:
                 clock[0] += 1.5
                 assert not taker.held
         assert [record.levelno for record in caplog.records] == [logging.ERROR]
-        assert "no record is taken until it can" in caplog.text
+        assert "no record is read until it can," in caplog.text
         assert drained(taker, buffers, 5) == [(0, offset) for offset in range(10)]
         assert path.read_bytes() == OrderEntry(0, 0, 10).to_line()
 

@@ -83,7 +83,7 @@ def drained(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_one_that_is_added_while_it_is_down(cluster: FakeCluster, make: Make, tmp_path: Path, drained: Any) -> None:
-    """What was learnt of the first one alone, since the checkpoint, comes first."""
+    """What was learned of the first one alone, since the checkpoint, comes first."""
     cluster.produce(values(600))
     source = make(order_log=tmp_path / "order.log")
     source.open(places(0))

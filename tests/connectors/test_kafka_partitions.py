@@ -205,7 +205,7 @@ class TestOpenTransactions:
         waits, goes_on = (record.message for record in caplog.records)
         assert f"{PLACE}, partition 0: the transaction that began at offset 10 has been open for more than 0 s" in waits
         assert "the 20 offsets from there on are not read until it ends" in waits
-        assert f"{PLACE}, partition 0: the transaction at offset 10 has ended, reading goes on after" in goes_on
+        assert f"{PLACE}, partition 0: the transaction at offset 10 has ended, reading continues after " in goes_on
 
     def test_what_only_takes_long_is_not_told(
         self, cluster: FakeCluster, make: Make, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

@@ -67,8 +67,8 @@ def test_a_timestamp_out_of_bounds(topic: FakeTopic, caplog: pytest.LogCaptureFi
     assert {one and (one.keyed, one.key, one.headers) for one in taken} == {(True, b"k", (("h", b"v"),))}
     told = [record.message for record in caplog.records if "timestamp" in record.message]
     assert told[0] == (
-        "kafka topic out at broker:9092: the topic does not take the timestamp of messages of the source (the last at "
-        "partition 0, offset 3): 1 lines went out without it so far"
+        "kafka topic out at broker:9092: the topic does not accept the timestamp of source messages (the last at "
+        "partition 0, offset 3): 1 lines were written without it so far"
     )
     assert len(told) == 1  # the rest is told a minute later
 

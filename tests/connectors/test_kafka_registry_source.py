@@ -67,7 +67,7 @@ class TestSource:
             assert source.poll(1000, 0.05) == []
             until(lambda: source.health_problem is not None and "503" in source.health_problem)
             assert source.health_problem == (
-                "kafka topic t at broker:9092: schema id 1 is waited for (no answer: HTTP 503 Service Unavailable)"
+                "kafka topic t at broker:9092: schema id 1 is not known yet (no answer: HTTP 503 Service Unavailable)"
             )
             until(lambda: source.poll(10, 0.01) == [] and source.lag == {("t", 0): 100})
             assert source.known == {("t", 0): 100}
@@ -104,7 +104,7 @@ class TestSource:
             failing(
                 source,
                 "kafka topic t at broker:9092: the schema registry does not know schema id 9 (HTTP 404: Schema 9 not "
-                "found): register it, or look at schema_registry.url; to go on without such records, set "
+                "found): register it, or check schema_registry.url; to continue without such records, set "
                 "schema_registry.on_unknown_schema: dead_letter",
             )
             registry.schemas[9] = registry.schemas[1]  # too late for this run, and not for the next one
@@ -131,7 +131,7 @@ class TestSource:
         bearing = registry.settings(on_unknown_schema="dead_letter")
         with make(value_format="avro", registry=bearing) as source:
             source.open()
-            failing(source, "the schema registry refuses the credentials (HTTP 401: Unauthorized): look at username")
+            failing(source, "the schema registry refuses the credentials (HTTP 401: Unauthorized): check username")
 
     def test_protobuf_by_the_registry_and_by_a_file(
         self, cluster: FakeCluster, make: Make, registry: RegistryServer, tmp_path: Any

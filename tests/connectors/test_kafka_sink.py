@@ -76,7 +76,7 @@ class TestWriting:
         assert topic.lines() == {0: [at(1), at(2)]}
 
     def test_the_mark_of_a_file_is_refused(self) -> None:
-        with made(FakeTopic()) as sink, pytest.raises(SinkError, match="not of a topic: start over with --fresh"):
+        with made(FakeTopic()) as sink, pytest.raises(SinkError, match="not from a topic: start over with --fresh"):
             sink.open({"length": 4711, "head": 64 * "0", "tail": 64 * "0", "file": None})
 
     @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ class TestWriting:
             sink.open()
             mark = sink.flush()
         assert isinstance(mark, dict)
-        with made(topic) as sink, pytest.raises(SinkError, match="not of a topic"):
+        with made(topic) as sink, pytest.raises(SinkError, match="not from a topic"):
             sink.open({**mark, **broken} if broken else {})
 
     def test_a_mark_cannot_fill_the_memory(self) -> None:
@@ -97,7 +97,7 @@ class TestWriting:
             sink.open()
             mark = sink.flush()
         assert isinstance(mark, dict)
-        with made(topic) as sink, pytest.raises(SinkError, match="not of a topic"):
+        with made(topic) as sink, pytest.raises(SinkError, match="not from a topic"):
             sink.open({**mark, "written": [["s", 0, [[0, 10**15]]]]})
 
 
@@ -119,7 +119,10 @@ class TestOptions:
         ("options", "sentence"),
         [
             ({"acks": 1}, "options: acks cannot be set: every line is acknowledged by all replicas that are in sync"),
-            ({"transactional_id": "x"}, "options: transactional_id cannot be set: it is written beside options"),
+            (
+                {"transactional_id": "x"},
+                "options: transactional_id cannot be set: set transactional_id outside options",
+            ),
             ({"value_serializer": str}, "options: value_serializer cannot be set: lines are written as JSON"),
         ],
     )

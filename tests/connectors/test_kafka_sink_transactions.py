@@ -71,7 +71,7 @@ class TestTransactions:
                 sink.flush()
             topic.clock.now += 90
         sentence = r"^kafka topic out at broker:9092: nothing was acknowledged for \d+ s, though the broker answers: .*"
-        with pytest.raises(SinkError, match=f"{sentence}start again") as caught:
+        with pytest.raises(SinkError, match=f"{sentence}Start again") as caught:
             put(sink, at(1))
         assert not isinstance(caught.value, OutageError)
         sink.close()  # says nothing more

@@ -20,7 +20,7 @@ class TestGaps:
         cluster.remove(0, 1500)
         message = (
             r"kafka topic t at broker:9092: partition 0: offsets 20 to 1499 \(1,480 of them\) were removed by "
-            r"retention before they were read: set on_gap: skip to go on without them, or start over with --fresh"
+            r"retention before they were read: set on_gap: skip to continue without them, or start over with --fresh"
         )
         with pytest.raises(SourceError, match=message):
             make().open(places(20))
@@ -151,7 +151,7 @@ class TestOutages:
         until(lambda: cluster.closed == 1)
         cluster.identity = "cluster/t/2"
         cluster.down = None
-        failing(source, "the topic was deleted and made anew")
+        failing(source, "the topic was deleted and created again")
 
     def test_what_is_hopeless_at_the_start_fails_at_once(self, cluster: FakeCluster, make: Make) -> None:
         cluster.failure = "the cluster has no such topic"

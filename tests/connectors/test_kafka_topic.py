@@ -1,4 +1,4 @@
-"""A log that was cut back, told from a topic that was made anew: the cluster's word may come late."""
+"""A log that was cut back, told from a topic that was created again: the cluster's word may come late."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     ids=["at once", "after an answer that was on its way", "after it was away", "in confusion", "late"],
 )
 def test_a_topic_that_was_made_anew(cut: Callable[..., None], said: list[uuid.UUID | None]) -> None:
-    with pytest.raises(SourceError, match="deleted and made anew"):
+    with pytest.raises(SourceError, match="deleted and created again"):
         cut(*said)
 
 
@@ -87,5 +87,5 @@ def test_a_topic_that_is_gone(cut: Callable[..., None]) -> None:
 
 @pytest.mark.parametrize("said", [[OLD], [None, OLD]])
 def test_the_same_topic_cut_back(cut: Callable[..., None], said: list[uuid.UUID | None]) -> None:
-    with pytest.raises(SourceError, match=r"cut back .*\(partition 0\)"):
+    with pytest.raises(SourceError, match=r"truncated .*\(partition 0\)"):
         cut(*said)

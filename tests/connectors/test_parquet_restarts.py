@@ -103,7 +103,7 @@ class TestRestarts:
 
     @pytest.mark.parametrize("wrong", [7, {"part": 1}, {"length": 3, "head": "", "tail": "", "file": None}])
     def test_what_is_no_mark_of_parts_is_refused(self, path: Path, wrong: Any) -> None:
-        with pytest.raises(SinkError, match="is not of a folder of parts"):
+        with pytest.raises(SinkError, match="is not from a folder of parts"):
             sink(path).open(wrong)
 
 

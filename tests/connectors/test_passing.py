@@ -104,7 +104,7 @@ class TestFiles:
         assert [one.passed for one in found] == [*(Passed({"id": i, "w": str(i)}) for i in range(10)), None]
 
     def test_a_file_has_no_messages(self, tmp_path: Path) -> None:
-        with pytest.raises(SourceError, match="are no messages of Kafka"):
+        with pytest.raises(SourceError, match="are not Kafka messages"):
             JsonLinesSource(tmp_path / "a").pass_through([], message=True)
 
     def test_a_source_that_knows_no_columns_says_so(self) -> None:
@@ -237,7 +237,7 @@ class TestTypes:
         read = PassThrough([PassedColumn("a", "a", "int")])
         assert [read({"a": value}).columns for value in ("x", "y", "1")] == [{"a": None}, {"a": None}, {"a": 1}]
         assert [record.getMessage() for record in caplog.records] == [
-            "column 'a' passes through as int, and 'x' is none: such values are null in the lines"
+            "column 'a' passes through as int, and 'x' is not one: such values are null in the lines"
         ]
 
     def test_a_name_that_no_record_has_is_told(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -246,5 +246,5 @@ class TestTypes:
             for _ in range(300):
                 read({"a": 1})
         assert [record.getMessage() for record in caplog.records] == [
-            "none of the first 100 records has 'idd', which is to pass through: it is null in the lines"
+            "none of the first 100 records has 'idd', a column to pass through: it is null in the lines"
         ]

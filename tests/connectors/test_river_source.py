@@ -182,7 +182,7 @@ def test_nothing_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         source.open()
     assert not os.path.exists(tmp_path / "river")
     (tmp_path / "river").mkdir()
-    with pytest.raises(SourceError, match="it has to be downloaded first"):
+    with pytest.raises(SourceError, match=r"download it first: .*datasets\.Elec2\(\)\.download\(\)"):
         source.open()
 
 

@@ -88,7 +88,7 @@ def test_finished_files_may_be_removed_and_the_open_one_may_not(tmp_path: Path) 
     Path(paths[0]).unlink()
     assert values(drain(SeveralFiles(CSV, paths), {0: end})) == [4, 5, 6]
     Path(paths[1]).unlink()
-    with pytest.raises(SourceError, match=r"part-10\.csv\.gz: .*no such file.*in the midst"):
+    with pytest.raises(SourceError, match=r"part-10\.csv\.gz: .*no such file.*in the middle"):
         SeveralFiles(CSV, paths).open({1: middle})
 
 
@@ -168,7 +168,7 @@ def test_what_is_missing_or_too_much_is_one_sentence(tmp_path: Path, monkeypatch
     monkeypatch.setattr("streamkernel.connectors.files.names.MOST_FILES", 2)
     with pytest.raises(SourceError, match=r"3 files.* 2: .*watch: true"):
         SeveralFiles(CSV, [f"{tmp_path}/part-*"]).open()
-    with pytest.raises(SourceError, match=r"is not one in several files"):
+    with pytest.raises(SourceError, match=r"was not taken from several files"):
         SeveralFiles(CSV, [f"{tmp_path}/part-2*"]).open({3: Position("x", 3, 0)})
     with pytest.raises(ValueError, match=r"standard input .*several files"):
         SeveralFiles(CSV, ["-", "a"])

@@ -35,7 +35,7 @@ def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder:
         (folder / name).write_text("garbage")
     (folder / "sub").mkdir()
     records = source.poll(10, 0)
-    # Before the first record is learnt, it is to be stored which files come in which order.
+    # Before the first record is learned, it is to be stored which files come in which order.
     (start,) = source.starting_offsets.values()
     place = FilesPlace.parse(start.stream)
     assert place is not None
@@ -133,7 +133,7 @@ def test_a_file_that_changes_after_it_was_read_is_told_and_not_read_again(
     positions = kept(source, poll_all(source))
     path.write_text(rows(1, 2))
     assert poll_all(source) == [] == poll_all(source)
-    assert caplog.text.count("was written to after it was read: what came late is not read") == 1
+    assert caplog.text.count("was written to after it was read: the late content is not read. Write") == 1
     source.close()
     source.open(positions)
     assert poll_all(source) == []
@@ -164,7 +164,7 @@ def test_what_came_late_is_told_and_the_names_are_bounded(folder: Path, caplog: 
     assert place.order.watermark is not None
     late = arrive(folder, "late.csv", rows(99), 15)
     assert poll_all(source) == []
-    assert "late.csv came late" in caplog.text
+    assert "late.csv is late" in caplog.text
     source.close()
     source.open(positions)
     assert poll_all(source) == []
@@ -175,7 +175,7 @@ def test_what_came_late_is_told_and_the_names_are_bounded(folder: Path, caplog: 
 
 @pytest.mark.usefixtures("few")
 def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A warning that asks to touch it would have it learnt twice."""
+    """A warning that asks to touch it would have it learned twice."""
     caplog.set_level("INFO")
     source = WatchedFiles(CSV, str(folder))
     source.open()
@@ -186,7 +186,7 @@ def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, capl
     arrive(folder, "0.csv", rows(99), 15)
     assert poll_all(source) == [] == poll_all(source)
     (told,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert "0.csv came late" in told
+    assert "0.csv is late" in told
     positions = kept(source, records)
     source.close()
     caplog.clear()
@@ -195,12 +195,12 @@ def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, capl
     assert poll_all(source) == [] == poll_all(source)
     (told,) = caplog.messages
     assert told == (
-        f"{folder}: 6 files older than the last 3 read, such as {folder}/5.csv, are there and taken as read: touch one "
-        "that was put there since"
+        f"{folder}: 6 files older than the last 3 read, such as {folder}/5.csv, are there and count as read: touch a "
+        "new one to have it read"
     )
     arrive(folder, "00.csv", rows(98), 15)
     assert poll_all(source) == []
-    assert "00.csv came late" in caplog.text
+    assert "00.csv is late" in caplog.text
     source.close()
 
 
@@ -219,7 +219,7 @@ def test_what_comes_late_while_a_restart_reads_on_is_told(folder: Path, caplog: 
     arrive(folder, "late.csv", rows(99), 5)
     assert values(records + poll_all(source)) == [number for number in range(1, 8) for _ in range(2)]
     (told,) = caplog.messages
-    assert "late.csv came late" in told
+    assert "late.csv is late" in told
     source.close()
 
 
@@ -234,14 +234,14 @@ def test_more_old_files_than_can_be_told_apart_are_one_warning(
     assert len(poll_all(source)) == 9
     assert [poll_all(source) for _ in range(3)] == [[]] * 3
     (told,) = caplog.messages
-    assert "more than 5 files are older than those remembered by name" in told
+    assert "more than 5 files are older than the remembered names:" in told
     # With fewer of them, one is told again.
     for path in paths[:3]:
         path.unlink()
     assert poll_all(source) == []
     arrive(folder, "late.csv", rows(99), 15)
     assert poll_all(source) == []
-    assert [message for message in caplog.messages if "late.csv came late" in message] == caplog.messages[1:]
+    assert [message for message in caplog.messages if "late.csv is late" in message] == caplog.messages[1:]
     source.close()
 
 
@@ -306,12 +306,12 @@ def test_a_file_that_is_removed_while_it_is_read_stops_a_restart(folder: Path) -
     positions = kept(source, source.poll(1, 0))
     source.close()
     path.unlink()
-    with pytest.raises(SourceError, match="in the midst of it"):
+    with pytest.raises(SourceError, match="in the middle of it"):
         source.open(positions)
 
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(rows(1))
-    with pytest.raises(SourceError, match=r"a\.csv: .*no pattern.* follow: true"):
+    with pytest.raises(SourceError, match=r"a\.csv: .*nor a pattern.* follow: true"):
         WatchedFiles(CSV, str(path)).open()

@@ -209,7 +209,7 @@ def homes(tmp_path: Path) -> Callable[[str], Home]:
 
 
 def write_stream(path: Path, records: int, seed: int = 0, bad: bool = True) -> None:
-    """Write a CSV stream of two rings with, if asked for, every kind of record that is not learnt."""
+    """Write a CSV stream of two rings with, if asked for, every kind of record that is not learned."""
     draw = random.Random(seed)
     lines = ["a,b,colour,y"]
     for _ in range(records):
@@ -256,6 +256,6 @@ def _trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def trained(home: Home, _trained: Path) -> Home:
-    """A home in which a run has learnt 600 records, and with a file of 400 others."""
+    """A home in which a run has learned 600 records, and with a file of 400 others."""
     shutil.copytree(_trained, home.folder, dirs_exist_ok=True)
     return home

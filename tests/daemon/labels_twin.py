@@ -23,7 +23,7 @@ from streamkernel.estimators.base import AdvanceResult
 
 
 class Counting(base.Classifier):
-    """Says how much it has learnt; refuses records with a `bad` input, and the label `bad`."""
+    """Says how much it has learned; refuses records with a `bad` input, and the label `bad`."""
 
     def __init__(self) -> None:
         self.learnt: list[tuple[dict[str, Any], str]] = []

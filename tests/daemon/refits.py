@@ -9,5 +9,5 @@ SOLVER = {"streamkernel.window.Exact": {"l2": 0.01, "max_passes": 5}}
 
 
 def refitted(**given: Any) -> list[Any]:
-    """Return the steps of a model that is refitted every 300 labelled records on the last 500."""
+    """Return the steps of a model that is refitted every 300 labeled records on the last 500."""
     return [{"streamkernel.WindowRefit": {"model": INNER, "solver": SOLVER, "window": 500, "every": 300, **given}}]

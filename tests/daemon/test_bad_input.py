@@ -115,7 +115,8 @@ def test_inputs_and_classes_past_the_limits_are_ignored_and_the_record_goes_on(h
     with pytest.warns(RuntimeWarning, match=r"past max_(inputs|classes)"):
         account = go(home, content, model=model)
     assert (account["consumed"], account["predicted"], account["dead"]) == (10, 10, 0)
-    assert (account["learnt"], account["unlabelled"]) == (4, 6)  # what the model did not learn does not count as learnt
+    # What the model did not learn does not count as learned.
+    assert (account["learnt"], account["unlabelled"]) == (4, 6)
 
 
 def test_empty_lines_are_skipped_and_counted(home: Home) -> None:

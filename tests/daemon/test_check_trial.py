@@ -29,7 +29,7 @@ def jsonl(path: str = "x.jsonl", **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def resumed(home: Home) -> Home:
-    """A home in which a run has learnt 60 records of `amount`, behind which as many of `betrag` stand."""
+    """A home in which a run has learned 60 records of `amount`, behind which as many of `betrag` stand."""
     (home.folder / "x.jsonl").write_text(lines("amount"))
     run(prepare(home.configure(source=jsonl())))
     with (home.folder / "x.jsonl").open("a") as file:
@@ -207,7 +207,7 @@ def test_a_header_in_another_order_among_the_first_records_fails(home: Home) -> 
     row = "1,2,p\n"
     (home.folder / "x.csv").write_text("a,b,y\n" + 10 * row + "b,a,y\n" + row)
     (said,) = check(prepare(home.configure(source={"kind": "csv", "path": "x.csv", "target": "y"}))).bad
-    assert "the header comes again, with its columns in another order, at line 12 (offset 66)" in said
+    assert "the header is repeated with its columns in another order, at line 12 (offset 66)" in said
 
 
 def test_advice_names_the_section_of_a_warm_start(home: Home) -> None:

@@ -28,12 +28,12 @@ STEPS = [{"river.compose.Discard": {"args": ["id", "when"]}}, *RIVER]
 INCLUDE = ["id", {"column": "when", "type": "timestamp"}]
 PARQUET = {"kind": "parquet", "path": "out/predictions", "include": INCLUDE, "classes": [True]}
 CSV = {"kind": "csv", "path": "out/predictions.csv", "include": INCLUDE, "classes": [True]}
-WAY_ON = "change them back, give another path to go on in a new f"
+WAY_ON = "change them back, give another path to continue in a new f"
 TABLES = pytest.mark.parametrize("output", [PARQUET, CSV], ids=["parquet", "csv"])
 
 
 def write_ids(path: Path) -> None:
-    """Write records with an id that reads as a number, and every kind that is not learnt."""
+    """Write records with an id that reads as a number, and every kind that is not learned."""
     odd = {5: ",,,,", 6: "1,2", 7: " ", 8: "00008,,inf,1,yes"}
     lines = [
         odd.get(number % 100)
@@ -143,7 +143,7 @@ def test_check_tells_of_the_folder_and_leaves_it_alone(home: Home) -> None:
     (home.folder / "out").mkdir(exist_ok=True)
     (home.folder / "out/predictions").write_bytes(b"mine")
     (bad,) = [line for line in check(prepare(home.config)).bad if "predictions" in line and "is a file" in line]
-    assert "parts of Parquet go to a folder: give another path" in bad
+    assert "Parquet needs a folder: give another path" in bad
 
 
 ROWS = GOOD + "predictions: {kind: csv, path: out.csv, "

@@ -99,7 +99,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (topic("options: {groupid: g}"), "source.options.groupid: unknown key, did you mean 'group_id'?"),
         (
             topic("options: {enable_auto_commit: true}"),
-            "source.options.enable_auto_commit: cannot be set: the place to go on from is kept in the checkpoint",
+            "source.options.enable_auto_commit: cannot be set: the checkpoint stores where to continue",
         ),
         (
             topic("options: {sasl_mechanism: PLAIN}"),

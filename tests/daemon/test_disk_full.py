@@ -275,7 +275,8 @@ def test_a_last_part_that_cannot_be_made_ends_the_run_with_status_1(
         patch.setattr(parquet_sink, "write_part", full)
         assert main(["run", "config.yaml"]) == 1
     said = (
-        "out/parts: cannot be written: No space left on device: the last part is not made yet, the next start makes it"
+        "out/parts: cannot be written: No space left on device: the last part is incomplete: the next start "
+        "completes it"
     )
     assert (capsys.readouterr().err + caplog.text).count(said) == 1
     assert list((home.folder / "out/parts").iterdir()) == []

@@ -137,7 +137,7 @@ class TestLog:
         assert remedy("refused", "source", "river", detail) == detail
 
     def test_what_is_said_of_one_kind_of_source(self) -> None:
-        detail = "the quotes are not as CSV has them: unexpected end of data"
+        detail = "the quotes are not valid CSV: unexpected end of data"
         assert remedy("csv_width", "source", "csv", detail).startswith("close the quote")
         assert remedy("nested", "source", "jsonl", "two values have the same name 'a'").startswith("rename one")
         assert remedy("corrupt", "source", "kafka").startswith("check what writes to the topic")

@@ -141,7 +141,7 @@ def test_a_kill_between_outputs_and_checkpoints_is_told_with_the_way_on(
     for _ in range(2):
         said = (
             f"recorded at the checkpoint: a start with --fresh that was killed renamed it to {old.name}: start with "
-            "--fresh again to begin anew, or rename it back to go on"
+            "--fresh again to start over, or rename it back to continue"
         )
         with pytest.raises(SinkError, match=re.escape(said)):
             run(prepare(here.config))

@@ -133,7 +133,7 @@ def test_lost_partitions_are_dropped_at_once(
     pids = {partition: child.pid for partition, child in supervisor.children.items()}
     supervisor.kill({0, 1, 7})
     supervisor.assign({0})
-    # Nothing is said by a child that is killed; the one that is ours again begins anew.
+    # Nothing is said by a child that is killed; the one that is ours again starts over.
     assert poll_until(supervisor, lambda: supervisor.reading and supervisor.children.keys() == {0}) == {0: 0}
     assert supervisor.children[0].pid != pids[0]
     assert [line.partition(":")[0] for line in caplog.messages] == ["partition 0", "partition 1"]

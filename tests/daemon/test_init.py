@@ -238,7 +238,7 @@ def test_files_that_were_put_together_and_columns_without_a_name_of_their_own(tm
         (b"a,b,y\r1,2,3\r", "ends its lines in carriage returns alone: convert it"),
         (b"1,2\n3,4\n", "has numbers instead of column names: add the names"),
         (b"a,a\n3,4\n", "the header repeats 'a'"),
-        (b"a,y\n1,2\nY,a\n2,1\n", "the header comes again, with its columns in another order: split it there"),
+        (b"a,y\n1,2\nY,a\n2,1\n", "the header is repeated with its columns in another order: split it there"),
         (b"[{}]", "holds a JSON array"),
         (b"{broken\n", "no line of its beginning is a JSON object"),
         (b'{"a": "\xff"}\n', "is not UTF-8, as JSON lines must be"),

@@ -56,7 +56,7 @@ def test_a_kernel_of_a_configuration_learns_is_restored_and_refuses_records(home
     letters = home.lines("out/dead.jsonl")
     assert [letter["reason"] for letter in letters] == ["refused", "refused"]
     assert (
-        "input 'b' is -1, which the model's kernel does not take: give a number of at least 0" in letters[0]["detail"]
+        "input 'b' is -1, which the model's kernel does not accept: use a number of at least 0" in letters[0]["detail"]
     )
     account = dict(run(_configured(home, _growing(KERNEL), 100)).account)
     assert (account["learnt"], account["dead"]) == (98, 2)

@@ -1,4 +1,4 @@
-"""The inputs that come are compared with those that the model has learnt, by every command that has a model."""
+"""The inputs that come are compared with those that the model has learned, by every command that has a model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def source(name: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def learnt(home: Home) -> Home:
-    """A home in which a run has learnt `amount` and `category`."""
+    """A home in which a run has learned `amount` and `category`."""
     (home.folder / "orders.csv").write_text(rows("amount", "category", "y"))
     (home.folder / "renamed.csv").write_text(rows("betrag", "kategorie", "y"))
     (home.folder / "typo.csv").write_text(rows("amuont", "category"))
@@ -170,7 +170,7 @@ def test_a_number_that_comes_as_text_is_told_once(
 ) -> None:
     (learnt.folder / "typo.csv").write_text('amount,category\n"1,5",k\n"2,5",m\n')
     said = (
-        "input 'amount' was a number and is now the text '1,5', which counts as a category: give numbers, or set "
+        "input 'amount' was a number and is now the text '1,5', which counts as a category: use numbers, or set "
         'source.inputs.types: {amount: {type: number, decimal: ","}}'
     )
     for command in (

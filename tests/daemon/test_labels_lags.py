@@ -1,4 +1,4 @@
-"""The lags of a record whose label comes late: it is learnt with those that it was predicted with."""
+"""The lags of a record whose label comes late: it is learned with those that it was predicted with."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_an_early_label_the_model_refuses_is_a_dead_letter_when_its_record_comes
     assert letter["position"] == {"partition": 0, "offset": offset, "source": "labels"}
     header = home.header()
     adds_up(header)
-    # The record was predicted, and waits for a label it can be learnt with.
+    # The record was predicted, and waits for a label it can be learned with.
     assert (header["account"]["predicted"], header["labels"]["pending"]) == (21, 1)
 
 

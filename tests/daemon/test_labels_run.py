@@ -1,4 +1,4 @@
-"""Late labels through whole runs: each record is learnt once, when its label comes, and what a run goes on from."""
+"""Late labels through whole runs: each record is learned once, when its label comes, and what a run goes on from."""
 
 from __future__ import annotations
 

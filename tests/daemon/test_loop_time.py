@@ -112,7 +112,7 @@ class TestLoopTime:
         monkeypatch.setattr("streamkernel.daemon.stream.loop.MOST_BYTES", 10)
         clock = Clock()
         place = Position("here", 0, 0)
-        # Too long for one part: what is learnt last of a chunk has waited for the others.
+        # Too long for one part: what is learned last of a chunk has waited for the others.
         parts = [Record({}, None, place, place, b"12345678")] * 3
         loop = loop_of(clock, [parts], checkpoints=Checkpoints())
         loop.run()

@@ -191,7 +191,7 @@ def records(n: int) -> list[Record]:
     return [record(i) for i in range(n)]
 
 
-@pytest.mark.filterwarnings("ignore:the loss Patchy gave what is not finite:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:the loss Patchy gave a value that is not finite:RuntimeWarning")
 @pytest.mark.parametrize("piped", [False, True])
 def test_nan_losses_are_counted_and_shown(piped: bool, caplog: pytest.LogCaptureFixture) -> None:
     model = KernelRegressor(loss=Patchy(), batch_size=8, seed=1)

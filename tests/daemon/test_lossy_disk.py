@@ -55,7 +55,7 @@ def test_a_sync_that_fails_once(home: Home, lossy: Launcher, predictions: dict[s
         if run.returncode:
             assert run.returncode == 1, run.stderr
             lost = re.search(r"out/.*: did not reach the disk \(Input/output error\)", run.stderr) is not None
-            assert lost or re.search("the run did not start|the last part is not made yet", run.stderr), run.stderr
+            assert lost or re.search("the run did not start|the last part is incomplete: the", run.stderr), run.stderr
             ended += lost
         if " error " in run.stderr:  # also where the last part could not be made of rows that are saved
             again = lossy.call(home, "run", "config.yaml")

@@ -90,7 +90,7 @@ def test_inputs_and_labels_that_are_new_in_each_record(home: Home, monkeypatch: 
     write(MADE_UP)
     many = exported(home, monkeypatch, **sections)
     if model == "adaptive":
-        few["expert"] = many["expert"]  # there are none before a record was learnt
+        few["expert"] = many["expert"]  # there are none before a record was learned
         assert many["input"] == MOST_INPUTS
     assert_bounded(few, many)
 

@@ -176,7 +176,7 @@ def test_what_is_said_to_go_on_does_and_counters_begin_at_0(model: Any) -> None:
 
 
 def learnt(n_inputs: int, records: int = 120) -> AdaptiveKernelClassifier:
-    """A model that has learnt its first metric, of inputs that matter the less the later they come."""
+    """A model that has learned its first metric, of inputs that matter the less the later they come."""
     draw = random.Random(1)
     xs = [{f"x{j}": draw.gauss(0, 1) for j in range(n_inputs)} for _ in range(records)]
     model = AdaptiveKernelClassifier(n_features=16, seed=1)

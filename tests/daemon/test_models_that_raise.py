@@ -29,7 +29,7 @@ BATCH = 6
 
 
 class Failing(Softmax):
-    """Fails where a record of that number is among those learnt."""
+    """Fails where a record of that number is among those learned."""
 
     def __init__(self, error: str = "memory") -> None:
         self.error = error

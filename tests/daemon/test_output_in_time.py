@@ -235,7 +235,7 @@ def test_a_slow_reader_is_waited_for() -> None:
                 try:
                     raise BlockingIOError
                 except BlockingIOError:
-                    raise SinkError("nobody reads it") from None
+                    raise SinkError("it has no reader") from None
             return super().flush()
 
         def write(self, lines: Sequence[Any], positions: Sequence[Position] = ()) -> None:

@@ -226,7 +226,7 @@ class TestSearch:
 
 
 def passed(marker: InFlightMarker, records: int) -> list[int]:
-    """Give the sizes of the chunks in which records of a stream called memory were learnt."""
+    """Give the sizes of the chunks in which records of a stream called memory were learned."""
     source = MemorySource([({"a": float(n)}, "pq"[n % 2]) for n in range(records)])
     source.open()
     processor = Processor(

@@ -271,7 +271,7 @@ class Reloading:
         self._reload = ModelReload(watch, plan, self.start, self.processor, exporter, clock=lambda: self.time)
 
     def turn(self, seconds: float) -> tuple[int, int]:
-        """Let time pass, turn, and give the checkpoint that a line names and the records its model has learnt."""
+        """Let time pass, turn, and give the checkpoint that a line names and the records its model has learned."""
         self.time += seconds
         self._reload.turn()
         source = MemorySource([({"a": 0.1, "b": 0.2}, None)])
@@ -287,7 +287,7 @@ class Reloading:
 
 @pytest.fixture
 def learnt(here: Home) -> list[int]:
-    """How many records the model has learnt at each checkpoint of a run."""
+    """How many records the model has learned at each checkpoint of a run."""
     run(prepare(here.configure(checkpoint={"directory": "out/all", "every_records": 100, "keep": 9})))
     return [read(path).header["account"]["learnt"] for path in sorted((here.folder / "out/all").glob("*.skc"))]
 

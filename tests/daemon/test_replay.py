@@ -1,4 +1,4 @@
-"""Dead letters that are mended and replayed: each is learnt once, whatever happens in between."""
+"""Dead letters that are mended and replayed: each is learned once, whatever happens in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service acknowledges with 202 is durable, and learnt once; a journal that is full takes no more."""
+"""What the service acknowledges with 202 is durable, and learned once; a journal that is full takes no more."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_label_of_json_is_what_a_file_would_have(here: Home) -> None:
 
 
 def test_a_run_that_saves_makes_room(here: Home) -> None:
-    """The oldest segments go; what was acknowledged is learnt once, and known again."""
+    """The oldest segments go; what was acknowledged is learned once, and known again."""
     source = {**DIRECT["source"], "max_bytes": 2**20, "follow": False}
     sections = {**DIRECT, "source": source, "checkpoint": {"directory": "out/state", "every_records": 100, "keep": 2}}
     wide = {f"c{number}": "x" * 200 for number in range(100)}

@@ -173,7 +173,7 @@ def test_a_replaced_file_of_the_same_header_is_refused(wide: Home, launcher: Lau
 
 @pytest.mark.parametrize("learnt", [0, 300])
 def test_a_rotation_while_the_daemon_is_down(wide: Home, launcher: Launcher, learnt: int) -> None:
-    """Also of a file of which no record was learnt yet."""
+    """Also of a file of which no record was learned yet."""
     log = wide.folder / "stream.csv"
     source = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
     wide.configure(model=LOGISTIC, source=source)
@@ -197,10 +197,7 @@ def test_a_last_line_that_has_grown_since_it_was_learnt(home: Home, launcher: La
     stream.write_text(stream.read_text() + "23.5\n")
     ended = launcher.call(home, "run", "config.yaml")
     assert ended.returncode == 1
-    assert (
-        "stream.csv: the last line was learnt as '0,1', without its line end, and has grown to '0,123.5'"
-        in ended.stderr
-    )
+    assert "the last line was learned without its line end, as '0,1', and is now '0,123.5'" in ended.stderr
     assert home.result() == before
     stream.write_text(stream.read_text()[:-5] + "\n0,1\n")
     assert launcher.call(home, "run", "config.yaml").returncode == 0

@@ -48,7 +48,7 @@ class TestWarmStart:
 
 
 class TestInitialModel:
-    """The published model of a checkpoint begins as the one that is published, the others begin anew."""
+    """The published model of a checkpoint begins as the one that is published, the others start over."""
 
     def test_it_goes_on_beside_a_new_one(self, here: Home) -> None:
         next_run: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Where a source begins by its own choice: written down before its first record is learnt, however full the disk is."""
+"""Where a source begins by its own choice: recorded before its first record is learned, however full the disk is."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 
 
 def assert_open_to_all(opened: Opened) -> None:
-    """No reader is shut out, whatever the colours and the width."""
+    """No reader is shut out, whatever the colors and the width."""
     for scheme, width in SCREENS:
         opened.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # it is one of the two
         opened.page.set_viewport_size({"width": width, "height": 900})

@@ -1,4 +1,4 @@
-"""A warm start: one source is learnt to its end, then the main one, each record once across the seam."""
+"""A warm start: one source is learned to its end, then the main one, each record once across the seam."""
 
 from __future__ import annotations
 

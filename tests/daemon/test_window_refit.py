@@ -65,15 +65,18 @@ OF = "{model: {streamkernel.KernelClassifier: {}}, "
         (OF + "window: 0}", "model[0].window: must be a whole number of at le"),
         (OF + "solver: exact}", "write {streamkernel.window.Exact: {}}"),
         (OF + "windows: 9}", "did you mean 'window'?"),
-        ("{model: {streamkernel.KernelClassifier: {max_features: null}}}", "give the model a max_features, 1024 say"),
+        (
+            "{model: {streamkernel.KernelClassifier: {max_features: null}}}",
+            "set max_features of the model, for example to 1024",
+        ),
         (
             "{model: {streamkernel.KernelRegressor: {max_features: 64, loss: {river.optim.losses.Absolute: {}}}}}",
-            "the loss Absolute is not smooth: a window solver takes Squared, Huber, Log, SquaredHinge and Softmax",
+            "the loss Absolute is not smooth: a window solver accepts Squared, Huber, Log, SquaredHinge and Softmax",
         ),
         (OF + "solver: {streamkernel.window.Exact: {l2: 0}}}", "l2 must be a finite number above 0, got 0"),
         (
             "{model: {streamkernel.KernelClassifier: {max_features: 9999}}, solver: {streamkernel.window.Exact: {}}}",
-            "give the model max_features=4096 at most, or WindowRefit a larger max_bytes",
+            "set max_features of the model to at most 4096, or set a larger max_bytes",
         ),
     ],
 )

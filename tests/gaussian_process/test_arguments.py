@@ -15,12 +15,12 @@ WRONG = [
     ({"kernel": "gaussian"}, "kernel must be None or a Kernel, got 'gaussian'"),
     (
         {"kernel": Gaussian(structured=True)},
-        "structured frequencies are for KernelClassifier and KernelRegressor: give",
+        "structured frequencies work only in KernelClassifier and KernelRegressor: use",
     ),
     *(
         (
             {"kernel": kernel},
-            "GaussianProcessRegressor takes kernels with bounded features (Gaussian, Laplacian, Cauchy",
+            "GaussianProcessRegressor needs kernels with bounded features (Gaussian, Laplacian, Cauchy",
         )
         for kernel in (DotProduct(), Polynomial(), ArcCosine(1), Gaussian() + DotProduct())
     ),
@@ -47,7 +47,7 @@ WRONG = [
     ),
     ({"quasi_random": 1}, "quasi_random must be True, False or None, got 1"),
     ({"standardize": "no"}, "standardize must be True, False or None, got 'no'"),
-    ({"kernel": SkewedChiSquared(1.0), "standardize": True}, "standardize=True moves inputs below -1, which"),
+    ({"kernel": SkewedChiSquared(1.0), "standardize": True}, "standardize=True shifts inputs below -1, which"),
     (
         {"kernel": SkewedChiSquared(1.0), "quasi_random": True},
         "quasi_random must be False or None with SkewedChiSquared",
@@ -187,12 +187,12 @@ def test_a_state_comes_back_from_its_bytes(variance):
 )
 def test_a_state_of_other_arguments_is_refused_by_name(name, value):
     other = GaussianProcessRegressor(**{"n_features": 4, "seed": 1, name: value})
-    with pytest.raises(ValueError, match=f"this state is of a model with {name}="):
+    with pytest.raises(ValueError, match=f"this state is from a model with {name}="):
         other.__setstate__(_learnt().__getstate__())
 
 
 def test_a_state_of_other_points_is_refused():
-    with pytest.raises(ValueError, match="this state is of a model with variance="):
+    with pytest.raises(ValueError, match="this state is from a model with variance="):
         _learnt(TestPointFunctions(POINTS[:1], 8, 4, 8), 0).__setstate__(_learnt(VARIANCES[2]).__getstate__())
 
 

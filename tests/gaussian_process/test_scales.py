@@ -1,4 +1,4 @@
-"""The scales of inputs are fixed by the first records and stay; an input that outgrows its own makes all begin anew."""
+"""The scales of inputs are fixed by the first records and stay; an input that outgrows its own makes all start over."""
 
 import math
 
@@ -24,7 +24,7 @@ def _fixed(model):
 
 @pytest.mark.parametrize("n", [STAGES[0], 30, STAGES[-1], 700])
 def test_it_is_that_of_inputs_scaled_beforehand(n):
-    """By the moments at the last stage: what was learnt before and what is learnt since."""
+    """By the moments at the last stage: what was learned before and what is learned since."""
     X, y = _records(n)
     model = GaussianProcessRegressor(noise=0.05, n_features=32, seed=1)
     model.learn_many(X, y)

@@ -41,7 +41,7 @@ def _refitted(inner, seed, **given):
     return WindowRefit(inner(**_GROWING, seed=seed), window=150, every=100, **given)
 
 
-#: Name -> the model, and how many records it has learnt: of the growing ones also before their bandwidth is fixed.
+#: Name -> the model, and how many records it has learned: of the growing ones also before their bandwidth is fixed.
 MODELS = {
     "adaptive_classifier": (AdaptiveKernelClassifier, _ADAPTIVE, 310),
     "adaptive_regressor": (AdaptiveKernelRegressor, _ADAPTIVE, 310),
@@ -95,7 +95,7 @@ MODELS = {
 
 
 def fresh(name):
-    """A model that has learnt nothing."""
+    """A model that has learned nothing."""
     kind, arguments, _ = MODELS[name]
     return kind(**arguments, seed=7)
 
@@ -122,7 +122,7 @@ def learn(model, x, y):
 
 
 def predictions(model, name):
-    """Predictions of records that the model has not learnt: probabilities, numbers (with deviations) or scores."""
+    """Predictions of records that the model has not learned: probabilities, numbers (with deviations) or scores."""
     xs = [x for x, _ in records(name, 400, 405)]
     if isinstance(model, KernelNoveltyDetector):
         return [model.score_one(x) for x in xs]

@@ -146,8 +146,8 @@ def test_in_rivers_pipeline():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"p": "a", "q": "a"}, "q must be another label than p, got p='a' and q='a', which are equal"),
-        ({"p": 1, "q": True}, "q must be another label than p, got p=1 and q=True, which are equal"),
+        ({"p": "a", "q": "a"}, "q must differ from p, got p='a' and q='a'"),
+        ({"p": 1, "q": True}, "q must differ from p, got p=1 and q=True"),
         ({"p": 1.5}, "p must be the label of a sample, a string, boolean or whole number, got 1.5"),
         ({"q": None}, "q must be the label of a sample, a string, boolean or whole number, got None"),
         ({"clip": 0}, "clip must be a number above 0, 50 at most, got 0"),

@@ -1,4 +1,4 @@
-"""Every machine of the table of losses: what it learns of records that are all alike is the minimiser of its loss.
+"""Every machine of the table of losses: what it learns of records that are all alike is the minimizer of its loss.
 
 There f is one number, which the features, cosines of 0, learn exactly.
 """

@@ -1,4 +1,4 @@
-"""Novelty detection: what is flagged, how well it ranks, and a threshold that is learnt as the formulas say."""
+"""Novelty detection: what is flagged, how well it ranks, and a threshold that is learned as the formulas say."""
 
 import math
 
@@ -178,7 +178,10 @@ def test_nu_is_a_share(nu):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"precondition": True}, "precondition must be None or False: what a one-class machine learns follows from"),
+        (
+            {"precondition": True},
+            "precondition must be None or False: preconditioned steps would change the regularization",
+        ),
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
         ({"max_features": 3}, "max_features must be a whole number of at least 32, got 3"),
         ({"kernel": "gaussian"}, "kernel must be None or a Kernel, got 'gaussian'"),

@@ -164,7 +164,11 @@ PARTS = {
     "half a block": ({"growth": Policy({"block": 0.5})}, TypeError, "the policy Policy gave the block 0.5"),
     "sizes": ({"growth": Policy({"size": [1.0] * 3})}, TypeError, r"the policy Policy gave a size of shape \(3,\)"),
     "text": ({"growth": Policy({"size": "abc"})}, TypeError, "the policy Policy gave the size 'abc'"),
-    "too long": ({"growth": Policy({"size": 1e40})}, FloatingPointError, r"what is not finite or is past 1e\+30"),
+    "too long": (
+        {"growth": Policy({"size": 1e40})},
+        FloatingPointError,
+        r"a step that is not finite or is beyond 1e\+30",
+    ),
     "schedule": ({"step": Schedule(None)}, TypeError, "the schedule Schedule gave None in its method `get` for step 0"),
     "steps": ({"step": Schedule([0.1, 0.2])}, TypeError, r"the schedule Schedule gave \[0.1, 0.2\]"),
     "matrix": (

@@ -62,8 +62,8 @@ def test_features_without_end_are_refused_in_a_sentence():
     with pytest.raises(NotFiniteError, match="features are so large"):
         preconditioned_gradient(np.full((3, 4), 1e200), np.ones((3, 1)), np.ones(3), 1.0)
     for kernel, sentence in (
-        (Huge(feature_bound=1.0), "^the kernel Huge: features are so large .*: give smaller inputs, "),
-        (Huge(), "^the kernel Huge gave .* in its method `features`, whose fourth power is not finite: give smaller"),
+        (Huge(feature_bound=1.0), "^the kernel Huge: features are so large .*: use smaller inputs, "),
+        (Huge(), "^the kernel Huge gave .* in its method `features`, whose fourth power is not finite: use smaller"),
     ):
         model = KernelRegressor(kernel, batch_size=2, dtype="float64", seed=1)
         with pytest.raises(NotFiniteError, match=sentence):

@@ -64,9 +64,9 @@ def test_an_open_model_goes_on_with_the_block_size_of_a_state():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"precondition": True}, "this state is of a model with precondition=False, and this one has True"),
-        ({"blocks_per_step": 3}, "this state is of a model with blocks_per_step=1, and this one has 3"),
-        ({"average": True}, "this state is of a model with average=False, and this one has True"),
+        ({"precondition": True}, "this state is from a model with precondition=False, and this model has True"),
+        ({"blocks_per_step": 3}, "this state is from a model with blocks_per_step=1, and this model has 3"),
+        ({"average": True}, "this state is from a model with average=False, and this model has True"),
     ],
     ids=str,
 )

@@ -1,4 +1,4 @@
-"""Gradients and steps too large to be learnt: told of, and nothing of the step is kept."""
+"""Gradients and steps too large to be learned: told of, and nothing of the step is kept."""
 
 import pickle
 
@@ -112,9 +112,7 @@ def test_steps_that_are_too_long_leave_a_state_that_can_be_kept(case, method):
         assert pickle.loads(pickle.dumps(model)).state_digest() == model.state_digest()
         assert np.isfinite(model.__getstate__()["alpha"]).all()
     assert told or case == "of a bounded loss"
-    assert all(
-        text.startswith(("the steps are so long, or the features so large, that", "the kernel")) for text in told
-    )
+    assert all(text.startswith(("the loss", "the kernel")) for text in told)
 
 
 @pytest.mark.parametrize(

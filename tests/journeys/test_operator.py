@@ -111,7 +111,7 @@ def test_a_service_through_a_day(service: Person) -> None:
 def test_an_upgrade_of_the_model(service: Person) -> None:
     ended = ["--set", "source.follow=false"]
     assert service.types(["run", "service.yaml", *ended], PASSWORD=SECRET).returncode == 0
-    # Another model is refused with the difference; --fresh begins anew with it.
+    # Another model is refused with the difference; --fresh starts over with it.
     other = [*ended, "--set", "model[1].l2=0.5"]
     refused = service.types(["run", "service.yaml", *other], PASSWORD=SECRET)
     assert refused.returncode == 1

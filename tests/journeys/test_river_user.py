@@ -76,7 +76,7 @@ def test_explained(learnt: AdaptiveKernelClassifier) -> None:
     assert abs(shares["c"]) < max(abs(shares["a"]), abs(shares["b"]))
     importances = learnt.feature_importances_
     assert importances["c"] == min(importances.values())
-    with pytest.raises(ValueError, match=r"label 'maybe' was not seen so far: give one of .*True"):
+    with pytest.raises(ValueError, match=r"label 'maybe' was not seen yet: use one of .*True"):
         learnt.explain_one(x, label="maybe")
 
 
@@ -98,7 +98,7 @@ def test_explained_with_inputs_it_never_saw(learnt: AdaptiveKernelClassifier, x:
     shares = learnt.explain_one(x)
     assert shares.keys() == x.keys()
     assert all(map(math.isfinite, shares.values()))
-    # A number that no record brought before moves nothing; a text does, as it would if it were learnt.
+    # A number that no record brought before moves nothing; a text does, as it would if it were learned.
     assert all(
         shares[name] == pytest.approx(0, abs=1e-12) for name in x if name != "a" and not isinstance(x[name], str)
     )
@@ -143,11 +143,11 @@ def test_numbers_with_their_deviation_and_odd_targets() -> None:
     draw = np.random.default_rng(1)
     frame = pd.DataFrame({"t": draw.uniform(-2, 2, 300)})
     targets = np.sin(2 * frame["t"]) + draw.normal(0, 0.1, 300)
-    targets[::50] = math.nan  # unlabelled
+    targets[::50] = math.nan  # unlabeled
     model.learn_many(frame, targets)
     law = model.predict_one({"t": 0.7}, with_dist=True)
     assert abs(law.mu - math.sin(1.4)) < 0.2
     assert 0 < law.sigma < 1
-    with pytest.raises((TypeError, ValueError), match="give calendar parts of it"):
+    with pytest.raises((TypeError, ValueError), match="use its calendar parts"):
         model.learn_one({"t": pd.Timestamp("2024-01-01")}, 1.0)
     assert abs(model.predict_one({"t": 0.7}) - law.mu) < 1e-12

@@ -1,4 +1,4 @@
-"""Somebody with a web application: asks `streamkernel serve`, sends what is to be learnt, reads the documents alone."""
+"""Somebody with a web application: asks `streamkernel serve`, sends records to learn, reads the documents alone."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_an_application_asks_and_teaches(shop: Person) -> None:
         assert document["security"]
         assert b"Predictions of <b>late</b>: predicting" in web.ask("/")[1]
 
-        # What became of the orders is new to the model: these were lost. Each is learnt once.
+        # What became of the orders is new to the model: these were lost. Each is learned once.
         outcomes = [{"order id": row["order id"], "late": "lost"} for row in new]
         assert web.ask("/learn", outcomes[0]) == (202, {"status": "accepted"})
         code, said = web.ask("/learn", [*outcomes, *outcomes[:20]])

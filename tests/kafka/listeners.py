@@ -66,7 +66,7 @@ def server_properties(at: Listeners, data: Path, keystore: Path, detour: int | N
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
         "log.dirs": str(data),
-        # Who comes without a name may do everything, so only the tests of authorisation need to think of it.
+        # Who comes without a name may do everything, so only the tests of authorization need to think of it.
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": f"User:ANONYMOUS;User:{ADMIN[0]}",
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",

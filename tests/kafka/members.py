@@ -164,7 +164,7 @@ class Group:
         return int(describe(directory)["account"]["consumed"])
 
     def wait_until_saved(self, count: int) -> None:
-        """Wait until every partition has learnt so many records, and saved them."""
+        """Wait until every partition has learned so many records, and saved them."""
         wait_until(lambda: all(self.saved(one) >= count for one in self.partitions), f"{count} records to be saved")
 
     def result(self, partition: int) -> tuple[Any, ...]:

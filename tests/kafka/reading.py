@@ -54,5 +54,5 @@ def places(records: list[Record]) -> list[tuple[int, int]]:
 
 
 def after(records: list[Record]) -> dict[int, Position]:
-    """Give the positions a checkpoint holds once these records are learnt."""
+    """Give the positions a checkpoint holds once these records are learned."""
     return {record.next.partition: record.next for record in records}

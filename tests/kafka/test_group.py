@@ -211,7 +211,7 @@ def test_check_tries_the_group_and_disturbs_nobody(
     group.configure(source=group.source(bootstrap_servers=local_broker.sasl, options=login))
     assert cli.main(["check", "config.yaml"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("the user guest is not authorised to use the group: grant it Read on the group")
+    assert line.endswith("the user guest is not authorized to use the group: grant it Read on the group")
 
 
 @pytest.mark.long
@@ -298,7 +298,7 @@ def test_a_record_that_kills_its_process_costs_one_partition_some_seconds(
     group.configure(model=["deadly.Deadly"], imports=["deadly"])
     produce(broker.bootstrap, group.topic, [*rows(50), {"die": True, "y": "in"}, *rows(50)], partition=0)
     member = group.start(str(group.folder))
-    # The other partition is learnt meanwhile, by one and the same process.
+    # The other partition is learned meanwhile, by one and the same process.
     wait_until(lambda: "was killed by SIGABRT" in member.log, "the first death")
     produce(broker.bootstrap, group.topic, rows(100), partition=1)
     wait_until(lambda: group.saved(1) == 100, "the other partition")

@@ -1,4 +1,4 @@
-"""Late labels over a real broker: records and labels in topics, kills at any moment, each record learnt once."""
+"""Late labels over a real broker: records and labels in topics, kills at any moment, each record learned once."""
 
 from __future__ import annotations
 

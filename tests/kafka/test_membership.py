@@ -155,10 +155,10 @@ def test_what_cannot_be_is_said_in_one_sentence(local_broker: Broker, topic: Cal
         plain, name, session_timeout_ms=100, heartbeat_interval_ms=30
     )
     login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": GUEST[0]}
-    assert "the broker refuses the credentials" in why(secured, name, **login, sasl_plain_password="wrong")
+    assert "the broker refuses the credentials (" in why(secured, name, **login, sasl_plain_password="wrong")
     login["sasl_plain_password"] = GUEST[1]
     local_broker.allow(GUEST[0], "read", "describe", topic=name)
-    assert "the user guest is not authorised to use the group: grant it Read on the group" in why(
+    assert "the user guest is not authorized to use the group: grant it Read on the group" in why(
         secured, name, **login
     )
 

@@ -203,7 +203,7 @@ class TestGoingOn:
         with opened(broker, name, mark, **more) as sink:  # killed before a checkpoint
             put(sink, map(at, range(50, 70)))
         assert standing(broker, name) == {0: [*range(50, 70)]}
-        assert caplog.messages[0] == f"kafka topic {name} was deleted and made anew: its earlier lines are gone"
+        assert caplog.messages[0] == f"kafka topic {name} was deleted and created again: its earlier lines are gone"
 
     def test_retention_behind_the_mark_is_told(
         self, broker: Cluster, ways: tuple[str, dict[str, Any]], caplog: pytest.LogCaptureFixture
@@ -303,7 +303,7 @@ class TestTransactions:
             put(again, map(at, range(3, 7)))
         assert standing(broker, name) == {0: [*range(7)]}
         assert standing(broker, name, isolation_level="read_uncommitted") == {0: [*range(6), *range(3, 7)]}
-        with pytest.raises(SinkError, match=rf"writes with the transactional_id {name} and has shut this one out"):
+        with pytest.raises(SinkError, match=rf"writes with the transactional_id {name} and has fenced this one off:"):
             sink.flush()
         sink.close()
 
@@ -321,7 +321,7 @@ class TestTransactions:
         with opened(broker, name, mark, **more) as again:
             put(again, map(at, range(3, 7)))
         assert standing(broker, name) == {0: [*range(7)]}
-        with pytest.raises(SinkError, match="shut this one out"):
+        with pytest.raises(SinkError, match="fenced this one off"):
             sink.flush()
         sink.close()
 

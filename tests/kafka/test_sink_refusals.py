@@ -1,4 +1,4 @@
-"""The sink where a topic is deleted or made anew, a line is too large, or a right is missing."""
+"""The sink where a topic is deleted or created again, a line is too large, or a right is missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize("transactional_id", [None, "me"], ids=["at once",
 @BOTH
 class TestTopics:
     def test_one_that_is_not_there(self, broker: Cluster, transactional_id: str | None) -> None:
-        with pytest.raises(SinkError, match=r"^kafka topic nowhere at .*: the cluster has no such topic: look at"):
+        with pytest.raises(SinkError, match=r"^kafka topic nowhere at .*: the cluster has no such topic: check"):
             opened(broker, "nowhere", transactional_id=transactional_id)
 
     def test_one_that_is_deleted(self, broker: Cluster, topic: MakeTopic, transactional_id: str | None) -> None:
@@ -56,7 +56,7 @@ class TestTopics:
         broker.create_topic(name)
         if transactional_id is None:
             deadline = time.monotonic() + 30
-            while "was deleted and made anew" not in caplog.text:
+            while "was deleted and created again" not in caplog.text:
                 assert time.monotonic() < deadline
                 sink.write((), ())
                 time.sleep(0.05)
@@ -64,7 +64,7 @@ class TestTopics:
             finish(sink)
             assert standing(broker, name) == {0: [5, 6, 7, 8]}
         else:
-            with pytest.raises(SinkError, match="was deleted and made anew while it was written; start again"):
+            with pytest.raises(SinkError, match="was deleted and created again while it was written; start again"):
                 write_on(sink)
         sink.close()
 
@@ -144,7 +144,7 @@ def test_what_a_topic_refuses_of_messages_is_left_out(
     assert [n for n, record in enumerate(records) if record.key != messages[n].key] == [7, 12]
     assert [n for n, record in enumerate(records) if record.timestamp != messages[n].timestamp] == [3, 4, 12, 15]
     for part in ("key", "headers", "timestamp"):
-        assert f"the topic does not take the {part} of messages of the source" in caplog.text
+        assert f"the topic does not accept the {part} of source messages" in caplog.text
 
 
 def map_at(offsets: range) -> list[Any]:
@@ -164,22 +164,22 @@ class TestRights:
 
     def test_none_at_all(self, local_broker: Broker, topic: MakeTopic) -> None:
         name = topic()
-        with pytest.raises(SinkError, match="the user guest is not authorised to read the topic"):
+        with pytest.raises(SinkError, match="the user guest is not authorized to read the topic"):
             self.sink(local_broker, name).open()
 
     def test_only_to_read(self, local_broker: Broker, topic: MakeTopic) -> None:
         name = topic()
         local_broker.allow(GUEST[0], "read", "describe", topic=name)
-        with pytest.raises(SinkError, match="not authorised to write to the topic: grant Write on it"):
+        with pytest.raises(SinkError, match="not authorized to write to the topic: grant Write on it"):
             self.sink(local_broker, name).open()
-        with pytest.raises(SinkError, match="not authorised to write to the topic: grant Write on it"):
+        with pytest.raises(SinkError, match="not authorized to write to the topic: grant Write on it"):
             self.sink(local_broker, name).probe()
 
     def test_not_to_the_transactional_id(self, local_broker: Broker, topic: MakeTopic) -> None:
         name = topic()
         local_broker.allow(GUEST[0], topic=name)
         with pytest.raises(
-            SinkError, match=f"not authorised to use the transactional_id {name}: grant Write and Describe"
+            SinkError, match=f"not authorized to use the transactional_id {name}: grant Write and Describe"
         ):
             self.sink(local_broker, name, transactional_id=name).open()
 

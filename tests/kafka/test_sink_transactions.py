@@ -48,7 +48,7 @@ class TestTransactionsThatEndByThemselves:
             assert standing(own, "out") == {0: [*range(6)], 1: [0]}
             # On a slow machine it is forgotten again before the next line.
             assert caplog.messages
-            assert all("connecting anew: InvalidProducerIdMappingError" in told for told in caplog.messages)
+            assert all("connecting again: InvalidProducerIdMappingError" in told for told in caplog.messages)
             sink.close()
 
 
@@ -73,8 +73,8 @@ class TestTransactionalIds:
         put(first, [at(3)])
         second = opened(broker, name, transactional_id=name, existing="append")
         sentence = (
-            f"another process writes with the transactional_id {name} and has shut this one out: "
-            "give each daemon one of its own"
+            f"another process writes with the transactional_id {name} and has fenced this one off: give each daemon "
+            "its own"
         )
         with pytest.raises(SinkError, match=sentence):
             write_on(first)

@@ -62,7 +62,7 @@ class TestReading:
             drain_until_it_fails(
                 source,
                 10,
-                "partition 0, offset 10: the messages are compressed in a way that cannot be read here (Libraries for "
+                "partition 0, offset 10: the compression of the messages is not installed here (Libraries for "
                 "gzip compression codec not found): pip install 'streamkernel[kafka-codecs]'",
             )
 

@@ -46,15 +46,15 @@ def filled(local_broker: Broker, topic: Topics) -> str:
 WRONG: dict[str, tuple[Callable[[Broker, str], dict[str, Any]], str]] = {
     "unknown topic": (
         lambda broker, _: source(broker.bootstrap, "nowhere"),
-        "the cluster has no such topic: look at its name, or make it first",
+        "the cluster has no such topic: check the name, or create it first",
     ),
     "unknown partition": (
         lambda broker, topic: source(broker.bootstrap, topic, partitions=[1]),
-        "the topic has no partition 1, only 0 to 0: look at partitions",
+        "the topic has no partition 1, only 0 to 0: check partitions",
     ),
     "name that cannot be resolved": (
         lambda _, topic: source("no-such-broker.invalid:9092", topic),
-        "the name cannot be resolved: look at bootstrap_servers",
+        "the name cannot be resolved: check bootstrap_servers",
     ),
     "wrong password": (
         lambda broker, topic: source(broker.sasl, topic, options=login("admin", "wrong-secret")),
@@ -62,24 +62,24 @@ WRONG: dict[str, tuple[Callable[[Broker, str], dict[str, Any]], str]] = {
     ),
     "wrong password, scrambled": (
         lambda broker, topic: source(broker.sasl, topic, options=login("admin", "wrong-secret", "SCRAM-SHA-256")),
-        "look at sasl_plain_username, sasl_plain_password and sasl_mechanism under options",
+        "check sasl_plain_username, sasl_plain_password and sasl_mechanism under options",
     ),
     "mechanism the broker has not": (
         lambda broker, topic: source(broker.sasl, topic, options=login(*ADMIN, "SCRAM-SHA-512")),
         "sasl_mechanism",
     ),
-    "not authorised": (
+    "not authorized": (
         lambda broker, topic: source(broker.sasl, topic, options=login(*GUEST)),
-        "the user guest is not authorised to read the topic: grant it Read and Describe, or look at sasl_plain_",
+        "the user guest is not authorized to read the topic: grant it Read and Describe, or check sasl_plain_username",
     ),
     "no credentials": (
         lambda broker, topic: source(broker.sasl, topic),
-        "the broker ends the connection at the first request, as it does when it wants to know who is there: look at "
+        "the broker ends the connection at the first request, probably because it requires a login: check "
         "security_protocol and sasl_mechanism under options",
     ),
     "credentials nobody asked for": (
         lambda broker, topic: source(broker.bootstrap, topic, options=login(*ADMIN)),
-        "the broker does not take the SASL mechanism PLAIN here: look at sasl_mechanism and security_protocol under",
+        "the broker does not accept the SASL mechanism PLAIN here: check sasl_mechanism and security_protocol",
     ),
     "no TLS": (
         lambda broker, topic: source(broker.tls, topic),
@@ -101,7 +101,7 @@ WRONG: dict[str, tuple[Callable[[Broker, str], dict[str, Any]], str]] = {
             topic,
             options={"security_protocol": "SSL", "ssl_cafile": str(broker.ca)},
         ),
-        "look at ssl_cafile under options, and at the name in bootstrap_servers",
+        "check ssl_cafile under options, and the name in bootstrap_servers",
     ),
     "authority that is not there": (
         lambda broker, topic: source(

@@ -137,12 +137,14 @@ class TestTopic:
             broker.create_topic(name)
         ended = running.wait()
         assert ended.returncode == 1
-        told = "deleted and made anew while it was read" if anew else "the topic was deleted while it was read"
+        told = "deleted and created again while it was read" if anew else "the topic was deleted while it was read"
         assert told in ended.stderr.splitlines()[-1]
         assert "everything up to record 800 is saved" in ended.stderr
         again = launcher.call(home, "run", "config.yaml")
         assert again.returncode == 1
-        told = "the topic was deleted and made anew since the checkpoint" if anew else "the cluster has no such topic"
+        told = (
+            "the topic was deleted and created again since the checkpoint" if anew else "the cluster has no such topic"
+        )
         assert told in again.stderr.splitlines()[-1]
         assert home.header()["account"]["learnt"] == 800
 

@@ -77,7 +77,7 @@ class TestHoles:
         assert re.search(
             r"partition 0: the transaction that began at offset 4 has been open for more than \d+ s", waits
         )
-        assert "partition 0: the transaction at offset 4 has ended, reading goes on" in goes_on
+        assert "partition 0: the transaction at offset 4 has ended, reading continues after " in goes_on
 
     def test_from_what_is_not_committed_to_what_is(
         self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture

@@ -19,7 +19,7 @@ Topics = Callable[..., str]
 
 
 class TestKilled:
-    """The daemon is killed, at any moment and as often as it may be: nothing is lost and nothing is learnt twice."""
+    """The daemon is killed, at any moment and as often as it may be: nothing is lost and nothing is learned twice."""
 
     RECORDS = 6000
 
@@ -85,7 +85,7 @@ class TestKilled:
     def in_one_partition(
         self, broker: Cluster, homes: Callable[[str], Home], name: str, places: list[tuple[int, int]]
     ) -> Home:
-        """Configure a run over the same records, in the order in which they were learnt."""
+        """Configure a run over the same records, in the order in which they were learned."""
         from tests.kafka.producing import consume
 
         held = consume(broker.bootstrap, name)
@@ -118,7 +118,7 @@ class TestKilled:
     def test_what_comes_after_latest_is_not_lost_before_the_first_checkpoint(
         self, broker: Cluster, topic: Topics, home: Home, launcher: Launcher
     ) -> None:
-        """Where the end of the topic was at the very first start is written down before anything is learnt."""
+        """Where the end of the topic was at the very first start is written down before anything is learned."""
         name = topic()
         produce(broker.bootstrap, name, rings(300))
         configure(home, broker.bootstrap, name, start="latest")

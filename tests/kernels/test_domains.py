@@ -1,4 +1,4 @@
-"""Numbers that a kernel does not take are refused before anything is learnt, by the input's name and the value."""
+"""Numbers that a kernel does not take are refused before anything is learned, by the input's name and the value."""
 
 import math
 
@@ -68,7 +68,7 @@ def test_every_way_in_refuses_before_anything_is_learnt(way, kernel, value, want
 def test_each_kernel_refuses_what_it_cannot_take_and_takes_the_rest(kernel):
     model = _model(kernel)
     least = kernel.domain.least
-    with pytest.raises(ValueError, match="input 'late' is -3, which the model's kernel does not take"):
+    with pytest.raises(ValueError, match="input 'late' is -3, which the model's kernel does not accept"):
         model.learn_one({"a": 1.0, "late": -3}, 1.0)
     # What is not there counts as 0; so does the absence of all.
     for x in ({"a": 0}, {"a": None, "b": math.nan}, {}, {"a": True, "kind": "red"}, {"b": least + 1e-9}):
@@ -79,7 +79,7 @@ def test_each_kernel_refuses_what_it_cannot_take_and_takes_the_rest(kernel):
 
 @pytest.mark.parametrize("kernel", [ChiSquared(), SkewedChiSquared() * Gaussian(1.0)], ids=repr)
 def test_standardised_inputs_would_leave_the_domain(kernel):
-    with pytest.raises(ValueError, match=r"standardize=True moves inputs below .* leave standardize out"):
+    with pytest.raises(ValueError, match=r"standardize=True shifts inputs below .* leave standardize out"):
         KernelClassifier(kernel=kernel, standardize=True)
     assert not machine_of(KernelClassifier(kernel=kernel)).inputs.standardize
 
@@ -128,8 +128,8 @@ def test_inputs_are_standardised_where_the_kernel_asks_for_it(kernel, standardiz
         (lambda: ReciprocalSemigroup(None), "bandwidth must be a number above 0"),
         (lambda: ArcCosine(3), "order must be 0, 1 or 2, got 3"),
         (lambda: ArcCosine(True), "order must be 0, 1 or 2, got True"),
-        (lambda: Domain(1.0), "a domain must hold 0"),
-        (lambda: Domain(0.0, is_open=True), "a domain must hold 0"),
+        (lambda: Domain(1.0), "a domain must contain 0"),
+        (lambda: Domain(0.0, is_open=True), "a domain must contain 0"),
     ],
 )
 def test_bad_parameters(make, message):

@@ -100,7 +100,7 @@ def test_a_gaussian_process_learns_with_each_bounded_kernel(name):
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in BOUNDED])
 def test_a_gaussian_process_refuses_the_others(name):
-    with pytest.raises(ValueError, match="GaussianProcessRegressor takes kernels with bounded features"):
+    with pytest.raises(ValueError, match="GaussianProcessRegressor needs kernels with bounded features"):
         GaussianProcessRegressor(CASES[name].kernel)
 
 
@@ -117,21 +117,21 @@ def test_every_estimator_names_the_input_outside_of_the_domain(name):
         learn[GaussianProcessRegressor(kernel)] = lambda model, x: model.learn_one(x, 1.0)
     for model, learn_one in learn.items():
         before = model.state_digest()
-        with pytest.raises(ValueError, match="input 'b' is -9, which the model's kernel does not take: give a number"):
+        with pytest.raises(ValueError, match="input 'b' is -9, which the model's kernel does not accept: use a number"):
             learn_one(model, {"a": 1.0, "b": -9})
         assert model.state_digest() == before
         learn_one(model, {"a": 1.0, "b": 0.5})
 
 
 def _rows():
-    """Kernel, the estimators that take it, whether inputs are standardised, and what they may be; by the page."""
+    """Kernel, the estimators that take it, whether inputs are standardized, and what they may be; by the page."""
     table = PAGE.read_text().split("## Which kernel", 1)[1].split("\n## ", 1)[0]
     for cells in re.findall(r"^\| `(.+?)` \| (.*) \|$", table, re.MULTILINE):
         yield cells[0], [cell.strip() for cell in cells[1].split(" | ")]
 
 
 def test_the_page_says_what_the_code_accepts():
-    """Its rows, tried: the adaptive estimators, the Gaussian process, standardised inputs, their domain."""
+    """Its rows, tried: the adaptive estimators, the Gaussian process, standardized inputs, their domain."""
     seen = set()
     for written, (_, adaptive, process, inputs) in _rows():
         kernel = eval(written, vars(kernels))
@@ -146,7 +146,7 @@ def test_the_page_says_what_the_code_accepts():
                     estimator(kernel=kernel)
                 else:
                     with pytest.raises(
-                        ValueError, match=r"takes kernels|structured frequencies are for|whose inputs have names"
+                        ValueError, match=r"needs kernels|structured frequencies work only|which names its inputs"
                     ):
                         estimator(kernel=kernel)
         for growing in (KernelClassifier, KernelRegressor, KernelNoveltyDetector):

@@ -118,7 +118,7 @@ def _standardised(xs):
 )
 def test_adaptive_estimators_refuse_others_in_one_sentence(kernel):
     for estimator in (AdaptiveKernelClassifier, AdaptiveKernelRegressor):
-        with pytest.raises(ValueError, match=f"{estimator.__name__} takes kernels whose features are cosines"):
+        with pytest.raises(ValueError, match=f"{estimator.__name__} needs kernels whose features are cosines"):
             estimator(kernel=kernel)
 
 

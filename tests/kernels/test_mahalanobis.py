@@ -1,4 +1,4 @@
-"""The kernel of a learnt metric: its features and its matrix, unknown inputs, and models that use it."""
+"""The kernel of a learned metric: its features and its matrix, unknown inputs, and models that use it."""
 
 import pickle
 
@@ -160,14 +160,17 @@ def test_an_array_becomes_lists():
         (lambda: Mahalanobis(["a"], [[1.0]], SkewedChiSquared()), "kernel must be one whose features are cosines"),
         (lambda: Mahalanobis(["a"], [[1.0]], Gaussian(structured=True)), "kernel must be one whose features are cosin"),
         (lambda: Mahalanobis(["a"], [[1.0]], Mahalanobis(["a"], [[1.0]])), "kernel must be one whose features"),
-        (lambda: 2 * Mahalanobis(["a"], [[1.0]]), "kernel is a Mahalanobis, which is no part of a sum, product"),
+        (
+            lambda: 2 * Mahalanobis(["a"], [[1.0]]),
+            "kernel is a Mahalanobis, which a sum, product or multiple cannot contain",
+        ),
         (
             lambda: AdaptiveKernelClassifier(kernel=Mahalanobis(["a"], [[1.0]])),
-            "AdaptiveKernelClassifier takes no Mahalanobis, whose inputs have names: KernelClassifier and",
+            "AdaptiveKernelClassifier does not accept Mahalanobis, which names its inputs: use KernelClassifier or",
         ),
         (
             lambda: GaussianProcessRegressor(kernel=Mahalanobis(["a"], [[1.0]])),
-            "GaussianProcessRegressor takes no Mahalanobis",
+            "GaussianProcessRegressor does not accept Mahalanobis",
         ),
         (lambda: Mahalanobis(["a"], [[1.0]]).matrix(np.ones((2, 2)), np.ones((2, 2)), 1.0), "rows must have a column"),
     ],

@@ -48,16 +48,16 @@ def test_sum_begins_with_0_and_other_numbers_are_no_kernels():
     assert repr(sum([Gaussian(), Cauchy()])) == "Sum(left=Gaussian(), right=Cauchy())"
     for number in (3, -1.0, np.float64(2.0)):
         for add in (lambda k, c: k + c, lambda k, c: c + k):
-            with pytest.raises(TypeError, match=r"is no kernel to add to one: the constant kernel c is DotProduct"):
+            with pytest.raises(TypeError, match=r"is not a kernel: to add the constant c, use DotProduct"):
                 add(Gaussian(), number)
-    with pytest.raises(TypeError, match="is no kernel"):
+    with pytest.raises(TypeError, match="is not a kernel"):
         Gaussian() + 0
 
 
 def test_division_by_a_number():
     assert repr(Gaussian() / 4) == "Scaled(kernel=Gaussian(), factor=0.25)"
     for number in (0, -2.0, math.nan):
-        with pytest.raises(ValueError, match="a kernel is divided by a number above 0, got"):
+        with pytest.raises(ValueError, match="a kernel can only be divided by a number above 0, got"):
             Gaussian() / number
     for other in ("2", None, True, Gaussian()):
         with pytest.raises(TypeError):
@@ -122,7 +122,7 @@ def test_a_model_learns_with_a_sum_and_is_restored():
     assert other.state_digest() == model.state_digest()
     errors = [abs(model.predict_one(x) - y) for x, y in zip(xs, ys, strict=True)]
     assert np.mean(errors) < 0.35 * np.std(ys)
-    with pytest.raises(ValueError, match="this state is of a model with kernel="):
+    with pytest.raises(ValueError, match="this state is from a model with kernel="):
         KernelRegressor(kernel=Gaussian() + 0.4 * DotProduct(), seed=1).__setstate__(model.__getstate__())
 
 
@@ -137,9 +137,11 @@ def test_a_kernel_made_of_too_many_others_is_refused():
     for _ in range(5):
         doubled = doubled + doubled
     assert (doubled.n_kernels, doubled.n_parts) == (32, 32)
-    with pytest.raises(ValueError, match="a Sum of 64 kernels with 64 numbers a draw is too large: at most 32 kernels"):
+    with pytest.raises(
+        ValueError, match="a Sum of 64 kernels with 64 numbers per draw is too large: at most 32 kernels"
+    ):
         doubled + doubled
     wide = sum((Gaussian() for _ in range(7)), Gaussian()) * sum((Gaussian() for _ in range(7)), Gaussian())
     assert (wide.n_kernels, wide.n_parts) == (16, 256)
-    with pytest.raises(ValueError, match="a Product of 21 kernels with 2,560 numbers a draw is too large"):
+    with pytest.raises(ValueError, match="a Product of 21 kernels with 2,560 numbers per draw is too large"):
         wide * (Gaussian() + sum((Gaussian() for _ in range(3)), Gaussian()))

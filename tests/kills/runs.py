@@ -111,7 +111,7 @@ class Features:
 
 
 def rows(first: int, count: int) -> str:
-    """Write CSV records, some of every kind that is not learnt."""
+    """Write CSV records, some of every kind that is not learned."""
     draw = random.Random(first)
     lines = []
     for number in range(first, first + count):
@@ -134,7 +134,7 @@ def rows(first: int, count: int) -> str:
 
 
 class Run:
-    """A home, what arrives in it, and how its run is begun anew."""
+    """A home, what arrives in it, and how its run is started over."""
 
     def __init__(self, folder: Path, features: Features, trained: Path | None = None) -> None:
         folder.mkdir()

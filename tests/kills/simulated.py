@@ -14,8 +14,8 @@ the kernel, all that it could change a file or send anything with:
   before the system call, for every way that leads there. (A library in C that opens a file by its name would pass it;
   a run over files has none: Arrow writes its parts to a file that Python opened.)
 
-Nothing else reaches a file or a socket. Then the exception unwinds the run, and the next run opens everything anew from
-the files. What the memory of the process holds beyond a run (modules, compiled code) holds no state of a run.
+Nothing else reaches a file or a socket. Then the exception unwinds the run, and the next run opens everything again
+from the files. What the memory of the process holds beyond a run (modules, compiled code) holds no state of a run.
 
 The point must be passed by the main thread: the exception ends no other. `test_simulated.py` compares the files that
 are left with those of a real SIGKILL.

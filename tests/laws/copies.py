@@ -1,4 +1,4 @@
-"""Every way in which a model is copied with what it has learnt."""
+"""Every way in which a model is copied with what it has learned."""
 
 import copy
 import pickle

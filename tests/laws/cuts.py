@@ -77,7 +77,7 @@ def _take(model, case, kind, part, results):
 
 
 def in_cuts(model, case, cut, start=0):
-    """The model, or a copy of it, that has learnt the rest of the stream, and the results."""
+    """The model, or a copy of it, that has learned the rest of the stream, and the results."""
     results = Results.nothing()
     i = 0
     while start < len(case.xs):

@@ -1,4 +1,4 @@
-"""Daemons of all kinds, and a service, that have learnt a stream, wait for more of it, and serve their metrics."""
+"""Daemons of all kinds, and a service, that have learned a stream, wait for more of it, and serve their metrics."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("processes")
 
 FLOOD, DOWN = "StreamkernelDeadLetters", "StreamkernelDown"
 # Time that runs 200 times as fast makes a moment of a busy machine a stall of minutes; and a stream of seven
-# different records is no measure of what is learnt.
+# different records is no measure of what is learned.
 _HASTY = {"StreamkernelLoopStuck", "StreamkernelCheckpointStale", "StreamkernelSourceSilent", "StreamkernelOutputLate"}
 _DURATION = re.compile(r"\b(\d+)(ms|[smhdw])\b")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}

@@ -79,5 +79,5 @@ def vanishing(value: float) -> str:
 
 
 def moving() -> str:
-    """The start of a process that begins anew each minute of the fault."""
+    """The start of a process that starts over each minute of the fault."""
     return _by_minute(lambda minute: 60 * min(max(minute, BEGIN), END) + 1)

@@ -4,7 +4,7 @@
 
     python -m tests.mutants check               # every mutant killed before, by the tests of today
     python -m tests.mutants check -m 'not long' # the same, by the tests of a marker expression
-    python -m tests.mutants measure             # all mutants, and write killed.csv anew
+    python -m tests.mutants measure             # all mutants, and write killed.csv again
 
 `killed.csv` is of the suite before tests were cut. A mutant that survived did so within a few seconds of tests without
 processes of their own; one that was not measured may be killed all the same.

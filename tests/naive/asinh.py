@@ -1,4 +1,4 @@
-"""Twins of targets on the scale of asinh: all that were learnt are kept."""
+"""Twins of targets on the scale of asinh: all that were learned are kept."""
 
 import math
 

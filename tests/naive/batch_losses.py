@@ -1,4 +1,4 @@
-"""Plain twins of what a batch step asks of losses: derivatives of one number, and what is learnt beside scores."""
+"""Plain twins of what a batch step asks of losses: derivatives of one number, and what is learned beside scores."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Twins of the Cholesky factorisation, on whole matrices."""
+"""Twins of the Cholesky factorization, on whole matrices."""
 
 import numpy as np
 

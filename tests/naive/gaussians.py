@@ -8,7 +8,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 
 
 def mix64(word):
-    """splitmix64's finaliser."""
+    """splitmix64's finalizer."""
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 % WORD
     word = (word ^ (word >> 27)) * 0x94D049BB133111EB % WORD
     return word ^ (word >> 31)

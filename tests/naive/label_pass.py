@@ -1,4 +1,4 @@
-"""Twins of the pass of labelled records through all experts."""
+"""Twins of the pass of labeled records through all experts."""
 
 import math
 

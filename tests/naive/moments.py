@@ -108,9 +108,9 @@ def near(moments, value):
 
 
 def scale_rows(raw, learn, is_number, limit, before=None):
-    """Rows scaled by the mean and deviation of all that counted and was learnt up to each, itself included.
+    """Rows scaled by the mean and deviation of all that counted and was learned up to each, itself included.
 
-    `before` holds what every column had learnt earlier. Returns the rows and what every column has learnt now.
+    `before` holds what every column had learned earlier. Returns the rows and what every column has learned now.
     """
     learnt = copy.deepcopy(before or [Moments() for _ in is_number])
     out = np.zeros(raw.shape)
@@ -131,7 +131,7 @@ def scale_rows(raw, learn, is_number, limit, before=None):
 
 
 def plain_moments(raw, learn, limit):
-    """The moments of columns that are clipped only: count, mean and squares of all that was learnt, and count again."""
+    """The moments of columns that are clipped only: count, mean and squares of all learned, and count again."""
     rows = []
     for column in np.clip(raw[learn].T, -limit, limit):
         seen = column[~np.isnan(column)]

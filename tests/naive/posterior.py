@@ -37,7 +37,7 @@ def _settled(P, phi, rho, information, learns):
 
 
 def _recentre(W, centre, mean):
-    """Coefficients for the targets less the mean, from those for the targets less the centre and those for 1."""
+    """Coefficients for the targets less the mean, from those for the targets less the center and those for 1."""
     return np.array([W[0] - (mean - centre) * W[1], W[1]])
 
 

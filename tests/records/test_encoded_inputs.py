@@ -144,7 +144,7 @@ def test_a_late_input_has_frequencies_at_once_and_an_old_one_may_vanish():
 
 
 def test_a_part_has_the_layout_of_the_whole():
-    """Compiled code of another layout would be compiled anew, for half a minute."""
+    """Compiled code of another layout would be compiled again, for half a minute."""
     extras = np.arange(12.0).reshape(4, 3) % 3
     whole = Rows(np.zeros((4, 2)), extras, np.arange(3, dtype=np.uint64), np.full(4, 2))
     part = whole.part(slice(1, 4))

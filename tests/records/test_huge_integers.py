@@ -50,8 +50,8 @@ def test_names_and_inputs_and_weights_are_refused_in_a_sentence(model):
     model = _learnt(model)
     before = model.state_digest()
     for x, w, sentence in [
-        ({HUGE: 1.0}, 1.0, "is an integer of 16610 bits, and 4300 digits are the most"),
-        ({("a", HUGE): 1.0}, 1.0, "is an integer of 16610 bits, and 4300 digits are the most"),
+        ({HUGE: 1.0}, 1.0, "is an integer of 16610 bits, which is too long: at most 4300 digits"),
+        ({("a", HUGE): 1.0}, 1.0, "is an integer of 16610 bits, which is too long: at most 4300 digits"),
         ({"a": HUGE}, 1.0, "input 'a' is infinite"),
         ({HUGE: [1]}, 1.0, "an integer of 16610 bits"),
         ({"a": 1.0}, 10**400, "a weight is negative or not finite"),

@@ -75,7 +75,7 @@ def test_what_was_not_observed_is_absent(subtests):
 
 
 REFUSED = [
-    (math.inf, "is infinite: give a finite number, or None where it was not observed"),
+    (math.inf, "is infinite: use a finite number, or None if it was not observed"),
     (-math.inf, "is infinite"),
     (np.float32("inf"), "is infinite"),
     (decimal.Decimal("inf"), "is infinite"),
@@ -83,7 +83,7 @@ REFUSED = [
     (fractions.Fraction(HUGE), "is infinite"),
     (HUGE, "is infinite"),
     (-HUGE, "is infinite"),
-    ([1.0], "is of type list: give a number, a string, a boolean or None"),
+    ([1.0], "is of type list: use a number, a string, a boolean or None"),
     ({"a": 1}, "is of type dict"),
     ((1, 2), "is of type tuple"),
     (b"bytes", "is of type bytes"),
@@ -148,8 +148,8 @@ def test_each_estimator_says_what_a_record_is(model):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda model: model.advance([{"a": 1.0}], [1.0, 2.0]), "got 2 targets for 1 records: give one a record"),
-        (lambda model: model.advance([{"a": 1.0}] * 3, [1.0]), "got 1 targets for 3 records: give one a record"),
+        (lambda model: model.advance([{"a": 1.0}], [1.0, 2.0]), "got 2 targets for 1 records: pass one per record"),
+        (lambda model: model.advance([{"a": 1.0}] * 3, [1.0]), "got 1 targets for 3 records: pass one per record"),
         (lambda model: model.learn_many(pd.DataFrame({"a": [1.0]}), [1.0, 2.0]), "got 2 targets for 1 records"),
         (
             lambda model: model.advance([{"a": 1.0}], [1.0], [1.0, 2.0]),

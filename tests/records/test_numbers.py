@@ -1,4 +1,4 @@
-"""Numbers as targets: which are taken, how they are standardised, and what is predicted before."""
+"""Numbers as targets: which are taken, how they are standardized, and what is predicted before."""
 
 import datetime
 import decimal

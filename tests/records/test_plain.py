@@ -282,7 +282,7 @@ class GeneralWay(Exception):
 
 
 def _is_learnt_at_once(model, x, y):
-    """Whether `learn_one` takes the short way; a record that asks for the general one is not learnt."""
+    """Whether `learn_one` takes the short way; a record that asks for the general one is not learned."""
     with mock.patch.object(BatchEncoder, "take", side_effect=GeneralWay):
         try:
             model.learn_one(x, y)

@@ -87,15 +87,15 @@ def test_an_array_has_two_dimensions(X):
 
 
 NO_FRAMES = {
-    "list": ([{"a": 1.0}], "X is a list: give an eager data frame"),
-    "dict": ({"a": [1.0]}, "X is a dict: give an eager data frame"),
-    "text": ("a", "X is a str: give an eager data frame"),
-    "None": (None, "X is None: give an eager data frame"),
-    "number": (3, "X is a int: give an eager data frame"),
-    "pandas series": (pd.Series([1.0]), "X is a series, a Series: give an eager data frame"),
-    "polars series": (pl.Series([1.0]), "X is a series, a Series: give an eager data frame"),
-    "pyarrow column": (pa.chunked_array([[1.0]]), "X is a series, a ChunkedArray: give an eager data frame"),
-    "sparse": (sparse.csr_matrix([[1.0]]), r"X is sparse, a csr_matrix: give X\.toarray\(\)"),
+    "list": ([{"a": 1.0}], "X is a list: pass an eager data frame"),
+    "dict": ({"a": [1.0]}, "X is a dict: pass an eager data frame"),
+    "text": ("a", "X is a str: pass an eager data frame"),
+    "None": (None, "X is None: pass an eager data frame"),
+    "number": (3, "X is a int: pass an eager data frame"),
+    "pandas series": (pd.Series([1.0]), "X is a series, a Series: pass an eager data frame"),
+    "polars series": (pl.Series([1.0]), "X is a series, a Series: pass an eager data frame"),
+    "pyarrow column": (pa.chunked_array([[1.0]]), "X is a series, a ChunkedArray: pass an eager data frame"),
+    "sparse": (sparse.csr_matrix([[1.0]]), r"X is sparse, a csr_matrix: pass X\.toarray\(\)"),
     "lazy": (pl.LazyFrame({"a": [1.0]}), "X is lazy, a LazyFrame: collect it first"),
     "wrapped": (narwhals.from_native(pl.LazyFrame({"a": [1.0]})), "X is lazy, a LazyFrame: collect it first"),
 }

@@ -87,18 +87,18 @@ def test_the_log_names_the_input_once(caplog):
         assert not caplog.records
         model.advance([{"order": f"p{i}"} for i in range(500)], [1.0] * 500)
     (record,) = caplog.records
-    assert "input 'order' hardly ever has the same value twice" in record.getMessage()
+    assert "input 'order' rarely has the same value twice" in record.getMessage()
 
 
 def test_numbers_as_text_are_told_as_such(caplog):
     model = regressor(max_features=4)
     model.advance([{"x": f"{i / 7:.3f}", "code": f"{i}x"} for i in range(200)], [1.0] * 200)
-    numbers, codes = sorted(caplog.messages, key=lambda told: "hardly" in told)
+    numbers, codes = sorted(caplog.messages, key=lambda told: "rarely" in told)
     assert numbers == (
         "input 'x' comes as text and all its values are numbers, each of which counts as a category: convert it to "
         "float, such as with converters={'x': float} of River's iter_csv"
     )
-    assert codes.startswith("input 'code' hardly ever has the same value twice")
+    assert codes.startswith("input 'code' rarely has the same value twice")
 
 
 def test_a_state_of_numbers_alone_has_no_repetitions():

@@ -15,7 +15,7 @@ N = 800
 
 
 def _colours(n=N, noise=3, seed=0):
-    """Only the colour matters; numbers without information stand beside it."""
+    """Only the color matters; numbers without information stand beside it."""
     rng = np.random.default_rng(seed)
     for _ in range(n):
         colour = COLOURS[rng.integers(len(COLOURS))]
@@ -108,7 +108,7 @@ def test_a_number_that_turns_into_text_is_told_once(caplog):
     model.learn_many(pd.DataFrame({"price": ["19,50"]}), pd.Series([1.0]))
     (told,) = caplog.messages
     assert told == (
-        "input 'price' was a number and is now the text '17,50', which counts as a category: give numbers, and "
+        "input 'price' was a number and is now the text '17,50', which counts as a category: use numbers, and "
         "leave missing values out"
     )
 

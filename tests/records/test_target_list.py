@@ -43,14 +43,14 @@ def test_targets_of_any_box_are_plain_values(subtests):
 
 @pytest.mark.parametrize("y", ["text", 3, None, {"a": 1}, pd.DataFrame({"a": [1]})], ids=lambda y: type(y).__name__)
 def test_what_is_no_box_is_refused(y):
-    with pytest.raises(TypeError, match=f"^targets are in a {type(y).__name__}"):
+    with pytest.raises(TypeError, match=f"^the targets are a {type(y).__name__}"):
         target_list(y)
 
 
 @pytest.mark.parametrize("y", [np.array(1.0), np.ones((2, 1))], ids=lambda y: f"{y.ndim} dimensions")
 @pytest.mark.parametrize("method", ["learn_many", "batch_step"])
 def test_an_array_of_targets_has_one_dimension(method, y):
-    with pytest.raises(ValueError, match=r"^targets are in an array of shape \(.*\(n,\)"):
+    with pytest.raises(ValueError, match=r"^the targets have the shape \(.*\(n,\)"):
         getattr(KernelRegressor(seed=1), method)(np.ones((2, 1)), y)
 
 
@@ -86,7 +86,7 @@ DURATIONS = [datetime.timedelta(1), pd.Timedelta(days=1), np.timedelta64(1, "ns"
 
 
 def _told(call):
-    with pytest.raises(ValueError, match="give") as error:
+    with pytest.raises(ValueError, match="use") as error:
         call()
     assert "\n" not in str(error.value)
     return str(error.value)

@@ -72,7 +72,7 @@ class TestRequests:
         with pytest.raises(ValueError, match=f"schema_registry.{name}: .*No such file"):
             RegistryClient(RegistrySettings("https://a", **{name: str(tmp_path / "none")}))  # type: ignore[arg-type]
         (tmp_path / "bad").write_text("no PEM")
-        with pytest.raises(ValueError, match=f"schema_registry.{name}: .*: is no PEM file"):
+        with pytest.raises(ValueError, match=f"schema_registry.{name}: .*: is not a usable PEM"):
             RegistryClient(RegistrySettings("https://a", **{name: str(tmp_path / "bad")}))  # type: ignore[arg-type]
 
 
@@ -89,12 +89,12 @@ class TestAnswers:
             (403, b"", "refuses the credentials .HTTP 403 Forbidden."),
             (409, b'{"message": "incompatible"}', "refuses the request .HTTP 409: incompatible."),
             (422, b"[" * 5000, "refuses the request .HTTP 422"),
-            (301, b"", "sends elsewhere"),
-            (200, b"<html>", "is no schema registry: look at url"),
-            (200, b"[" * 5000, "is no schema registry: look at url"),
+            (301, b"", r"redirects .HTTP 301.*: set url"),
+            (200, b"<html>", "is not a schema registry: check url"),
+            (200, b"[" * 5000, "is not a schema registry: check url"),
             (200, b"[]", "answers without a schema"),
             (200, b'{"schema": 1}', "answers without a schema"),
-            (200, b'{"schema": "", "references": [1]}', "references that are none"),
+            (200, b'{"schema": "", "references": [1]}', "answers with invalid references"),
         ],
     )
     def test_what_will_not(self, registry: RegistryServer, status: int, body: bytes, said: str) -> None:
@@ -110,7 +110,7 @@ class TestAnswers:
     def test_credentials_do_not_follow_a_redirect(self, registry: RegistryServer) -> None:
         with RegistryServer() as thief:
             registry.answer, registry.location = (302, b""), thief.url + "/schemas/types"
-            with pytest.raises(ConnectorError, match=r"sends elsewhere .HTTP 302"):
+            with pytest.raises(ConnectorError, match=r"redirects .HTTP 302"):
                 client(registry, token="abc").probe()
             assert thief.requests == []
 

@@ -81,7 +81,7 @@ class TestLookup:
             deadline = time.monotonic() + 20
             while errors and time.monotonic() < deadline:
                 lookup.wait(0.001)
-            assert lookup.health_problem == "schema id 7 is waited for (no answer: connection refused)"
+            assert lookup.health_problem == "schema id 7 is not known yet (no answer: connection refused)"
             again.set()
             assert found(lookup, 7) == Thing(7)
             assert lookup.health_problem is None
@@ -107,7 +107,7 @@ class TestLookup:
             (
                 UnknownSchemaError("Schema 7 not found"),
                 False,
-                r"does not know schema id 7 \(Schema 7 not found\): register it, or look at schema_registry.url",
+                r"does not know schema id 7 \(Schema 7 not found\): register it, or check schema_registry.url",
             ),
             (UnusableSchemaError("it is bad"), False, "schema id 7 cannot be used: it is bad"),
             (KeyError("x"), False, "schema id 7 cannot be used: KeyError: 'x'"),

@@ -163,7 +163,9 @@ class TestSchemas:
         assert decoder.ready([frame(2), one]) == 0
         known.decoders[2] = FailedLookupError("it is not known", False)
         assert decoder.ready([one, frame(2)]) == 1
-        with pytest.raises(ConnectorError, match=r"it is not known; to go on without .*on_unknown_schema: dead_letter"):
+        with pytest.raises(
+            ConnectorError, match=r"it is not known; to continue without .*on_unknown_schema: dead_letter"
+        ):
             decoder.ready([frame(2), one])
         known.decoders[2] = FailedLookupError("the registry refuses", True)
         with pytest.raises(ConnectorError, match=r"^the registry refuses$"):

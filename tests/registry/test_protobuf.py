@@ -229,7 +229,7 @@ class TestDescriptors:
         with pytest.raises(ValueError, match=r"^.*message: .*no message Order.* shop\.Order,"):
             descriptor_file(str(path), "Order")
         path.write_bytes(b"no descriptor")
-        with pytest.raises(ValueError, match=r"no descriptor set: .*protoc"):
+        with pytest.raises(ValueError, match=r"not a descriptor set: .*protoc"):
             descriptor_file(str(path), "Order")
         with pytest.raises(ValueError, match=r"descriptor_set: .*No such file"):
             descriptor_file(str(tmp_path / "none"), "Order")

@@ -1,4 +1,4 @@
-"""Real Spark: sessions of processes of their own machine, and what a model has learnt compared."""
+"""Real Spark: sessions of processes of their own machine, and what a model has learned compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and arguments: any name of a column is learnt, and what cannot be is refused in one sentence on the driver."""
+"""Names and arguments: any name of a column is learned, and what cannot be is refused in one sentence on the driver."""
 
 from pathlib import Path
 
@@ -46,12 +46,12 @@ def test_columns_that_spark_cannot_tell_apart_are_refused(spark, df):
     ("arguments", "kind", "told"),
     [
         ({"target": "y", "weight": "y"}, ValueError, "column 'y' is both target and weight"),
-        ({"target": 3}, TypeError, "target must be the name of a column, a string, got int"),
-        ({"target": "y", "inputs": "ab"}, TypeError, "inputs must be a list of the names of columns, got 'ab'"),
-        ({"target": "y", "inputs": [3]}, TypeError, "each of inputs must be the name of a column, a string, got int"),
-        ({"target": "y", "inputs": ["a", "y"]}, ValueError, "column 'y' is an input as well as target or weight"),
+        ({"target": 3}, TypeError, "target must be a column name, a string, got int"),
+        ({"target": "y", "inputs": "ab"}, TypeError, "inputs must be a list of column names, got 'ab'"),
+        ({"target": "y", "inputs": [3]}, TypeError, "each of inputs must be a column name, a string, got int"),
+        ({"target": "y", "inputs": ["a", "y"]}, ValueError, "column 'y' is an input and also target or weight"),
         ({"target": "y", "inputs": []}, ValueError, "inputs is empty: name at least one column"),
-        ({"target": "y", "model": KernelRegressor}, TypeError, r"is the class KernelRegressor: give an instance"),
+        ({"target": "y", "model": KernelRegressor}, TypeError, r"is the class KernelRegressor: pass an instance"),
         ({"target": "y", "model": None}, ValueError, "NoneType takes no batch steps"),
     ],
 )
@@ -70,7 +70,7 @@ def test_a_target_of_a_type_that_none_has_is_refused_before_any_job(df, made):
 
 def test_labels_are_no_decimals_and_weights_no_strings(df):
     decimal = df.withColumn("y", F.expr("cast(y as decimal(10, 2))"))
-    with pytest.raises(ValueError, match=r"column 'y' is of type decimal\(10,2\), which no label has"):
+    with pytest.raises(ValueError, match=r"column 'y' is of type decimal\(10,2\), which a label cannot have"):
         learn_batch_of(decimal, KernelClassifier(), "y")
     assert learn_batch_of(decimal, KernelRegressor(), "y").n == 50
     with pytest.raises(ValueError, match="column 'word' is of type string: weights are numbers"):
@@ -78,19 +78,19 @@ def test_labels_are_no_decimals_and_weights_no_strings(df):
 
 
 def test_data_frames_of_a_wrong_kind_are_refused(spark, df):
-    with pytest.raises(TypeError, match=r"got pandas\.core\.frame\.DataFrame: rows of this process"):
+    with pytest.raises(TypeError, match=r"got pandas\.core\.frame\.DataFrame: for rows of this process"):
         learn_batch_of(records(5), KernelRegressor(), "y")
     with pytest.raises(TypeError, match=r"got builtins\.NoneType"):
         learn_stream(None, KernelRegressor(), "y", checkpoint_location="/nowhere")
     with pytest.raises(TypeError, match="got Column"):
         learn_batch_of(df, KernelRegressor(), F.col("y"))
-    with pytest.raises(ValueError, match="is a stream: give it to learn_stream"):
+    with pytest.raises(ValueError, match="is a stream: use learn_stream"):
         learn_batch_of(spark.readStream.format("rate").load(), KernelRegressor(), "value")
 
 
 def test_a_checkpoint_is_a_directory_of_the_driver():
     for given in ("s3://bucket/state", Path("s3://bucket/state"), "hdfs:///state", "file://host/state"):
-        with pytest.raises(ValueError, match="is a URI, and a model's checkpoints are files"):
+        with pytest.raises(ValueError, match="is a URI, and checkpoints of the model are local files"):
             directory_of(given)
     assert directory_of("file:/srv/my%20state") == Path("/srv/my state")
     assert directory_of(Path("/srv/state")) == Path("/srv/state")
@@ -100,7 +100,7 @@ def test_a_checkpoint_is_a_directory_of_the_driver():
 
 def test_a_location_may_be_a_uri_but_no_path_of_one():
     assert location_of("s3://bucket/spark") == "s3://bucket/spark"
-    with pytest.raises(ValueError, match="give it as a string"):
+    with pytest.raises(ValueError, match="pass a string"):
         location_of(Path("s3://bucket/spark"))
     with pytest.raises(TypeError, match="checkpoint_location must be a string or a path, got None"):
         location_of(None)
@@ -115,9 +115,9 @@ def _trained(labels):
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        (None, "NoneType is no estimator of streamkernel"),
-        (KernelRegressor, "the model is the class KernelRegressor: give a trained instance"),
-        (linear_model.LogisticRegression(), "LogisticRegression is no estimator of streamkernel"),
+        (None, "NoneType is not an estimator of streamkernel"),
+        (KernelRegressor, "the model is the class KernelRegressor: pass a trained instance"),
+        (linear_model.LogisticRegression(), "LogisticRegression is not an estimator of streamkernel"),
     ],
 )
 def test_predictions_are_those_of_an_estimator(model, told):
@@ -131,10 +131,10 @@ def test_predictions_are_those_of_an_estimator(model, told):
         (KernelRegressor(), "bogus", "result must be one of 'boolean', 'double', 'long', 'string', got 'bogus'"),
         (KernelRegressor(), "int", "got 'int'"),
         (KernelRegressor(), "", "got ''"),
-        (KernelRegressor(), "long", "KernelRegressor predicts numbers, which are no long: give result='double'"),
-        (_trained(["up", "down"]), "double", "the label 'down' cannot be of the type double: give result='string'"),
+        (KernelRegressor(), "long", "KernelRegressor predicts numbers, not long: set result='double'"),
+        (_trained(["up", "down"]), "double", "the label 'down' cannot be of the type double: set result='string'"),
         (_trained([1, 2**70]), None, "the label 1180591620717411303424 cannot be of the type long"),
-        (_trained([1, "down"]), None, "the labels are of the types int, str: give result"),
+        (_trained([1, "down"]), None, "the labels are of the types int, str: set result"),
     ],
 )
 def test_predictions_of_a_type_that_cannot_be_are_refused(model, result, told):

@@ -24,14 +24,14 @@ def csv_part(*lines, max_record_bytes=1000):
 
 
 def test_a_header_in_another_order_ends_the_job():
-    with pytest.raises(ValueError, match="f: the header comes again, with its columns in another order: split"):
+    with pytest.raises(ValueError, match="f: the header is repeated with its columns in another order: split"):
         csv_part(b"5,6", b"Y,a", b"8,7")
 
 
 @pytest.mark.parametrize("lines", [(b'1,"u', b"2,maybe", b'v"'), (b"1,u", b'2,"u'), (b'1,"u""', b'2,v"')])
 def test_a_line_break_in_quotes_is_refused(lines):
     """The lines behind it may be in another part, where nobody knows that they are no records."""
-    with pytest.raises(ValueError, match=r"^f: a quoted field goes on behind the line .* source.multiline: true$"):
+    with pytest.raises(ValueError, match=r"^f: a quoted field continues after the line .* source.multiline: true$"):
         csv_part(*lines)
 
 

@@ -44,7 +44,7 @@ def test_files_are_learnt_once_and_bad_lines_kept(job, tmp_path, spark):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory, spark):
-    """The digest of the model that learnt the files of `job` one after the other, without a kill."""
+    """The digest of the model that learned the files of `job` one after the other, without a kill."""
     folder = tmp_path_factory.mktemp("undisturbed")
     made = _job(folder)
     made.learn(spark, most=1)
@@ -65,7 +65,7 @@ def test_another_checkpoint_location_would_learn_twice_and_is_refused(job, spark
     job.learn(spark)
     status, printed = job.run("--until-end", "--checkpoint-location", f"file://{job.folder}/other")
     assert status == 1
-    assert "would be learnt twice; give back its checkpoint location" in printed.splitlines()[-1]
+    assert "would be learned twice. Restore its checkpoint location" in printed.splitlines()[-1]
     assert job.account["learnt"] == 800
 
 

@@ -55,7 +55,7 @@ def test_job_and_daemon_go_on_from_each_other(job, broker, spark):
     assert status == 0, printed
     assert (job.account["learnt"], _offsets(job)) == (800, {0: 400, 1: 400})
 
-    # Spark's own log is behind: it reads again what the daemon has learnt, which is passed over.
+    # Spark's own log is behind: it reads again what the daemon has learned, which is passed over.
     _produce(broker, job.topic, 100, 2)
     job.learn(spark)
     assert (job.account["learnt"], _offsets(job)) == (900, {0: 450, 1: 450})
@@ -71,7 +71,7 @@ def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker,
     job.learn(spark)
     for checkpoint in job.state.glob("checkpoint-*.skc"):
         checkpoint.unlink()
-    with pytest.raises(UnfitError, match="holds no model that has learnt any"):
+    with pytest.raises(UnfitError, match="has no model that has learned any"):
         job.learn(spark)
 
 

@@ -117,13 +117,13 @@ def test_the_first_header_is_that_of_all_files(csv):
     csv.write("2.csv", b"b,a,y\n" + b"1,2,3\n" * 90)
     csv.write("3.csv", b"a,b,y\n" + b"1,2,3\n" * 50)
     refusal = csv.refused()
-    assert "/in/2.csv: its first line is b,a,y, and that of the first file a,b,y" in refusal
+    assert "/in/2.csv: its first line is b,a,y, and the first file has a,b,y" in refusal
     (csv.input / "2.csv").unlink()
     assert csv.learn()["learnt"] == 100
 
 
 def test_columns_that_the_model_has_not_learnt(jsonl):
-    """They are compared before a micro-batch is learnt, as the daemon compares them."""
+    """They are compared before a micro-batch is learned, as the daemon compares them."""
     jsonl.write("good.jsonl", GOOD)
     before = jsonl.learn()
     jsonl.write("renamed.jsonl", GOOD.replace(b'"a"', b'"x"').replace(b'"b"', b'"z"'))
@@ -169,10 +169,10 @@ def test_a_model_behind_the_checkpoint_location_is_refused_at_once(jsonl):
     jsonl.learn()
     newest = max(jsonl.job.state.glob("*.skc"))
     newest.write_bytes(newest.read_bytes()[:-9])
-    assert "those between would be lost" in jsonl.refused()
+    assert "the ones between would be lost" in jsonl.refused()
     for path in jsonl.job.state.glob("*.skc*"):
         path.unlink()
-    assert "has learnt none of those before" in jsonl.refused()
+    assert "has learned none of the earlier ones" in jsonl.refused()
 
 
 def test_a_refused_fresh_start_keeps_the_checkpoints(jsonl, tmp_path):
@@ -181,7 +181,7 @@ def test_a_refused_fresh_start_keeps_the_checkpoints(jsonl, tmp_path):
     assert jsonl.learn(location=location)["learnt"] == 100
     kept = sorted(path.name for path in jsonl.job.state.iterdir())
     for _ in range(2):
-        assert "give a new --checkpoint-location" in jsonl.refused(location=location, fresh=True)
+        assert "name a new --checkpoint-location" in jsonl.refused(location=location, fresh=True)
         assert sorted(path.name for path in jsonl.job.state.iterdir()) == kept
     assert jsonl.learn(location=f"{location}-2", fresh=True)["learnt"] == 100
 

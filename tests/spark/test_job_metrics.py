@@ -1,4 +1,4 @@
-"""A job that goes on: its metrics have the daemon's names, and a signal ends it with all that was learnt kept."""
+"""A job that goes on: its metrics have the daemon's names, and a signal ends it with all that was learned kept."""
 
 import re
 import signal

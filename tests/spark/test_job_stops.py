@@ -24,7 +24,7 @@ def job(tmp_path):
 
 
 def _learning(job):
-    """A job that has learnt its second micro-batch, and the process of its Java."""
+    """A job that has learned its second micro-batch, and the process of its Java."""
     process = job.start("--max-per-batch", "1")
     wait_until(
         lambda: process.poll() is not None or (any(job.state.glob("*.skc")) and job.account["learnt"] >= 600),
@@ -40,7 +40,7 @@ def _java(process):
 
 
 def _goes_on(job, spark):
-    """What was learnt is whole micro-batches, and the rest of them comes once."""
+    """What was learned is whole micro-batches, and the rest of them comes once."""
     before = job.account["learnt"]
     assert before % 300 == 0
     job.learn(spark)
@@ -69,7 +69,7 @@ def test_java_that_is_killed_is_one_sentence(job, spark):
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 1, printed
     assert "Traceback" not in printed
-    assert "Java, in which Spark runs, has ended" in printed.splitlines()[-1]
+    assert "Spark's Java process has ended" in printed.splitlines()[-1]
     _goes_on(job, spark)
 
 

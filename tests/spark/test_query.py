@@ -43,7 +43,7 @@ def _start(df, folder, model=None, **others):
 
 
 def _learn(df, folder, model=None, **others):
-    """The micro-batches that were learnt."""
+    """The micro-batches that were learned."""
     reports = []
     _start(df, folder, model, watch=reports.append, **others).awaitTermination()
     return [report.batch for report in reports]
@@ -52,7 +52,7 @@ def _learn(df, folder, model=None, **others):
 def test_a_query_that_does_not_start_holds_no_checkpoints(spark, folder):
     df = _stream(spark, folder)
     for trigger in ({"bogus": 1}, {"processingTime": "soon"}, {"processingTime": 3}, {}):
-        with pytest.raises(ValueError, match="is none of Spark's") as caught:
+        with pytest.raises(ValueError, match="is not a trigger of Spark") as caught:
             _start(df, folder, trigger=trigger)
         assert "\n" not in str(caught.value)
     with pytest.raises(Exception, match="queryName"):
@@ -108,7 +108,7 @@ def test_without_a_checkpoint_a_model_goes_on_where_it_is_in_the_same_process(sp
     assert _learn(df, folder, model, checkpoint=None) == [1]
     assert model.n_records == 100
     write_lines(folder / "in" / "2.json", records(10, 2))
-    with pytest.raises(Exception, match="this model has learnt none of those before"):
+    with pytest.raises(Exception, match="this model has learned none of the earlier ones"):
         _learn(df, folder, model.clone(), checkpoint=None)
     assert _learn(df, folder, model, checkpoint=None, checkpoint_location=folder / "other") == [0, 1, 2]
 
@@ -129,9 +129,9 @@ def test_a_model_that_a_query_learns_is_not_learnt_by_another(spark, folder):
     model, df = KernelRegressor(seed=1), _stream(spark, folder)
     query = _start(df, folder, model, trigger=None, query_name="first")
     others = {"checkpoint": folder / "others", "checkpoint_location": folder / "other"}
-    with pytest.raises(ValueError, match="the model is learnt by the query first, which still runs"):
+    with pytest.raises(ValueError, match="the model is in use by the query first, which still runs"):
         _start(df, folder, model, **others)
-    with pytest.raises(ValueError, match="the model is learnt by the query first, which still runs"):
+    with pytest.raises(ValueError, match="the model is in use by the query first, which still runs"):
         learn_batch_of(spark.createDataFrame(records(5)), model, "y")
     query.stop()
     assert _learn(df, folder, model, checkpoint=None, checkpoint_location=folder / "other") == [0]
@@ -141,7 +141,7 @@ def test_a_micro_batch_of_no_known_query_is_not_learnt(spark):
     """As where Python's threads are not pinned to those of Java."""
     model = KernelRegressor(seed=1)
     learn = MicroBatches(model, lambda _: iter([]), MemoryBooks(model), lambda df: df)
-    with pytest.raises(BatchOrderError, match="PYSPARK_PIN_THREAD is false: unset that"):
+    with pytest.raises(BatchOrderError, match="unset PYSPARK_PIN_THREAD if it is false"):
         learn(spark.createDataFrame(records(5)), 0)
     assert model.n_records == 0
 

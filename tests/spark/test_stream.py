@@ -1,4 +1,4 @@
-"""Streaming data frames: each micro-batch is learnt once, by any query; and predictions as a column."""
+"""Streaming data frames: each micro-batch is learned once, by any query; and predictions as a column."""
 
 import json
 
@@ -73,7 +73,7 @@ def test_a_micro_batch_that_spark_repeats_is_passed_over(spark, folder):
 
 def test_another_checkpoint_location_is_refused(spark, folder):
     _learn(spark, folder, KernelRegressor(seed=1))
-    with pytest.raises(Exception, match="would be learnt twice; give back its checkpoint location"):
+    with pytest.raises(Exception, match=r"would be learned twice\. Restore its checkpoint location"):
         _learn(spark, folder, KernelRegressor(seed=1), location="other")
     header = CheckpointStore(folder / "state").newest().header
     assert header["account"]["learnt"] == 400
@@ -84,7 +84,7 @@ def test_a_lost_model_is_not_begun_anew_in_the_midst_of_a_stream(spark, folder):
     write_lines(folder / "in" / "1.json", records(10, 1))
     for checkpoint in (folder / "state").glob("*.skc"):
         checkpoint.unlink()
-    with pytest.raises(Exception, match="this model has learnt none of those before"):
+    with pytest.raises(Exception, match="this model has learned none of the earlier ones"):
         _learn(spark, folder, KernelRegressor(seed=1))
 
 
@@ -119,7 +119,7 @@ def test_arguments_that_cannot_be_are_refused(spark):
         learn_batch_of(df, KernelRegressor(), "z")
     with pytest.raises(ValueError, match="target must name a column"):
         learn_batch_of(df, KernelRegressor())
-    with pytest.raises(ValueError, match="is no stream"):
+    with pytest.raises(ValueError, match="is not a stream"):
         learn_stream(df, KernelRegressor(), "y", checkpoint_location="/nowhere")
 
 

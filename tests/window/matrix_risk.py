@@ -1,4 +1,4 @@
-"""Matrix risk minimisation in plain numpy: the iterations pair by pair, and another solver's optimum."""
+"""Matrix risk minimization in plain numpy: the iterations pair by pair, and another solver's optimum."""
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def iterate(kind, D, y, weights, l2, linear, X, beta, ahead, steps, records, blo
 
 
 def optimum(kind, D, y, weights, l2, linear, iterations=20_000):
-    """The minimiser by accelerated projected gradients, with restarts: nothing of it is dual or random."""
+    """The minimizer by accelerated projected gradients, with restarts: nothing of it is dual or random."""
     n, p = D.shape[:2]
     D = (D + D.transpose(0, 1, 3, 2)) / 2
     rows = D.reshape(n, -1)

@@ -1,4 +1,4 @@
-"""Records of tasks, of which metrics are learnt."""
+"""Records of tasks, of which metrics are learned."""
 
 import numpy as np
 

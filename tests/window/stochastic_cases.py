@@ -16,7 +16,7 @@ KINDS = {
 
 
 def clusters(n=600, p=4, seed=1, labels=True):
-    """Rows around eight centres, with labels that a linear model explains nearly, or numbers."""
+    """Rows around eight centers, with labels that a linear model explains nearly, or numbers."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(8, p))[rng.integers(8, size=n)] + 0.3 * rng.normal(size=(n, p))
     scores = X @ rng.normal(size=p) + 0.5 * rng.normal(size=n)

@@ -33,7 +33,7 @@ def test_columns_are_found_by_their_names(frame):
         expected = ask(ROWS)
         assert (ask(frame(columns("c", "a", "b"))) == expected).all()
         assert (ask(frame({**columns("b", "a", "c"), "d": ROWS[:, 0]})) == expected).all()
-        with pytest.raises(ValueError, match="X lacks the column 'b', which was fitted"):
+        with pytest.raises(ValueError, match="X lacks the column 'b', which the fitted data had"):
             ask(frame(columns("a", "c")))
 
 
@@ -52,13 +52,13 @@ def test_names_that_are_attributes_of_a_frame_are_names():
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
 @pytest.mark.parametrize("solver", [S3GD(anchors=5), SVRG(), Exact(), MetricLearner()], ids=lambda s: type(s).__name__)
 def test_sparse_rows_are_refused_by_a_sentence(solver, kind):
-    with pytest.raises(ValueError, match=r"^X is sparse, which DSPDC alone takes as it is: give X.toarray\(\)$"):
+    with pytest.raises(ValueError, match=r"^X is sparse, which only DSPDC accepts: pass X.toarray\(\)$"):
         solver.clone().fit(kind(ROWS), ROWS[:, 0] > 0)
 
 
 def test_factors_are_refused_by_a_sentence():
     rows = Factorised(ROWS, np.ones((3, 2)))
-    with pytest.raises(ValueError, match="X is a product of two factors, which DSPDC alone takes as it is"):
+    with pytest.raises(ValueError, match="X is a product of two factors, which only DSPDC accepts"):
         Exact().fit(rows, ROWS[:, 0])
     DSPDC(loss="squared", max_passes=1, seed=1).fit(rows, ROWS[:, 0])
 
@@ -73,10 +73,10 @@ def test_a_refusal_is_one_line_and_shows_numbers_as_they_are():
 
 @pytest.mark.parametrize("solver", [S3GD(loss="squared", anchors=5), SVRG(loss="squared")])
 def test_targets_too_large_are_named_where_no_step_was_given(solver):
-    with pytest.raises(ValueError, match="diverge: give a smaller step, or scale y"):
+    with pytest.raises(ValueError, match="diverge: use a smaller step, or scale y"):
         solver.clone().fit(ROWS, ROWS[:, 0] * 1e300)
 
 
 def test_columns_of_scales_too_far_apart_are_named():
-    with pytest.raises(ValueError, match="or bring all columns to one scale"):
+    with pytest.raises(ValueError, match="or scale all columns alike"):
         Exact().fit(ROWS * [1e30, 1.0, 1.0], ROWS[:, 0])

@@ -31,7 +31,7 @@ def data():
 
 
 def objective(loss, l2, l1, A, y):
-    """A function of positive and negative parts of the coefficients, with its gradient: what L-BFGS-B minimises."""
+    """A function of positive and negative parts of the coefficients, with its gradient: what L-BFGS-B minimizes."""
     kind, targets = LOSSES[loss].kind, y if loss == "squared" else 2.0 * y - 1
 
     def value(parts):

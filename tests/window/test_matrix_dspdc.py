@@ -230,7 +230,7 @@ def test_data_that_cannot_be():
     broken[4, 1, 0, 0] = np.inf
     for X, message in (
         (D[:, 0], r"X must be matrices of shape \(n, p, d, d\), got shape \(12, 3, 3\)"),
-        (broken, "X has a number at record 4 that is not finite: leave out or fill what is not finite"),
+        (broken, "X has a number at record 4 that is not finite: remove or fill such values"),
         ("rows", r"X must be numbers of shape \(n, p, d, d\), got 'rows'"),
         (D + 1j, r"X must be numbers of shape \(n, p, d, d\), got array"),
         (D * 1e200, "X has values past 1e\\+70, whose products are too large for floats: scale the matrices"),
@@ -252,5 +252,5 @@ def test_data_that_cannot_be():
 
 
 def test_a_refit_of_a_machine_does_not_take_it():
-    with pytest.raises(ValueError, match="solver must take rows of features, as Exact, DSPDC, S3GD and SVRG do"):
+    with pytest.raises(ValueError, match="solver must accept rows of features, like Exact, DSPDC, S3GD and SVRG"):
         WindowRefit(KernelClassifier(seed=1), solver=MatrixDSPDC())

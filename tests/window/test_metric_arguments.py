@@ -39,7 +39,7 @@ def test_data_that_cannot_be():
         ((X, y[:4]), "y must have a label for each of the 48 rows of X"),
         ((X, y, tasks[:4]), "tasks must have a label for each of the 48 rows of X"),
         ((X, np.where(y == 1, np.nan, 0.0)), "y has a label that is not finite"),
-        ((X, np.zeros(48)), "y has no label with two records beside another label"),
+        ((X, np.zeros(48)), "y has no label with two records and another label"),
     ):
         with pytest.raises(ValueError, match=message):
             learner.fit(*given_)
@@ -55,7 +55,7 @@ def test_data_that_cannot_be():
 def test_labels_without_order_are_refused(labels, of):
     X, given = np.eye(4), np.array([labels[0], labels[1]] * 2, object)
     arguments = {"y": [0, 0, 1, 1], "tasks": None, of: given}
-    with pytest.raises(ValueError, match=f"{of} has (labels that cannot be put in order|a label that is not finite)"):
+    with pytest.raises(ValueError, match=f"{of} has (labels that cannot be sorted|a label that is not finite)"):
         MetricLearner(seed=1).fit(X, **arguments)
 
 
@@ -97,7 +97,7 @@ def test_what_a_record_does_not_tell_is_0(named, absent):
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"b": np.inf}, "input 'b' is infinite: give a finite number, or None where it was not observed"),
+        ({"b": np.inf}, "input 'b' is infinite: use a finite number, or None if it was not observed"),
         ({"b": [1.0]}, "a record must have numbers by the names of inputs_, or be 3 numbers, got "),
         ({"b": 1j}, "a record must have numbers by the names of inputs_, or be 3 numbers, got "),
         ([1.0, 2.0], r"a record must have numbers by the names of inputs_, or be 3 numbers, got \[1.0, 2.0\]"),
@@ -125,5 +125,5 @@ def test_a_single_task_has_its_metric_by_its_label():
     assert learner.distance(X[0], X[1], "only") == learner.distance(X[0], X[1]) > 0
     with pytest.raises(ValueError, match=r"task must be None or one of those fitted, got \['only'\]"):
         learner.distance(X[0], X[1], ["only"])
-    with pytest.raises(ValueError, match="no task has a label with two records beside another label"):
+    with pytest.raises(ValueError, match="no task has a label with two records and another label"):
         learner.fit(X, y, y)

@@ -102,6 +102,6 @@ def test_normal_equations_that_are_singular_are_refused():
     model = regressor(solver=Exact(l2=1e-300), every=1000)
     model.advance([{"a": 1.0}] * 300, [float(i) for i in range(300)])
     before = model.state_digest()
-    with pytest.raises(ValueError, match="are singular with l2=1e-300: give a larger l2"):
+    with pytest.raises(ValueError, match="are singular with l2=1e-300: use a larger l2"):
         model.refit()
     assert model.state_digest() == before

@@ -110,7 +110,7 @@ def test_steps_that_are_too_long_are_shortened(solver, loss):
 def test_steps_that_diverge_are_refused_where_none_are_shortened(model):
     X, y = clusters(labels=False)
     before = dict(vars(model))
-    with pytest.raises(ValueError, match="diverge: give a smaller step, or scale y"):
+    with pytest.raises(ValueError, match="diverge: use a smaller step, or scale y"):
         model.fit(X, y)
     assert vars(model) == before
 
@@ -167,7 +167,7 @@ def test_arguments_that_cannot_be(solver, arguments, sentence):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"anchors": 51}, "anchors must be at most the number of rows, 50, got 51: give fewer anchors"),
+        ({"anchors": 51}, "anchors must be at most the number of rows, 50, got 51: use fewer anchors"),
         ({"anchors": 0}, "anchors must be a whole number of at least 1"),
         ({"anchors": 5, "neighbours": 6}, "neighbours must be at most anchors=5, got 6"),
         ({"anchors": 5, "neighbours": 0}, "neighbours must be a whole number of at least 1"),

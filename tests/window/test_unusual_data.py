@@ -18,8 +18,8 @@ solvers = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(sol
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (np.where(LABELS, "a", None), "cannot be put in order"),
-        (np.where(LABELS, "a", np.array(1, object)), "cannot be put in order"),
+        (np.where(LABELS, "a", None), "cannot be sorted"),
+        (np.where(LABELS, "a", np.array(1, object)), "cannot be sorted"),
         (np.where(LABELS, 1.0, np.nan), "not finite"),
         (np.where(LABELS, 1.0, np.nan).astype(object), "not finite"),
         (np.where(LABELS, np.datetime64("2026-01-01"), np.datetime64("NaT")), "not finite"),
@@ -84,5 +84,5 @@ def test_what_cannot_be_predicted_is_refused(solver):
 
 @solvers
 def test_numbers_are_no_labels(solver):
-    with pytest.raises(ValueError, match=r"^y has .* no label.* loss='log'"):
+    with pytest.raises(ValueError, match=r"^y has .* not a label.* loss='log'"):
         solver.clone({"loss": "log"}).fit(X, X[:, 0])

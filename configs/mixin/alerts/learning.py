@@ -1,4 +1,4 @@
-"""Alerts on what is learnt: the loss, drifts, calibration, numbers that are none, growth, and disabled models."""
+"""Alerts on what is learned: the loss, drifts, calibration, numbers that are none, growth, and disabled models."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def learning_alerts(bounds: AlertBounds) -> list[Alert]:
         ),
         Alert(
             "StreamkernelCalibrationOff",
-            # Both begin anew with the process.
+            # Both start over with the process.
             f"streamkernel_calibration_error > {bounds.calibration_error:g}\n"
             f"  and streamkernel_loss_observations_total >= {bounds.calibration_records:g}",
             "warning",

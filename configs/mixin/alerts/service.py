@@ -8,8 +8,8 @@ from configs.mixin.settings import AlertBounds
 __all__ = ["service_alerts"]
 
 _MODEL = "streamkernel_model_checkpoint_timestamp_seconds"
-# A newer model can be there only where something could be learnt: some run learns, or the service was given targets for
-# one that does not. These are in the journal of the labels where there is one, else they come with their records.
+# A newer model can be there only where something could be learned: some run learns, or the service was given targets
+# for one that does not. These are in the journal of the labels where there is one, else they come with their records.
 _GIVEN = 'increase(streamkernel_journal_records_total{result="accepted",journal="%s"}[10m]) > 0'
 _LEARNABLE = f"""
 ({_MODEL} and on () (sum(increase(streamkernel_records_learned_total[10m])) > 0)

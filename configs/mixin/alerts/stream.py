@@ -1,4 +1,4 @@
-"""Alerts on the stream: no records come, they come faster than they are learnt, or they cannot be used."""
+"""Alerts on the stream: no records come, they come faster than they are learned, or they cannot be used."""
 
 from __future__ import annotations
 

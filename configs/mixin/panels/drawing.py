@@ -31,7 +31,7 @@ def _targets(queries: Sequence[PanelQuery], instant: bool) -> list[prometheus.Da
 
 
 def _thresholds(steps: Mapping[float, str]) -> builders.ThresholdsConfig:
-    """Return colours by the value from which each holds; green below all."""
+    """Return colors by the value from which each holds; green below all."""
     above = [models.Threshold(value=value, color=colour) for value, colour in steps.items()]
     first = models.Threshold(value=None, color="green")
     return builders.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps([first, *above])
@@ -45,7 +45,7 @@ def number(
     thresholds: Mapping[float, str] | None = None,
     status_page: bool = False,
 ) -> PanelBuilder:
-    """Draw the last value of each series as a number, coloured by thresholds; a click may lead to its status page."""
+    """Draw the last value of each series as a number, colored by thresholds; a click may lead to its status page."""
     link = (
         builders.DashboardLink("Status page").type(models.DashboardLinkType.LINK).url(_STATUS_PAGE).target_blank(True)
     )

@@ -1,4 +1,4 @@
-"""The rows on what is learnt and on how the model grows."""
+"""The rows on what is learned and on how the model grows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def learning(bounds: AlertBounds) -> BoardRow:
     interval = f"delta({chosen('loss_sum')}[$__rate_interval]) / {increase('loss_observations_total')}"
     loss = lines(
         "Progressive loss",
-        "Mean of the loss over the last labelled records, each before it was learnt; of numbers, in deviations of the "
+        "Mean of the loss over the last labeled records, each before it was learned; of numbers, in deviations of the "
         "targets. Beside it, after a day, the mean of the week before, and what the alert compares with.",
         PanelQuery(chosen("progressive_loss"), "{{instance}} {{partition}}"),
         PanelQuery(week, "mean of the week {{instance}} {{partition}}"),
@@ -28,7 +28,7 @@ def learning(bounds: AlertBounds) -> BoardRow:
     )
     rolling = lines(
         "Rolling metrics",
-        "The report metrics over the last labelled records.",
+        "The report metrics over the last labeled records.",
         PanelQuery(chosen("rolling_metric"), "{{metric}} {{instance}} {{partition}}"),
     )
     mean = lines(
@@ -39,7 +39,7 @@ def learning(bounds: AlertBounds) -> BoardRow:
     calibration = lines(
         "Calibration error",
         "Of a classifier with probabilities: how far they are from the frequencies of the classes, over the last "
-        "labelled "
+        "labeled "
         "records.",
         PanelQuery(chosen("calibration_error"), "{{instance}} {{partition}}"),
         unit="percentunit",
@@ -86,15 +86,15 @@ def growth() -> BoardRow:
     )
     importance = bars(
         "Input importance",
-        "The inputs that move the prediction of an adaptive estimator most, by the last metric it learnt.",
+        "The inputs that move the prediction of an adaptive estimator most, by the last metric it learned.",
         PanelQuery(f"sort_desc({chosen('input_importance')})", "{{input}} {{instance}} {{partition}}"),
         unit="percentunit",
     )
     drifts = lines(
-        "Drifts and relearnt metrics",
-        "Of an adaptive estimator: changes that it noticed, and metrics it learnt anew, in the interval.",
+        "Drifts and relearned metrics",
+        "Of an adaptive estimator: changes that it noticed, and metrics it learned again, in the interval.",
         PanelQuery(increase("drift_events_total"), "drifts {{instance}} {{partition}}"),
-        PanelQuery(increase("metric_relearnings_total"), "metrics relearnt {{instance}} {{partition}}"),
+        PanelQuery(increase("metric_relearnings_total"), "metrics relearned {{instance}} {{partition}}"),
         bounds=(0, None),
     )
     memory = lines(

@@ -13,7 +13,7 @@ _ALERTS = 'ALERTS{alertname=~"Streamkernel.*", alertstate="firing", job=~"$job",
 
 
 def overview(bounds: AlertBounds) -> BoardRow:
-    """Return the row, coloured by the bounds of the alerts."""
+    """Return the row, colored by the bounds of the alerts."""
     dead = "instance:streamkernel_records_dead_lettered:ratio_rate15m"
     age = f"time() - {chosen('checkpoint_last_success_timestamp_seconds')}"
     panels = [

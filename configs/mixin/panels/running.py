@@ -77,7 +77,7 @@ def latency(bounds: AlertBounds) -> BoardRow:
                 ),
                 lines(
                     "Slowest record",
-                    "Of the last one to two minutes, from its reading until it is learnt.",
+                    "Of the last one to two minutes, from its reading until it is learned.",
                     PanelQuery(chosen("slowest_record_seconds"), _EACH),
                     unit="s",
                 ),

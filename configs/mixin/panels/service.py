@@ -39,7 +39,7 @@ def _overview(bounds: AlertBounds) -> BoardRow:
             thresholds={bounds.model_age_seconds: "orange"},
         ),
         number(
-            "Records it had learnt",
+            "Records it had learned",
             "By the run that wrote the checkpoint.",
             PanelQuery(chosen("model_checkpoint_records"), "{{instance}}"),
             unit="locale",

@@ -18,12 +18,12 @@ def several_models() -> BoardRow:
     interval = f"delta({chosen('model_loss_sum')}[$__rate_interval]) / {increase('model_loss_observations_total')}"
     loss = lines(
         "Progressive loss of each model",
-        "The mean of the loss of each over the last labelled records.",
+        "The mean of the loss of each over the last labeled records.",
         PanelQuery(chosen("model_progressive_loss"), _MODEL),
     )
     rolling = lines(
         "Rolling metrics of each model",
-        "The report metrics of each over the last labelled records.",
+        "The report metrics of each over the last labeled records.",
         PanelQuery(chosen("model_rolling_metric"), f"{{{{metric}}}} {_MODEL}"),
     )
     mean = lines(
@@ -61,7 +61,7 @@ def refits(bounds: AlertBounds) -> BoardRow:
     windowed = chosen("window_loss")
     records = lines(
         "Records in the window",
-        "The labelled records that the next refit solves, and the most it keeps.",
+        "The labeled records that the next refit solves, and the most it keeps.",
         PanelQuery(chosen("window_records"), f"records {_EACH}"),
         PanelQuery(chosen("window_max_records"), f"at most {_EACH}"),
     )
@@ -74,7 +74,7 @@ def refits(bounds: AlertBounds) -> BoardRow:
     )
     share = lines(
         "Share of the time in refits",
-        "Where it comes near 1, records come faster than they are learnt: a larger every, a smaller window or "
+        "Where it comes near 1, records come faster than they are learned: a larger every, a smaller window or "
         "fewer passes.",
         PanelQuery(rate("window_refit_seconds_total"), _EACH),
         unit="percentunit",

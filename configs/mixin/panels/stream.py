@@ -18,13 +18,13 @@ def stream_health(bounds: AlertBounds) -> BoardRow:
     """Return the row on the records and on what the loop does."""
     outcomes = lines(
         "Records per second by outcome",
-        "Consumed is the sum of learnt, unlabelled, skipped and dead.",
+        "Consumed is the sum of learned, unlabeled, skipped and dead.",
         *_by_outcome(
             "records_",
             ("consumed", "consumed"),
             ("predicted", "predicted"),
-            ("learned", "learnt"),
-            ("unlabelled", "unlabelled"),
+            ("learned", "learned"),
+            ("unlabelled", "unlabeled"),
             ("skipped", "skipped"),
         ),
         unit="cps",
@@ -41,7 +41,7 @@ def stream_health(bounds: AlertBounds) -> BoardRow:
         "finite "
         "numbers.",
         PanelQuery(total_rate("ignored_inputs_total"), "inputs {{instance}}"),
-        PanelQuery(total_rate("ignored_labels_total"), "not learnt: class {{instance}}"),
+        PanelQuery(total_rate("ignored_labels_total"), "not learned: class {{instance}}"),
         PanelQuery(total_rate("clipped_targets_total"), "clipped targets {{instance}}"),
         PanelQuery(total_rate("not_finite_total", "value, instance"), "not finite: {{value}} {{instance}}"),
         unit="cps",
@@ -76,7 +76,7 @@ def topics() -> BoardRow:
     """Return the row on the topics of Kafka and on the members of a group."""
     lag = lines(
         "Lag by topic and partition",
-        "Records still to come: it grows while they come faster than they are learnt, or while none are. Files "
+        "Records still to come: it grows while they come faster than they are learned, or while none are. Files "
         "do not say.",
         PanelQuery(chosen("consumer_lag_records"), "{{topic}} {{partition}} {{instance}}"),
     )

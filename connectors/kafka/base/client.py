@@ -109,12 +109,12 @@ class BrokerConnections(KafkaConnectionManager):  # type: ignore[misc]
         """Say why a broker ended a connection after it had answered; None where it may only be stopping."""
         if connection.init_future.succeeded():
             return (
-                "the broker ends the connection at the first request, as it does when it wants to know who is there: "
-                "look at security_protocol and sasl_mechanism under options"
+                "the broker ends the connection at the first request, probably because it requires a login: check "
+                "security_protocol and sasl_mechanism under options"
             )
         if self.config["security_protocol"].startswith("SASL"):
             # The answer that says so comes with the end of the connection, and the client drops it.
-            return _credentials("it ends the connection at them")
+            return _credentials("it closes the connection at login")
         return None
 
     async def give_up(self, cancelled: Callable[[], bool]) -> None:
@@ -138,21 +138,21 @@ class BrokerConnections(KafkaConnectionManager):  # type: ignore[misc]
             return _credentials(text), True
         if isinstance(error, errors.UnsupportedSaslMechanismError | errors.IllegalSaslStateError):
             return (
-                f"the broker does not take the SASL mechanism {self.config['sasl_mechanism']} here: look at "
+                f"the broker does not accept the SASL mechanism {self.config['sasl_mechanism']} here: check "
                 "sasl_mechanism and security_protocol under options"
             ), True
         if text.startswith("Handshake failed") and "CERTIFICATE" in text:
             return (
-                f"the certificate of the broker is not trusted ({text.partition(': ')[2]}): look at ssl_cafile under "
-                "options, and at the name in bootstrap_servers"
+                f"the certificate of the broker is not trusted ({text.partition(': ')[2]}): check ssl_cafile under "
+                "options, and the name in bootstrap_servers"
             ), True
         if text.startswith("Handshake failed"):
             return (
-                f"the TLS handshake failed ({text.partition(': ')[2]}): look at security_protocol under options"
+                f"the TLS handshake failed ({text.partition(': ')[2]}): check security_protocol under options"
             ), "alert" in text.lower()
         if "DNS" in text:
             hosts = [node.host for node in self.cluster.bootstrap_brokers()]
-            return "the name cannot be resolved: look at bootstrap_servers", not any(map(_may_resolve, hosts))
+            return "the name cannot be resolved: check bootstrap_servers", not any(map(_may_resolve, hosts))
         if "ECONNREFUSED" in text:
             return "connection refused", False
         return ("the connection was ended" if _ended(error) else text), False
@@ -248,7 +248,7 @@ def _misunderstanding(known: BrokerConnections) -> str | None:
 
 def _credentials(text: str) -> str:
     return (
-        f"the broker refuses the credentials ({text}): look at sasl_plain_username, sasl_plain_password and "
+        f"the broker refuses the credentials ({text}): check sasl_plain_username, sasl_plain_password and "
         "sasl_mechanism under options"
     )
 

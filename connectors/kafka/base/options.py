@@ -21,23 +21,23 @@ __all__ = [
 ]
 
 RESERVED: Mapping[str, str] = {
-    "bootstrap_servers": "it is written beside options, as bootstrap_servers",
+    "bootstrap_servers": "set bootstrap_servers outside options",
     "auto_offset_reset": "write start: earliest or latest, and on_gap: stop or skip",
-    "enable_auto_commit": "the place to go on from is kept in the checkpoint",
-    "auto_commit_interval_ms": "the place to go on from is kept in the checkpoint",
-    "default_offset_commit_callback": "the place to go on from is kept in the checkpoint",
-    "key_deserializer": "records are decoded by the daemon, which bears bad ones",
-    "value_deserializer": "records are decoded by the daemon, which bears bad ones",
+    "enable_auto_commit": "the checkpoint stores where to continue",
+    "auto_commit_interval_ms": "the checkpoint stores where to continue",
+    "default_offset_commit_callback": "the checkpoint stores where to continue",
+    "key_deserializer": "the daemon decodes records and handles bad ones",
+    "value_deserializer": "the daemon decodes records and handles bad ones",
     "key_serializer": "lines are written as JSON",
     "value_serializer": "lines are written as JSON",
-    "max_poll_records": "the daemon sets the length of its chunks by what they cost",
+    "max_poll_records": "the daemon chooses the chunk size itself",
     "consumer_timeout_ms": "a topic has no end",
-    "allow_auto_create_topics": "a topic with a mistyped name must not be made",
+    "allow_auto_create_topics": "a topic with a mistyped name must not be created",
     "exclude_internal_topics": "source.topic names the one topic",
     "partition_assignment_strategy": "write partitions",
     "kafka_client": "it is the daemon's own",
     "selector": "it is the daemon's own",
-    "bootstrap_timeout_ms": "the daemon tries until the broker is there",
+    "bootstrap_timeout_ms": "the daemon retries until the broker answers",
     "metric_reporters": "the daemon exports its own metrics",
     "metrics_enabled": "the daemon exports its own metrics",
     "ssl_context": "write ssl_cafile, ssl_certfile and ssl_keyfile",
@@ -47,16 +47,16 @@ RESERVED: Mapping[str, str] = {
 
 OUTPUT_RESERVED: Mapping[str, str] = {
     "acks": "every line is acknowledged by all replicas that are in sync",
-    "enable_idempotence": "no line may stand there twice",
+    "enable_idempotence": "each line must be written once",
     "retries": "a line is sent until it is acknowledged",
     "delivery_timeout_ms": "a line is sent until it is acknowledged",
     "max_in_flight_requests_per_connection": "the lines of a partition stay in order",
     "max_block_ms": "the daemon waits itself",
     "partitioner": "the lines of a partition of the source go to one partition, in order",
-    "transactional_id": "it is written beside options, as transactional_id",
-    "compression_type": "it is written beside options, as compression",
+    "transactional_id": "set transactional_id outside options",
+    "compression_type": "set compression outside options",
 }
-"""Those that may not be set where lines are written, beside the others."""
+"""Those that may not be set where lines are written, besides the others."""
 
 TRANSACTION_TIMEOUT_MS = 900_000
 """How long a transaction may be open by default: as long as brokers allow, because one that is away must not end it."""
@@ -70,7 +70,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "client_id": "streamkernel",
     # A broker that is back must not wait half a minute to be noticed.
     "reconnect_backoff_max_ms": 2000,
-    # How soon a topic that was deleted, made anew or given more partitions is noticed.
+    # How soon a topic that was deleted, created again or given more partitions is noticed.
     "metadata_max_age_ms": 10_000,
     # Without one, OpenSSL would ask for the passphrase of an encrypted key at the terminal.
     "ssl_password": "",
@@ -92,7 +92,7 @@ def client_settings(
     >>> client_settings("broker:9092", {"enable_auto_commit": True})
     Traceback (most recent call last):
         ...
-    ValueError: options: enable_auto_commit cannot be set: the place to go on from is kept in the checkpoint
+    ValueError: options: enable_auto_commit cannot be set: the checkpoint stores where to continue
 
     """
     try:
@@ -147,8 +147,8 @@ def check_tls(settings: Mapping[str, Any]) -> None:
                 context.load_verify_locations(settings[name])
         except (ssl.SSLError, OSError) as error:
             raise ConnectorError(
-                f"options.{name}: {settings[name]}: is no PEM file that can be used ({_reason(error)}): "
-                "look at the file, and at ssl_keyfile and ssl_password where it is a certificate with a key"
+                f"options.{name}: {settings[name]}: is not a usable PEM file ({_reason(error)}): check the file, "
+                "and ssl_keyfile and ssl_password for a certificate with a key"
             ) from None
 
 

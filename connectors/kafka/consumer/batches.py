@@ -2,7 +2,7 @@
 
 kafka-python unpacks a batch as far as its lengths and counts say. Three of them cost much more memory than bytes on the
 network: what is compressed, the number of headers of a record (an empty one is two bytes, and sixty in memory), and
-both together. And a header's name that is not UTF-8 ends its batch there: all records behind it are lost.
+both together. And a header's name that is not UTF-8 ends its batch there: all records after it are lost.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
 
 
 class _MendedBatch(_DefaultBatch):
-    """A batch of today's format that goes on behind a record whose headers have a name that is not UTF-8."""
+    """A batch of today's format that goes on after a record whose headers have a name that is not UTF-8."""
 
     def __next__(self) -> Any:
         try:

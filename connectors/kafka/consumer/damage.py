@@ -46,13 +46,13 @@ def damage(error: Exception, ends: Callable[[int], int | None]) -> Unreadable | 
     partition = part.topic_partition.partition
     if isinstance(error, errors.UnsupportedCodecError | NotImplementedError):
         raise SourceError(
-            f"partition {partition}, offset {part.next_fetch_offset}: the messages are "
-            f"compressed in a way that cannot be read here ({error.args[0] if error.args else error}): "
+            f"partition {partition}, offset {part.next_fetch_offset}: the compression of the messages is not "
+            f"installed here ({error.args[0] if error.args else error}): "
             "pip install 'streamkernel[kafka-codecs]'"
         )
     if isinstance(error, MemoryError):
         raise SourceError(
-            f"partition {partition}, offset {part.next_fetch_offset}: there is not enough memory to unpack the "
+            f"partition {partition}, offset {part.next_fetch_offset}: there is not enough memory to decompress the "
             "messages: give the process more, or lower fetch_max_bytes under options"
         )
     first = max(part.next_fetch_offset, part.fetch_offset)

@@ -17,7 +17,7 @@ __all__ = ["TooLargeError", "decompress"]
 
 _CHUNK = 2**20
 _BLOCK_LENGTH = struct.Struct(">i")
-# What the framing of snappy begins with that Java's clients use, with two versions behind it.
+# What the framing of snappy begins with that Java's clients use, with two versions after it.
 _FRAMING, _FRAMING_LENGTH = b"\x82SNAPPY\0", 16
 
 

@@ -109,7 +109,7 @@ class KafkaTopic:
             if self._cluster.partitions_for_topic(self.name):
                 return
             if time.monotonic() > deadline:
-                raise SourceError("the cluster has no such topic: look at its name, or make it first")
+                raise SourceError("the cluster has no such topic: check the name, or create it first")
             time.sleep(0.2)
 
     def refresh(self) -> None:
@@ -121,7 +121,7 @@ class KafkaTopic:
             except (errors.UnknownTopicOrPartitionError, errors.LeaderNotAvailableError):
                 return
             except errors.InvalidTopicError:
-                raise SourceError("the cluster does not take this name for a topic") from None
+                raise SourceError("the cluster does not accept this topic name") from None
         if self.name in self._cluster.unauthorized_topics:
             raise self._not_authorised()
 
@@ -212,14 +212,14 @@ class KafkaTopic:
         return self._network.connections.failure or "no answer"
 
     def verify(self) -> None:
-        """Raise `SourceError` where the topic was deleted, or deleted and made anew, as far as is known by now."""
+        """Raise `SourceError` where the topic was deleted, or deleted and created again, as far as is known by now."""
         there = self._cluster.partitions_for_topic(self.name)
         if there:
             self._missing_since = None
             # One without a leader cannot be asked where it begins.
             self.partitions |= frozenset(self._cluster.available_partitions_for_topic(self.name) or ())
             if self._id() != self.identity.rpartition("/")[2]:
-                raise SourceError("the topic was deleted and made anew while it was read")
+                raise SourceError("the topic was deleted and created again while it was read")
         elif self.name in self._cluster.unauthorized_topics:
             raise self._not_authorised()
         elif self._missing_since is None:
@@ -251,13 +251,13 @@ class KafkaTopic:
         user = self._consumer.config["sasl_plain_username"]
         who = f"the user {user}" if user else "a user without a name"
         return SourceError(
-            f"{who} is not authorised to read the topic: grant it Read and Describe, or look at sasl_plain_username "
+            f"{who} is not authorized to read the topic: grant it Read and Describe, or check sasl_plain_username "
             "under options"
         )
 
     def _truncated(self, error: Any) -> SourceError:
-        # A topic that was made anew looks like that too, and which one it is may be heard later: of an answer that was
-        # already on its way, or of brokers that have not heard themselves.
+        # A topic that was created again looks like that too, and which one it is may be heard later: of an answer that
+        # was already on its way, or of brokers that have not heard themselves.
         deadline = time.monotonic() + SETTLING_SECONDS
         while True:
             self.refresh()
@@ -270,6 +270,6 @@ class KafkaTopic:
             for place, there in sorted(error.divergent_offsets.items())
         )
         return SourceError(
-            f"the log was cut back behind what was read ({cuts}), as after an unclean election of a leader: records "
-            "that were learnt are gone from the topic; start over with --fresh, or put an older checkpoint in place"
+            f"the log was truncated before the offset that was read ({cuts}), as after an unclean leader election: "
+            "the topic lost records that were learned. Start over with --fresh, or restore an older checkpoint"
         )

@@ -219,7 +219,7 @@ class Membership:
         """Check whether the group has heard nothing for so long that it may have given our partitions away."""
         now = time.monotonic()
         silence = now - network.connections.heard
-        reason = network.connections.failure or f"nothing was heard for {silence:.0f} s"
+        reason = network.connections.failure or f"the brokers were silent for {silence:.0f} s"
         if silence > _ANEW_SECONDS:
             raise Unreachable(reason)
         if silence > config["session_timeout_ms"] / 1000:

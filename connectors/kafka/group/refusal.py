@@ -17,16 +17,16 @@ def refusal(error: Exception, config: Mapping[str, Any]) -> SourceError | None:
     if isinstance(error, errors.GroupAuthorizationFailedError):
         user = config["sasl_plain_username"]
         who = f"the user {user}" if user else "a user without a name"
-        return SourceError(f"{who} is not authorised to use the group: grant it Read on the group")
+        return SourceError(f"{who} is not authorized to use the group: grant it Read on the group")
     if isinstance(error, errors.TopicAuthorizationFailedError):
         return SourceError("the right to read the topic was withdrawn: grant it Read and Describe")
     if isinstance(error, errors.InvalidSessionTimeoutError):
         return SourceError(
-            f"the broker does not take a session_timeout_ms of {config['session_timeout_ms']}: choose one between its "
-            "group.min.session.timeout.ms and group.max.session.timeout.ms"
+            f"the broker does not accept a session_timeout_ms of {config['session_timeout_ms']}: choose one between "
+            "its group.min.session.timeout.ms and group.max.session.timeout.ms"
         )
     if isinstance(error, errors.InconsistentGroupProtocolError):
-        return SourceError("the group has members of another kind: give source.group a name of its own")
+        return SourceError("the group has members of another kind: give source.group its own name")
     if isinstance(error, errors.GroupMaxSizeReachedError):
         return SourceError("the group has as many members as the broker allows (group.max.size)")
     if isinstance(error, errors.RetriableError | RuntimeError):

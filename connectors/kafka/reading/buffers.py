@@ -37,7 +37,7 @@ class PartitionBatch(NamedTuple):
     Attributes
     ----------
     first, end
-        Offsets: of the first message, and the one behind the last. Between them some may be missing.
+        Offsets: of the first message, and the one after the last. Between them some may be missing.
     messages
         None where they could not be read.
     reason, fault
@@ -58,7 +58,7 @@ class PartitionBatch(NamedTuple):
         return self.end - self.first if self.messages is None else len(self.messages)
 
     def cut(self, most: int, before: int | None = None) -> tuple[PartitionBatch | None, PartitionBatch | None]:
-        """Return its first records, at most so many and none at the offset `before` or behind, and the rest.
+        """Return its first records, at most so many and none at the offset `before` or after it, and the rest.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class Buffers:
             self._waiting = {**self._waiting, partition: deque()}
 
     def put(self, batch: PartitionBatch) -> None:
-        """Add what was read, behind what waits of its partition."""
+        """Add what was read, after what waits of its partition."""
         size = 0 if batch.messages is None else _bytes(batch.messages)
         with self._changed:
             waiting = self._waiting[batch.partition]
@@ -158,7 +158,7 @@ class Buffers:
             return head
 
     def waiting(self, partition: int) -> tuple[int, int] | None:
-        """Return how many records of a partition are there, and the offset behind the last; None where none is."""
+        """Return how many records of a partition are there, and the offset after the last; None where none is."""
         with self._changed:
             waiting = self._waiting[partition]
             return (self._count(partition), waiting[-1].end) if waiting else None
@@ -170,7 +170,7 @@ class Buffers:
             return (waiting[0].first if waiting else self._reached.get(partition, 0)) >= offset
 
     def behind(self, partition: int, offset: int) -> int:
-        """Return where a partition is read on once all before an offset is dealt with: also behind marks there."""
+        """Return where a partition is read on once all before an offset is dealt with: also after marks there."""
         with self._changed:
             if self._waiting.get(partition) or self._taken_up_to.get(partition, offset) != offset:
                 return offset

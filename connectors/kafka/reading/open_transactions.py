@@ -1,4 +1,4 @@
-"""Reports transactions that stay open: what is behind the first record of one is not handed out until it ends."""
+"""Reports transactions that stay open: what is after the first record of one is not handed out until it ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLD_AFTER_SECONDS = 30.0
 
 @dataclass
 class _Wait:
-    """The offset at which a partition waits though there is more behind it, since when, and whether it was logged."""
+    """The offset at which a partition waits though there is more after it, since when, and whether it was logged."""
 
     offset: int
     since: float
@@ -72,8 +72,8 @@ class OpenTransactions:
         wait.logged = True
         _log.warning(
             "%s, partition %d: the transaction that began at offset %d has been open for more than %d s, and the %d "
-            "offsets from there on are not read until it ends: mend or end its producer (kafka-transactions.sh finds "
-            "it), or the broker ends it after the producer's transaction.timeout.ms",
+            "offsets from there on are not read until it ends: fix or stop its producer (kafka-transactions.sh "
+            "finds it), or the broker ends it after the producer's transaction.timeout.ms",
             *(self._place, partition, wait.offset, self._clock() - wait.since, end - wait.offset),
         )
         self._sum_up()
@@ -82,7 +82,7 @@ class OpenTransactions:
         del self._waits[partition]
         if wait.logged:
             _log.info(
-                "%s, partition %d: the transaction at offset %d has ended, reading goes on after %.0f s",
+                "%s, partition %d: the transaction at offset %d has ended, reading continues after %.0f s",
                 *(self._place, partition, wait.offset, self._clock() - wait.since),
             )
             self._sum_up()

@@ -133,7 +133,7 @@ class LoggedOrder(ArrivalOrder):
         except OSError as error:
             if not self._refused:
                 _log.error(
-                    "%s cannot be written: %s; no record is taken until it can, for their order would be lost",
+                    "%s cannot be written: %s; no record is read until it can, because their order would be lost",
                     *(self._file.path, os_reason(error)),
                 )
             self._refused, self._again = True, time.monotonic() + _RETRY_SECONDS

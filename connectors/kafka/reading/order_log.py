@@ -103,7 +103,7 @@ class OrderLog:
         Parameters
         ----------
         positions
-            Where the checkpoint goes on, by partition; empty: begin anew, whatever the log says.
+            Where the checkpoint goes on, by partition; empty: start over, whatever the log says.
         first
             What a log begins with that is not there yet, in the same write: a kill leaves no log without it.
 
@@ -114,8 +114,7 @@ class OrderLog:
         replayed = self._uncovered(entries, positions)
         if replayed is None:
             _log.warning(
-                "%s does not reach back to the checkpoint: what was learnt since then is learnt in the order in which "
-                "it comes now",
+                "%s does not reach back to the checkpoint: records since then are learned in the order of arrival",
                 self.path,
             )
             entries, replayed = [], []
@@ -136,7 +135,7 @@ class OrderLog:
             except ValueError:
                 # A line that was being written when the power went is the last one.
                 if number < len(lines) - 1:
-                    _log.warning("%s is damaged in line %d: what stands behind it is not used", self.path, number)
+                    _log.warning("%s is damaged in line %d: the lines after it are not used", self.path, number)
                 break
         return entries
 

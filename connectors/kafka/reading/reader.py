@@ -133,7 +133,7 @@ class TopicReader:
             buffers = Buffers(offsets)
         else:
             if topic.identity != self._identity:
-                raise SourceError("the topic was deleted and made anew, or the cluster is another one")
+                raise SourceError("the topic was deleted and created again, or this is another cluster")
             buffers = self.buffers
             offsets = buffers.reached()
         self._assign(topic, buffers, offsets)
@@ -233,8 +233,8 @@ class TopicReader:
                 self._transactions.found(partition, offset, bounds.end)
                 return offset
             raise SourceError(
-                f"partition {partition} ends at offset {end}, before offset {offset} where it is to be read on: "
-                "the topic lost records, or was replaced; put it back, or start over with --fresh"
+                f"partition {partition} ends at offset {end}, before offset {offset}, where reading continues: the "
+                "topic lost records, or was replaced. Restore it, or start over with --fresh"
             )
         if offset >= bounds.first:
             return offset
@@ -243,8 +243,8 @@ class TopicReader:
             "removed by retention before they were read"
         )
         if not self._skip_gaps:
-            raise SourceError(f"{gap}: set on_gap: skip to go on without them, or start over with --fresh")
-        _log.error("%s, %s: they are skipped, as on_gap says", self._place, gap)
+            raise SourceError(f"{gap}: set on_gap: skip to continue without them, or start over with --fresh")
+        _log.error("%s, %s: they are skipped (on_gap: skip)", self._place, gap)
         return bounds.first
 
     def _down(self, reason: str) -> None:

@@ -27,7 +27,7 @@ __all__ = ["ConnectTopic", "KafkaSource"]
 
 _DEFAULTS: Mapping[str, Any] = {
     "fetch_max_bytes": 2**24,
-    # What is learnt is not forgotten: a record whose transaction is aborted must not be learnt at all.
+    # What is learned is not forgotten: a record whose transaction is aborted must not be learned at all.
     "isolation_level": "read_committed",
 }
 OPEN_SECONDS = 5.0
@@ -46,7 +46,7 @@ class KafkaSource(Source):
 
     A poll hands out records of one partition, in turns; in a backlog a turn may be as long as what one fetch brings of
     a partition (the option ``max_partition_fetch_bytes``, 1 MiB). An offset at which no message is (compaction removes
-    some, and transactions leave marks) is passed over; the position behind a record is its offset + 1. A message that
+    some, and transactions leave marks) is passed over; the position after a record is its offset + 1. A message that
     is there and cannot be read is a record with the fault ``"corrupt"``, a tombstone (null) a blank one.
 
     Partitions that are added to the topic are read too, unless `partitions` lists others, each from its first message:
@@ -70,7 +70,7 @@ class KafkaSource(Source):
     include
         Of ``"key"``, ``"headers"`` and ``"timestamp"``, what becomes inputs too; see `MessageDecoder`.
     target
-        The key of the target; None: no target, every record is unlabelled.
+        The key of the target; None: no target, every record is unlabeled.
     target_type
         ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     value_format
@@ -188,7 +188,7 @@ class KafkaSource(Source):
         )
         self._reader.start(OPEN_SECONDS)
         failure = self._reader.failure
-        # Once there are buffers a failure comes behind what was read, which `poll` hands out before it.
+        # Once there are buffers a failure comes after what was read, which `poll` hands out before it.
         if failure is not None and self._reader.buffers is None:
             self.close()
             raise failure
@@ -288,7 +288,7 @@ class KafkaSource(Source):
         self._order.saved({one: position.offset for one, position in positions.items()})
 
     def commit(self, positions: Mapping[int, Position]) -> Mapping[int, int]:
-        """Commit the offsets to the group, behind the marks of transactions; see `Source.commit`."""
+        """Commit the offsets to the group, after the marks of transactions; see `Source.commit`."""
         offsets = super().commit(positions)
         if self._reader is not None and self._reader.buffers is not None:
             offsets = {one: self._reader.buffers.behind(one, offset) for one, offset in offsets.items()}

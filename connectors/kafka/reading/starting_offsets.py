@@ -57,7 +57,7 @@ class StartingOffsets:
         if missing:
             raise SourceError(
                 f"the topic has no partition {', '.join(map(str, missing))}, only {min(there)} to {max(there)}: "
-                "look at partitions"
+                "check partitions"
             )
         self._stream = topic.identity
         # A connection may be lost when this is known, and it must not be asked again: the end of the topic moves on.
@@ -95,5 +95,5 @@ def _difference(before: str, now: str) -> str:
     elif topic != now.partition("/")[2].rpartition("/")[0]:
         what = f"the checkpoint was taken from the topic {topic}"
     else:
-        what = "the topic was deleted and made anew since the checkpoint"
-    return f"{what}: go back to that one, or start over with --fresh"
+        what = "the topic was deleted and created again since the checkpoint"
+    return f"{what}: use that one again, or start over with --fresh"

@@ -12,7 +12,7 @@ from streamkernel.connectors.ports import Position
 __all__ = ["OVERHEAD_BYTES", "Backlog"]
 
 OVERHEAD_BYTES = 250
-"""Bytes of memory that a waiting line takes beside its value."""
+"""Bytes of memory that a waiting line takes besides its value."""
 
 # What the producer holds takes twice the memory of what waits here.
 MOST_SENT, MOST_SENT_BYTES = 20_000, 2**25
@@ -39,7 +39,7 @@ class Backlog:
         return len(self.sent) >= MOST_SENT or self._sent_bytes >= MOST_SENT_BYTES
 
     def put(self, lines: Sequence[Line]) -> None:
-        """Add lines behind the others."""
+        """Add lines after the others."""
         self.queue += lines
         self.bytes += _size(lines)
 
@@ -74,7 +74,7 @@ class Backlog:
         self._sent_bytes = 0
 
     def behind(self, most: int) -> list[Position]:
-        """Return the positions of the records of the lines behind the first one that is to be sent."""
+        """Return the positions of the records of the lines after the first one that is to be sent."""
         return [line.position for line in islice(self.queue, 1, most)]
 
 

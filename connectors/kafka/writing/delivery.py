@@ -74,7 +74,7 @@ class Delivery:
         self._clock = clock
         self._mark = mark
         self._connector = SessionConnector(connect, name, clock, self._reached)
-        down = "nothing is acknowledged (%s): lines wait in memory until it is"
+        down = "nothing is acknowledged (%s): lines wait in memory"
         self._outage = Outage(_log, place, down, "lines are acknowledged again after %.0f s", clock)
         self._answered_since: float | None = None
         self._transaction: Transaction | None = None
@@ -303,7 +303,7 @@ class Delivery:
         if self._breaks > _MOST_BREAKS:
             raise SinkError(f"the broker refuses the lines again and again ({error})")
         level = logging.WARNING if session.transactional else logging.DEBUG
-        _log.log(level, "%s: connecting anew: %s", self._place, error)
+        _log.log(level, "%s: connecting again: %s", self._place, error)
         self._connector.reason = str(error)
         self._moved = self._clock()  # a broker answered: the next session has its time, too
         self._leave()
@@ -346,5 +346,5 @@ class Delivery:
         elif now - self._answered_since > session.transaction_seconds + _MARGIN_SECONDS:
             raise SinkError(
                 f"nothing was acknowledged for {now - self._answered_since:.0f} s, though the broker answers: the "
-                "transaction is over by now; start again, nothing is lost"
+                "transaction has timed out. Start again, nothing is lost"
             )

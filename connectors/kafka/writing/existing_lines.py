@@ -3,7 +3,7 @@
 They are refused where they are for records of the same partition of a source. The first record of a file is named by no
 byte of it, or by a header that many files have, so it has the same name in all of them, and where the first records are
 alike, so has the second; and behind some kilobytes the records of a file are named in another way than in its
-beginning. So the lines behind the first one tell which file it is.
+beginning. So the lines after the first one tell which file it is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Existing = Literal["refuse", "append"]
 Place: TypeAlias = tuple[str, int]
 
 _FILE = re.compile(r"(?:labels:)?(\d+):[0-9a-f]{64}")
-# How many records behind the first may be named as those of another file: where the first one is the same.
+# How many records after the first may be named as those of another file: where the first one is the same.
 _AS_OTHERS = 1
 # The beginning of a file has mostly fewer lines, and what is not known by then is not waited for.
 _MOST_LOOKED_AT, _HELD_SECONDS = 512, 1.0
@@ -81,10 +81,10 @@ class ExistingLines:
         )
         if self._existing == "refuse":
             raise SinkError(
-                f"{sentence}: put the checkpoint directory back that they belong to, name another topic, or set "
-                "existing: append for this output, which writes the lines of all records once more"
+                f"{sentence}: restore their checkpoint directory, name another topic, or set existing: append for "
+                "this output, which writes all lines again"
             )
-        _log.warning("%s: %s: they stand there twice from now on (existing: append)", self._place, sentence)
+        _log.warning("%s: %s: the topic has them twice from now on (existing: append)", self._place, sentence)
         for place in places:
             del self._counts[place]
         self._other = self._other or begun

@@ -33,7 +33,7 @@ class OutputMark:
     writer
         What the lines of this run, and of those it goes on from, are signed with.
     ends
-        By partition, the offset behind the last line that is acknowledged: the next ones are looked for from here on.
+        By partition, the offset after the last line that is acknowledged: the next ones are looked for from here on.
     producer
         Who wrote the lines.
     transactional_id
@@ -102,7 +102,7 @@ class OutputMark:
             if sum(last - first + 1 for _, _, runs in made.written for first, last in runs) > _MOST_WRITTEN:
                 raise ValueError
         except (LookupError, TypeError, ValueError, AttributeError):
-            raise SinkError("what the checkpoint says of it is not of a topic: start over with --fresh") from None
+            raise SinkError("its mark in the checkpoint is not from a topic: start over with --fresh") from None
         return made
 
 
@@ -113,7 +113,7 @@ def _offset(value: Any) -> int:
 
 
 def _ascending(runs: Any) -> list[list[int]]:
-    """Check runs of offsets: each forwards, and behind the one before it."""
+    """Check runs of offsets: each forwards, and after the one before it."""
     found: list[list[int]] = []
     for first, last in runs:
         if not (found[-1][1] if found else -1) < _offset(first) <= _offset(last):

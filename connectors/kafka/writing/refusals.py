@@ -17,7 +17,7 @@ __all__ = ["Refusals", "room"]
 _log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 60.0
-# What Kafka allows by default, and what a message takes beside its value and what it takes over.
+# What Kafka allows by default, and what a message takes besides its value and what it takes over.
 _DEFAULT_BYTES = 2**20
 _ABOUT_BYTES = 4096
 
@@ -37,7 +37,7 @@ def room(largest: int | None) -> int:
 class Refusals:
     """What a topic has refused of the messages of the source: later lines do not take it over.
 
-    The limits of a topic may be hidden from its writers, and change at any time, so they are learnt from its refusals.
+    The limits of a topic may be hidden from its writers, and change at any time, so they are learned from its refusals.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Refusals:
             return
         self._next[part] = now + _PAUSE_SECONDS
         _log.warning(
-            "%s: the topic does not take the %s of messages of the source (the last at partition %d, offset %d): "
-            "%s lines went out without it so far",
+            "%s: the topic does not accept the %s of source messages (the last at partition %d, offset %d): %s "
+            "lines were written without it so far",
             *(self._place, part, line.position.partition, line.position.offset, f"{self._counts[part]:,}"),
         )

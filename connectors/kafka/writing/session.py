@@ -20,11 +20,11 @@ from streamkernel.connectors.ports import ConnectorError, Mark, Position, SinkEr
 
 __all__ = ["Broken", "ConnectSession", "Line", "ProducerSession", "Receipt", "Refused", "fenced"]
 
-# A topic that is made anew is away for a moment.
+# A topic that is created again is away for a moment.
 _SETTLING_SECONDS = 3.0
 _CLOSE_SECONDS = 1.0
 _WAIT_SECONDS = 5.0
-# What is known of the topic is asked for anew all the time; that it was not, so many times over, is no accident.
+# What is known of the topic is asked for again all the time; that it was not, so many times over, is no accident.
 _ANSWERS_MISSED = 3
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 
@@ -35,7 +35,7 @@ Receipt: TypeAlias = Any
 class Line(NamedTuple):
     """The bytes of a line, the position of its record, and what it takes over from the message of that.
 
-    `beside` is how many bytes it takes beside its value.
+    `beside` is how many bytes it takes besides its value.
     """
 
     value: bytes
@@ -59,15 +59,15 @@ class Refused(Broken):
 def fenced(transactional_id: str) -> str:
     """Return the sentence that another process has the transactional id now."""
     return (
-        f"another process writes with the transactional_id {transactional_id} and has shut this one out: "
-        "give each daemon one of its own"
+        f"another process writes with the transactional_id {transactional_id} and has fenced this one off: give "
+        "each daemon its own"
     )
 
 
 class ProducerSession:
     """A connected producer, and how the topic stood when it was connected; its first failure ends it.
 
-    Left alone, kafka-python would give up the failed lines, take another producer id and go on with the lines behind
+    Left alone, kafka-python would give up the failed lines, take another producer id and go on with the lines after
     them.
 
     Attributes
@@ -83,7 +83,7 @@ class ProducerSession:
     producer
         The producer id and epoch of the broker.
     ends
-        By partition, the offset behind the last line that is acknowledged.
+        By partition, the offset after the last line that is acknowledged.
     written
         Which lines are there already.
     existing
@@ -191,7 +191,7 @@ class ProducerSession:
             raise self.explain(error, line) from None
 
     def _failed(self, error: Exception) -> None:  # noqa: ARG002 - the line has it as well
-        # Called on the producer's own thread: nothing that comes behind the failed lines is sent any more.
+        # Called on the producer's own thread: nothing that comes after the failed lines is sent any more.
         self._producer._sender.force_close()
 
     def send_verified(self, line: Line) -> int:
@@ -257,9 +257,9 @@ class ProducerSession:
     def _sentence(self, error: Exception) -> str:
         name = self._transactional_id
         if isinstance(error, errors.TransactionalIdAuthorizationFailedError):
-            return f"not authorised to use the transactional_id {name}: grant Write and Describe on it"
+            return f"not authorized to use the transactional_id {name}: grant Write and Describe on it"
         if isinstance(error, errors.AuthorizationError):
-            return "not authorised to write to the topic: grant Write on it"
+            return "not authorized to write to the topic: grant Write on it"
         if isinstance(error, _FENCED):
             if time.monotonic() - self._begun > self.transaction_seconds:
                 return (
@@ -290,17 +290,19 @@ class ProducerSession:
         for node in cluster.brokers():
             # It is not tried again, and whoever waits for this broker waits for ever.
             if self._network.connections.auth_failure(node.node_id) is not None:
-                raise self._ended("the broker refuses the credentials it took before", "; start again, nothing is lost")
+                raise self._ended(
+                    "the broker refuses credentials that it accepted before", "; start again, nothing is lost"
+                )
         if cluster.partitions_for_topic(self._topic):
             self._missing_since = None
             number = cluster.topic_id(self._topic)
             if number is not None and str(number) != self.stream.rpartition("/")[2]:
                 raise self._ended(
-                    "the topic was deleted and made anew", " while it was written; start again to write to it"
+                    "the topic was deleted and created again", " while it was written; start again to write to it"
                 )
             return True
         if self._topic in cluster.unauthorized_topics:
-            raise SinkError("not authorised to write to the topic any more: grant Write on it")
+            raise SinkError("not authorized to write to the topic any more: grant Write on it")
         if self._missing_since is None:
             self._missing_since = time.monotonic()
             cluster.request_update()

@@ -118,8 +118,8 @@ class SessionFactory:
     def _resume(self, session: ProducerSession, producer: Producer, sequences: Mapping[int, int] | None) -> None:
         if sequences is None:
             _log.warning(
-                "kafka topic %s: the broker does not tell its producers (that needs Kafka 2.8 and Read on the "
-                "topic): lines a killed process sent last may come late, and twice",
+                "kafka topic %s: the broker does not list its producers (that needs Kafka 2.8 and Read on the "
+                "topic): the last lines of a killed process may come late, and twice",
                 self.topic,
             )
         else:

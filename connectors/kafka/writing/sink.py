@@ -35,7 +35,7 @@ class KafkaSink(Sink):
     The value of a message is the line; `Provenance` makes its key and its headers.
     The lines of a partition of the source go to one partition of the topic (its number modulo theirs), in order.
 
-    After a restart, what stands in the topic behind the mark is read, and a line that is there is not written again.
+    After a restart, what stands in the topic after the mark is read, and a line that is there is not written again.
     With a `transactional_id` lines count for consumers (that read what is committed) soon after `publish`, at the
     latest when `flush` returns, and a second sink with that id shuts the first one out. Without one they count at once.
     A process that was killed may still have a request under way then; its successor goes on under the same name and

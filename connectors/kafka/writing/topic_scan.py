@@ -86,7 +86,7 @@ class TopicScan:
         [about] = self._ask(lambda: self._admin.describe_topics([self.name]))
         rights = about.get("authorized_operations")
         if rights and "WRITE" not in rights:
-            raise ConnectorError("not authorised to write to the topic: grant Write on it")
+            raise ConnectorError("not authorized to write to the topic: grant Write on it")
 
     def _find_largest(self) -> int | None:
         wanted = ConfigResource(ConfigResourceType.TOPIC, self.name, ["max.message.bytes"])
@@ -165,7 +165,7 @@ class TopicScan:
             raise Unreachable("retention removes what is read") from None
         except Unreadable as damage:
             _log.warning(
-                "kafka topic %s, partition %d: offsets %d to %d cannot be read (%s): lines that stand there may be "
+                "kafka topic %s, partition %d: offsets %d to %d cannot be read (%s): lines at these offsets may be "
                 "written again",
                 *(self.name, damage.partition, damage.first, damage.end - 1, damage),
             )
@@ -179,8 +179,8 @@ class TopicScan:
         if writer is None:
             return None
         raise Unreachable(
-            f"a transaction that holds lines of this daemon is open, at partition {partition}, offset {offset:,}: it "
-            "ends with the process that began it, or when its time is up"
+            f"a transaction that holds lines of this daemon is open, at partition {partition}, offset {offset:,}: "
+            "it ends with its process, or with its timeout"
         )
 
     def existing(self, bounds: Mapping[int, Bounds]) -> Counter[tuple[str, int]]:

@@ -17,7 +17,7 @@ class Transaction:
     Attributes
     ----------
     ends
-        By partition of the topic, the offset behind the last line before it.
+        By partition of the topic, the offset after the last line before it.
     lines
         The lines, in order.
     bytes

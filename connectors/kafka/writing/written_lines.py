@@ -20,7 +20,7 @@ class WrittenLines:
     ----------
     passed
         By partition of a source, an offset: the lines of it and of all records before were there, and may be removed.
-        A partition is forgotten when it was asked for a record behind the offset.
+        A partition is forgotten when it was asked for a record after the offset.
     in_order
         Whether lines are written in the order of their records. If not, `passed` says nothing about a single record.
 
@@ -92,7 +92,7 @@ class WrittenLines:
 
 
 def extend(runs: list[list[int]], offset: int) -> None:
-    """Add an offset behind the runs ``[first, last]`` of others."""
+    """Add an offset after the runs ``[first, last]`` of others."""
     if runs and runs[-1][1] == offset - 1:
         runs[-1][1] = offset
     else:

@@ -55,7 +55,7 @@ def written_since(
     """
     same = mark.stream == scan.stream
     if not same:
-        _log.warning("kafka topic %s was deleted and made anew: its earlier lines are gone", scan.name)
+        _log.warning("kafka topic %s was deleted and created again: its earlier lines are gone", scan.name)
     starts = {one: _start(mark, one, there) if same else there.first for one, there in bounds.items()}
     ends = {partition: there.end for partition, there in bounds.items()}
     found = scan.lines(starts, ends, mark.writer, cancelled)
@@ -99,9 +99,8 @@ def _removed(
                 place, offset = line.origin[:2], line.origin.offset
                 passed[place] = max(offset, passed.get(place, mark.passed.get(place, offset)))
         _log.warning(
-            "kafka topic %s, partition %d: offsets %d to %d were removed since the checkpoint%s: what stood there is "
-            "not written again where a later line of the same partition of the source stands, and written again "
-            "where none does",
+            "kafka topic %s, partition %d: offsets %d to %d were removed since the checkpoint%s: their lines are "
+            "written again, except before a later line of the same source partition",
             *(scan.name, partition, begin, first - 1, "" if gone is None else f", {gone:,} of our lines with them"),
         )
     return passed
@@ -122,6 +121,6 @@ def _start(mark: OutputMark, partition: int, there: Bounds) -> int:
     if start > there.end:
         raise ConnectorError(
             f"partition {partition} ends at offset {there.end:,}, before offset {start:,} of the checkpoint: "
-            "the brokers lost lines; name another topic to go on, or start over with --fresh"
+            "the brokers lost lines. Name another topic to continue, or start over with --fresh"
         )
     return max(start, there.first)

@@ -45,7 +45,7 @@ class RecordCounts(Counts):
     predicted
         Records the model gave a prediction for.
     learnt
-        Records the model learnt from.
+        Records the model learned from.
     unlabelled
         Records that are predicted only: without a target, or of a class past the limit of the model.
     skipped
@@ -75,7 +75,7 @@ class LabelCounts(Counts):
     kept
         Records that were predicted and then kept until their label comes.
     matched
-        Of these, those whose label came; in mode learn they are learnt.
+        Of these, those whose label came; in mode learn they are learned.
     expired
         Of these, those that were given up: their time was over, or too many waited.
     keyless, repeated

@@ -1,6 +1,6 @@
 """Fault points: places at which a test can make the daemon die by SIGKILL.
 
-"Killed at any moment, no record is lost or learnt twice" can only be shown by dying at exactly the dangerous moments:
+"Killed at any moment, no record is lost or learned twice" can only be shown by dying at exactly the dangerous moments:
 in the middle of a batch, with half a checkpoint on disk, on either side of its rename. Sleeping in a test and hoping
 to hit them would prove nothing, so the daemon passes named points, and the environment variable
 `STREAMKERNEL_CRASH=name:count` kills the process at the count-th pass of that point. Unset, a point does nothing.

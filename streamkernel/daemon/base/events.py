@@ -36,11 +36,11 @@ class Events:
     xs
         The inputs of each event.
     ys
-        The target of each event, which is learnt; None: there is none, nothing is learnt.
+        The target of each event, which is learned; None: there is none, nothing is learned.
     predict
         Whether the prediction of each event is wanted; None: of all.
     until_refused
-        Whether the events after one that the model refuses are to be made anew, knowing of the refusal.
+        Whether the events after one that the model refuses are to be created again, knowing of the refusal.
     lags
         The targets known before each event or, of a record whose label came late, before its prediction, the latest
         first; None where no model wants them.

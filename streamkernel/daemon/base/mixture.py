@@ -36,14 +36,14 @@ def mixes(model: Model) -> bool:
 
 
 def experts_of(model: Model) -> dict[str, float]:
-    """Return the weight of each expert, by name; empty for other models and before the first labelled record."""
+    """Return the weight of each expert, by name; empty for other models and before the first labeled record."""
     return dict(last_step(model).expert_weights) if mixes(model) else {}  # type: ignore[attr-defined]
 
 
 def important_inputs(model: Model, exact: bool = False) -> dict[str, float]:
     """Return the shares of the most important inputs by name, the largest first.
 
-    Measuring them takes up to a thousand predictions. So they are measured anew at most 1% of the time, and are
+    Measuring them takes up to a thousand predictions. So they are measured again at most 1% of the time, and are
     those of a moment ago in between.
 
     Parameters

@@ -58,7 +58,7 @@ def last_step(model: base.Base) -> base.Base:
 
 
 def learning_part(model: Model) -> base.Base:
-    """Return the last step, or of a `WindowRefit` the estimator within, whose arguments bound what is learnt."""
+    """Return the last step, or of a `WindowRefit` the estimator within, whose arguments bound what is learned."""
     step = last_step(model)
     return step.model if isinstance(step, WindowRefit) else step
 

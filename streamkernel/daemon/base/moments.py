@@ -1,4 +1,4 @@
-"""Running moments of the numbers learnt: their deviation is the unit of every regressor's loss."""
+"""Running moments of the numbers learned: their deviation is the unit of every regressor's loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Moments"]
 
 
 class Moments(NamedTuple):
-    """Number, mean and sum of squared deviations of the targets that were learnt; of classes 0 each.
+    """Number, mean and sum of squared deviations of the targets that were learned; of classes 0 each.
 
     Examples
     --------

@@ -11,7 +11,7 @@ LEFT_OPEN = frozenset({"block_size", "precondition", "blocks_per_step"})
 def refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
     """Refuse a checkpoint of another model than the configuration's, both as `payload.structure` describes them.
 
-    What a configuration leaves open is what the checkpoint's model was learnt with.
+    What a configuration leaves open is what the checkpoint's model was learned with.
 
     Raises
     ------

@@ -40,7 +40,7 @@ class Checkpoint:
     """The contents of one checkpoint file."""
 
     number: int  # its place in the order of checkpoints, from 0
-    header: dict[str, Any]  # what the daemon knows beside the model
+    header: dict[str, Any]  # what the daemon knows besides the model
     payload: bytes  # the model, as `dump_model` wrote it, and what waits for labels
 
 

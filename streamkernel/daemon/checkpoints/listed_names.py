@@ -243,7 +243,7 @@ METHODS = frozenset({("random", "Random.gauss")}) | _names(
     """,
 )
 
-#: What `functools.partial` may hold, beside bound methods of `METHODS` and River's initializers.
+#: What `functools.partial` may hold, besides bound methods of `METHODS` and River's initializers.
 PARTIAL_TARGETS = frozenset(
     {
         *(("builtins", kind.__name__) for kind in (float, int, tuple)),

@@ -143,7 +143,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _obstacle(file: Path) -> int | None:
-    """Return the error that writing a file will end in, as far as that can be told; None where it cannot."""
+    """Return the error that writing the file would raise, or None if none is foreseen."""
     if file.is_dir():
         return errno.EISDIR
     if not file.parent.is_dir():

@@ -85,7 +85,7 @@ def _log_of(config: Config, path: Path) -> str | None:
         read = getattr(section, "path", None)
         if not isinstance(read, str) or not getattr(section, "follow", False):
             continue
-        # The parts are looked for beside the name that was given, also where that is a link.
+        # The parts are looked for next to the name that was given, also where that is a link.
         beside = os.path.realpath(Path(read).parent) == str(real.parent)
         if beside and is_part_name(Path(read), real.name):
             return f"{key}.path"

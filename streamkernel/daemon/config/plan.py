@@ -28,7 +28,7 @@ class Plan:
     report: tuple[ReportName, ...]  # the metrics to report
     redact: Redactor  # takes the secrets of the configuration out of a text
     labels: Source | None = None  # the source of late labels, unopened; None where there are none
-    warm: Source | None = None  # the source that is learnt first, unopened; None where there is none
+    warm: Source | None = None  # the source that is learned first, unopened; None where there is none
     models: Mapping[str, Model] = field(default_factory=dict)  # several, by their names; empty where there is one
 
     @property

@@ -74,7 +74,7 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink], n_partitions: int = 0) -> lis
 def label_advice(plan: Plan) -> str:
     """Return what to do where the labels are texts or numbers and the model takes true and false; else nothing.
 
-    River's linear and factorisation classifiers refuse a text, and take every number but 0 for true.
+    River's linear and factorization classifiers refuse a text, and take every number but 0 for true.
     """
     keys = [
         f"{key}.target_type"

@@ -64,7 +64,7 @@ def _places(source: Any) -> set[str]:
 
 
 def problems_of_warm_source(source: Source, kind: str) -> Iterator[str]:
-    """Yield why a source of a kind, unopened, cannot be learnt first."""
+    """Yield why a source of a kind, unopened, cannot be learned first."""
     if kind == "river" and source.total is None:
         yield f"warm_start.source: must be a source that ends, {source.describe()} does not: {_OTHERWISE}"
     elif not source.resumable:

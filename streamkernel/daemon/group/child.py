@@ -87,7 +87,7 @@ class Child:
             self._deadline = self._clock() + seconds
 
     def kill(self) -> None:
-        """End it at once: what it learnt since its last checkpoint is dropped."""
+        """End it at once: what it learned since its last checkpoint is dropped."""
         if self.stop_signal is not signal.SIGKILL:
             self._signal(signal.SIGKILL)
 

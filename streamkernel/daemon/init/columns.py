@@ -82,7 +82,7 @@ def sample_marks(sample: Sample) -> Marks:
 
 
 def describe_columns(sample: Sample, target: Target, marks: Marks) -> list[SampledColumn]:
-    """Return what each column of a sample holds beside the target, in order; what is nested in JSON is flattened."""
+    """Return what each column of a sample holds besides the target, in order; what is nested in JSON is flattened."""
     records = [flat for record in sample.records if (flat := _flat(record, target.name)) is not None]
     names = dict.fromkeys(name for record in records for name in record)
     return [_column(sample, name, _present(records, name), marks) for name in names]
@@ -104,7 +104,7 @@ def find_target(sample: Sample, name: str | None, marks: Marks) -> Target:
     Raises
     ------
     SampleError
-        Where there is no such column, or none of its values can be learnt.
+        Where there is no such column, or none of its values can be learned.
 
     """
     if not sample.columns:

@@ -44,7 +44,7 @@ class PendingEntry:
     data
         The same packed; None before.
     lags
-        The targets known when it was predicted, the latest first: it is learnt with them.
+        The targets known when it was predicted, the latest first: it is learned with them.
 
     """
 

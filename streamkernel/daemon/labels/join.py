@@ -40,7 +40,7 @@ class LabelJoin:
     max_bytes
         The most bytes of each of them, as `labels.sizes` counts; but one is kept, however large.
     learn
-        False: predictions are compared with labels, and nothing is learnt.
+        False: predictions are compared with labels, and nothing is learned.
     clock
         Gives seconds, and never goes back.
 
@@ -59,7 +59,7 @@ class LabelJoin:
     label_next
         Whether it is the labels' turn.
     moments
-        Of the numbers learnt.
+        Of the numbers learned.
     n_lags
         How many of the last known targets are kept with a record that waits; 0 while no model wants any.
     known
@@ -254,7 +254,7 @@ class LabelJoin:
                 decision.n_dropped += 1
 
     def _know(self, y: Label) -> None:
-        """Note a target that is learnt: from now on it is known."""
+        """Note a target that is learned: from now on it is known."""
         if self.n_lags and self.learn:
             self.undo.note(partial(setattr, self, "known", self.known))
             self.known = (y, *(self.known or ()))[: self.n_lags]

@@ -260,7 +260,7 @@ class Packer:
         return packed
 
     def _check_others(self, key: Any, extra: Sequence[Any]) -> tuple[tuple[str, ...], int]:
-        """Check the predictions of models beside the first; return the names of all, and how many numbers they have."""
+        """Check the predictions of the other models; return the names of all, and how many numbers they have."""
         if not extra or not extra[0]:
             return (), 0
         place, *parts = extra[0]

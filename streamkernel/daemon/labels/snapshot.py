@@ -1,4 +1,4 @@
-"""The join in a checkpoint: plain values in the header, and what waits as one run of bytes behind the model.
+"""The join in a checkpoint: plain values in the header, and what waits as one run of bytes after the model.
 
 The bytes begin with a line of JSON; then come the lengths of the records that wait, as 32-bit integers, and the records
 as they were packed when they came. Nothing in them is executed, and all of it is checked before it is used.

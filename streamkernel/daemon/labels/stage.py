@@ -1,4 +1,4 @@
-"""The stage of a source whose labels come late: a join that says when a record is predicted and when it is learnt."""
+"""The stage of a source whose labels come late: a join that says when a record is predicted and when it is learned."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COUNTED = {
 
 
 class JoinStage:
-    """Joins records and late labels: a record is predicted when it comes, and learnt when its label does.
+    """Joins records and late labels: a record is predicted when it comes, and learned when its label does.
 
     Decisions are made record by record, and what follows one that the model refuses is decided after the refusal: the
     join is taken back to there.
@@ -51,7 +51,7 @@ class JoinStage:
     rate
         Watches the share of dead letters among the labels.
     challengers
-        The models beside it, asked for the loss of theirs; None where there are none.
+        The models next to it, asked for the loss of theirs; None where there are none.
 
     """
 

@@ -1,4 +1,4 @@
-"""Changes that an adaptive estimator made of its own accord: drifts it detected, metrics it learnt."""
+"""Changes that an adaptive estimator made of its own accord: drifts it detected, metrics it learned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Adaptation:
         self._seen = changes_of(model)
 
     def since_last(self, model: Model) -> tuple[int, int]:
-        """Return how many drifts were detected, and how many metrics were learnt, since the last look."""
+        """Return how many drifts were detected, and how many metrics were learned, since the last look."""
         before, self._seen = self._seen, changes_of(model)
         new = {name: count - before.get(name, 0) for name, count in self._seen.items()}
         return new.get("drifts", 0), new.get("metric_relearnings", 0)

@@ -23,7 +23,7 @@ MOST_POINTS = 1000
 
 
 class CurveRecorder(Watch):
-    """Observes the loop as the watch does, and notes curves and marks beside it."""
+    """Observes the loop as the watch does, and notes curves and marks next to it."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -63,7 +63,7 @@ class CurveRecorder(Watch):
             self._every *= 2
 
     def _mark(self) -> None:
-        """Note of each model the drifts it detected and the metrics it learnt since the last mark."""
+        """Note of each model the drifts it detected and the metrics it learned since the last mark."""
         consumed = self._processor.counts.consumed
         for name, model in self._models():
             n_drifts, n_metrics = self._adaptations[name].since_last(model)

@@ -19,7 +19,7 @@ class Evaluation:
     records: list[int] = field(default_factory=list)  # after how many there are the points of the curves
     loss: list[float] = field(default_factory=list)  # the progressive one, NaN before the first
     features: list[int | None] = field(default_factory=list)  # where the model has them; None once it is disabled
-    others: dict[str, Evaluation] = field(default_factory=dict)  # of the models beside the published one, by name
+    others: dict[str, Evaluation] = field(default_factory=dict)  # of the models next to the published one, by name
     rolling: dict[str, list[float]] = field(default_factory=dict)  # the report metrics over the last records
     drifts: list[int] = field(default_factory=list)  # after how many records a drift was detected
     relearnings: list[int] = field(default_factory=list)  # after how many another metric was in force
@@ -56,7 +56,7 @@ class Evaluation:
                 self.others[name].view = one
 
     def by_model(self, name: str) -> dict[str, Evaluation]:
-        """Return the evaluation under a name, and of several models each under the name with its own behind."""
+        """Return the evaluation under a name, and of several models each under the name with its own after it."""
         if not self.view.models:
             return {name: self}
         views = dict(zip(self.view.models, self.view.by_model().values(), strict=True))

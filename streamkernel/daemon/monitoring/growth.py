@@ -34,6 +34,6 @@ def check_margin_of(model: Model) -> float:
 
 
 def changes_of(model: Model) -> dict[str, int]:
-    """Return how many drifts a model detected, and how often it learnt its metric; empty for models that do not."""
+    """Return how many drifts a model detected, and how often it learned its metric; empty for models that do not."""
     counts = {name: count_of(last_step(model), one) for name, one in _CHANGES.items()}
     return {name: count for name, count in counts.items() if count is not None}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 __all__ = ["DARK_COLOURS", "LIGHT_COLOURS", "LineStyle", "line_style"]
 
-#: Okabe and Ito's colours are told apart with any colour vision.
+#: Okabe and Ito's colors are told apart with any color vision.
 LIGHT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 #: The same ones on a dark ground, where black is white and the darkest blue is exchanged for the light one.
 DARK_COLOURS = ("#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#F0E442", "#FFFFFF")
@@ -15,7 +15,7 @@ _DASHES: tuple[tuple[int, ...], ...] = ((), (4, 2), (6, 2, 1, 2), (1, 2), (5, 1,
 
 
 class LineStyle(NamedTuple):
-    """The colour of a curve, as its place among the colours, and its dashes."""
+    """The color of a curve, as its place among the colors, and its dashes."""
 
     colour: int
     dashes: tuple[int, ...]

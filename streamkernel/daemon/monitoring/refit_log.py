@@ -30,7 +30,7 @@ class RefitLog:
     def chunk(self) -> None:
         """Take note that a chunk is done."""
         for name, refit in windows_of(self._processor).items():
-            # Of a model that was read anew, nothing is known of the last one.
+            # Of a model that was read again, nothing is known of the last one.
             if refit.last_refit is not None and refit.last_refit is not self._seen.get(name):
                 _log.info("%s", refit_sentence(refit.last_refit, name))
             self._seen[name] = refit.last_refit

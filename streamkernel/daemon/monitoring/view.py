@@ -32,7 +32,7 @@ class View:
     growth: Mapping[str, int] = field(default_factory=dict)
     experts: Mapping[str, float] = field(default_factory=dict)  # the weights of its experts, where it has them
     inputs: Mapping[str, float] = field(default_factory=dict)  # the shares of its most important inputs
-    # Drifts detected and metrics learnt, where the model adapts.
+    # Drifts detected and metrics learned, where the model adapts.
     changes: Mapping[str, int] = field(default_factory=dict)
     check_margin: float = math.nan  # by how much inequality (9) held, where the model grows by CDSG
     calibration_error: float = math.nan  # of a classifier with probabilities
@@ -45,7 +45,7 @@ class View:
     models: Mapping[str, ModelView] = field(default_factory=dict)  # of several, each by its name
 
     def phrase(self) -> str:
-        """Return how many records were consumed, and the progressive loss where this process has learnt any.
+        """Return how many records were consumed, and the progressive loss where this process has learned any.
 
         Examples
         --------

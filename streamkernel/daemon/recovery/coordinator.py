@@ -68,7 +68,7 @@ class CheckpointCoordinator(Checkpoints):
     observer
         Takes note of checkpoints.
     saved
-        Called with the offsets that a group is told, by partition.
+        Called with the offsets to commit to a group, by partition.
 
     """
 
@@ -96,7 +96,7 @@ class CheckpointCoordinator(Checkpoints):
         Raises
         ------
         CheckpointError
-            Where no later try would go better: what was learnt cannot be read back, or the directory is lost.
+            Where no later try would go better: what was learned cannot be read back, or the directory is lost.
         SinkError
             Where an output refuses its lines for good.
 
@@ -139,7 +139,7 @@ class CheckpointCoordinator(Checkpoints):
         return True
 
     def _snapshot(self, marks: Mapping[str, Mark | None]) -> tuple[Mapping[str, Any], bytes]:
-        """Take the header and the payload of a checkpoint; each model is serialised once, also for its digest."""
+        """Take the header and the payload of a checkpoint; each model is serialized once, also for its digest."""
         labels, waiting = (None, b"") if self.start.join is None else dump(self.start.join)
         models = dump_models(self.processor, self.plan.config.imports)
         trained, replayed = self.start.trained, self.start.replayed.to_json()
@@ -227,7 +227,7 @@ class CheckpointCoordinator(Checkpoints):
         return None if self.schedule is None else self.schedule.room(taken)
 
     def save_start(self) -> bool:
-        """Write down where a source begins by its own choice, before its first record is learnt, or without any.
+        """Write down where a source begins by its own choice, before its first record is learned, or without any.
 
         After a restart it might choose another place: the end of a topic has moved by then, or its first records were
         removed and nobody would know that they were missed.
@@ -235,7 +235,7 @@ class CheckpointCoordinator(Checkpoints):
         Returns
         -------
         saved
-            False as long as that is not written down: records that are learnt now might be missed by a restart.
+            False as long as that is not written down: records that are learned now might be missed by a restart.
 
         """
         if self._adopt():
@@ -253,7 +253,7 @@ class CheckpointCoordinator(Checkpoints):
             new = {key: place for key, place in source.starting_offsets.items() if key not in positions}
             if not new:
                 continue
-            # A restart finds by itself what was added beside others, from its first record on.
+            # A restart finds by itself what was added besides others, from its first record on.
             matters = source.chooses_order or not positions or any(one.offset for one in new.values())
             self._unsaved |= self.schedule is not None and matters
             positions.update(new)
@@ -268,7 +268,7 @@ class CheckpointCoordinator(Checkpoints):
         if self.schedule.due(self.processor.taken):
             self.save()
         elif self.schedule.holds(self.processor.taken):
-            self._groups.tell(self._places())  # the marks of transactions come behind the last record
+            self._groups.tell(self._places())  # the marks of transactions come after the last record
 
     def finish_after(self, loop: Callable[[], str]) -> str:
         """Run a loop to its end and make everything durable, also what came before its source failed.

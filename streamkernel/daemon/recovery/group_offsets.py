@@ -1,4 +1,4 @@
-"""Tells the consumer groups of the sources how far all is saved, also behind the marks of transactions."""
+"""Tells the consumer groups of the sources how far all is saved, also after the marks of transactions."""
 
 from __future__ import annotations
 

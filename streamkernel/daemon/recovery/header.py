@@ -149,7 +149,7 @@ def header(
     labels
         What `labels.snapshot.dump` gives for the header; None where there are no late labels.
     predicted_with
-        Number and learnt records of the checkpoint that a run in mode predict has its model from; None: the run learns.
+        Number and learned records of the checkpoint from which a run in mode predict has its model; None: it learns.
     replayed
         What `ReplayedLetters.to_json` gives; nothing where no dead letter was replayed.
     promotions
@@ -217,7 +217,7 @@ def label_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
 
 
 def warm_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
-    """Return a phrase for each reason why the warm start of a checkpoint, if it is half learnt, would not go on."""
+    """Return a phrase for each reason why the warm start of a checkpoint, if it is half learned, would not go on."""
     if header.get("warm_start", {"done": True})["done"]:
         return []
     before, now = header["config"].get("warm_start") or {}, _fitted_sections(plan).get("warm_start")

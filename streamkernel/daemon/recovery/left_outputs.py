@@ -1,4 +1,4 @@
-"""Outputs that a run no longer writes to: what stands in them behind the checkpoint comes again, elsewhere."""
+"""Outputs that a run no longer writes to: what stands in them after the checkpoint comes again, elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def tell_left(output: Mapping[str, Any]) -> None:
-    """Warn of the lines behind the checkpoint in a file or folder that is left: their records are learnt again.
+    """Warn of the lines after the checkpoint in a file or folder that is left: their records are learned again.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class LetterPlace(NamedTuple):
     partition
         The partition.
     repeat
-        How many letters of the same offset came before it, in a source whose offsets begin anew; else 0.
+        How many letters of the same offset came before it, in a source whose offsets start over; else 0.
     offset
         The offset.
 

@@ -1,4 +1,4 @@
-"""The start of a run: anew, or at the newest checkpoint that this configuration may go on from."""
+"""The start of a run: from the beginning, or at the newest checkpoint that this configuration may go on from."""
 
 from __future__ import annotations
 
@@ -67,20 +67,20 @@ class Start:
     whole
         Whether all of it was taken over.
     inputs
-        The names that a model of River's has learnt, as `InputNames.to_text` gives them.
+        The names that a model of River's has learned, as `InputNames.to_text` gives them.
     target_moments
-        Those of the numbers that a model of River's has learnt.
+        Those of the numbers that a model of River's has learned.
     written
         When it was written, in seconds since 1970; NaN where there was none.
     trained
-        Of mode predict, the model as it was read from the directory of the run that learnt it, kept up to date; None in
-        mode learn.
+        Of mode predict, the model as it was read from the directory of the run that learned it, kept up to date; None
+        in mode learn.
     newer
         Of mode predict, gives a newer model, None where there is none.
     replayed
         The dead letters that were replayed.
     warm
-        How far the source is learnt that comes first; None where there is none.
+        How far the source is learned that comes first; None where there is none.
     several
         All models of a run that learns several; None where there is one.
 
@@ -113,12 +113,12 @@ class Start:
         self.take(several.models[several.published])
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
-        """Return the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
+        """Return the mark an output goes on from: None where it starts over, also because it now goes elsewhere."""
         return mark_of(self.outputs, key, written)
 
 
 def begin(plan: Plan) -> Start:
-    """Return the start of a run that begins anew: a new model or the initial one, and nothing taken yet.
+    """Return the start of a run that starts over: a new model or the initial one, and nothing taken yet.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def resume(plan: Plan, store: CheckpointStore | None) -> Start:
         Where the newest one does not fit the configuration, none of several is valid, or there is no model for mode
         predict.
     DaemonError
-        Where an output of mode predict is one of the run that learnt the model.
+        Where an output of mode predict is one of the run that learned the model.
 
     """
     start = None if store is None else store.restore(lambda checkpoint: restore(plan, checkpoint))
@@ -192,7 +192,7 @@ def take_trained(plan: Plan, start: Start) -> None:
 
 
 def refuse_outputs(plan: Plan, start: Start) -> None:
-    """Refuse outputs that are in the way of the run which learnt the model and goes on writing.
+    """Refuse outputs that are in the way of the run which learned the model and goes on writing.
 
     It would find other bytes in its files, and a second producer with its transactional id would fence its own.
 
@@ -270,7 +270,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
 
 
 def _refuse_whole_files(header: Mapping[str, Any]) -> None:
-    """Refuse the checkpoint of a Spark job on files, which does not say how far each of them is learnt."""
+    """Refuse the checkpoint of a Spark job on files, which does not say how far each of them is learned."""
     if "spark" in header and header["config"]["source"].get("kind") != "kafka":
         raise UnfitError(
             "the checkpoint is from a Spark job, which reads whole files and stores no positions in them: use "

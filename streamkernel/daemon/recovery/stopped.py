@@ -29,7 +29,7 @@ def lock_stopped(store: CheckpointStore, command: str, stack: ExitStack) -> Chec
 
 
 def newest_of(store: CheckpointStore, use: Callable[[Checkpoint], T], hint: str = "") -> T:
-    """Return what `use` makes of the newest checkpoint; a CheckpointError, with a hint behind it, where there is none.
+    """Return what `use` makes of the newest checkpoint; a CheckpointError, with a hint after it, where there is none.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The models in a checkpoint: one, or several, each with a name and an entry in the header, one behind the other."""
+"""The models in a checkpoint: one, or several, each with a name and an entry in the header, one after the other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DumpedModels:
     Attributes
     ----------
     payload
-        What `dump_model` gives, of several models one behind the other.
+        What `dump_model` gives, of several models one after the other.
     digest
         That of the published model's state; None where it has none.
     entries
@@ -48,7 +48,7 @@ class StoredModel:
     data
         What `dump_model` gave; empty where it is disabled.
     inputs, target_moments
-        What a model of River's has learnt beside, as a learner keeps it.
+        What a model of River's has learned beside, as a learner keeps it.
     status
         Of one of several, what is known of it.
 
@@ -62,7 +62,7 @@ class StoredModel:
 
 @dataclass(frozen=True)
 class StoredModels:
-    """All models of a checkpoint by their names, and what waits for labels behind them.
+    """All models of a checkpoint by their names, and what waits for labels after them.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class StoredModels:
 
 
 def dump_models(processor: Processor, imports: Sequence[str]) -> DumpedModels:
-    """Return the models of a processor as a checkpoint has them, each serialised once.
+    """Return the models of a processor as a checkpoint has them, each serialized once.
 
     A challenger that cannot be written is disabled.
 

@@ -36,17 +36,17 @@ class TrainedModel:
     checkpoint
         The number of its checkpoint, which the lines of predictions name.
     records
-        How many records the run that wrote it has learnt, those of its warm start with them.
+        How many records the run that wrote it has learned, those of its warm start with them.
     written
         When the checkpoint was written, in seconds since 1970.
     inputs
-        The names that a model of River's has learnt, as `InputNames.to_text` gives them.
+        The names that a model of River's has learned, as `InputNames.to_text` gives them.
     target_moments
-        Those of the numbers that a model of River's has learnt.
+        Those of the numbers that a model of River's has learned.
     label_key
-        The field by which the run that learnt joined late labels: no input of the model; None where there was none.
+        The field by which the run that learned joined late labels: no input of the model; None where there was none.
     outputs
-        What the checkpoint says of the outputs of the run that learnt.
+        What the checkpoint says of the outputs of the run that learned.
     name
         Its name, where its checkpoint holds several; else empty.
 
@@ -68,15 +68,15 @@ class TrainedModel:
         return f"checkpoint {self.checkpoint}{which}, {self.records:,} records learned"
 
     def known_inputs(self) -> KnownInputs | None:
-        """Return the inputs that were learnt; None where they cannot be known."""
+        """Return the inputs that were learned; None where they cannot be known."""
         return KnownInputs.of(self.model, self.inputs)
 
     def writes_to(self, path: str) -> bool:
-        """Return whether a file is one that the run which learnt goes on in, as far as its checkpoint tells."""
+        """Return whether a file is one that the run which learned goes on in, as far as its checkpoint tells."""
         return any(is_marked(path, output) for output in self.outputs.values())
 
     def holds(self, transactional_id: str) -> bool:
-        """Return whether the run which learnt writes to a topic by a transactional id."""
+        """Return whether the run which learned writes to a topic by a transactional id."""
         marks = (output.get("mark") for output in self.outputs.values())
         return any(isinstance(mark, Mapping) and mark.get("transactional_id") == transactional_id for mark in marks)
 
@@ -93,7 +93,7 @@ def load_trained(
     model_from_config
         A new model of the same classes and arguments; it stays new.
     imports
-        Packages whose classes may be restored beside River's and ours.
+        Packages whose classes may be restored besides River's and ours.
     name
         Which of several models; empty: the published one.
 

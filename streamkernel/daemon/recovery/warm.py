@@ -1,4 +1,4 @@
-"""The state of a warm start: how much of its source was learnt, and whether that was all of it."""
+"""The state of a warm start: how much of its source was learned, and whether that was all of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["WarmStart"]
 
 @dataclass
 class WarmStart:
-    """How far the source is learnt that comes before the main one.
+    """How far the source is learned that comes before the main one.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class WarmStart:
     positions
         Where each partition of it goes on.
     done
-        Whether all of it was learnt: then the main source is read.
+        Whether all of it was learned: then the main source is read.
 
     """
 

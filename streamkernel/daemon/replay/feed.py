@@ -116,7 +116,7 @@ class ReplayFeed:
         state = self._sources[place.source]
         # Of several files, one after the other, only the place in the last is known.
         here = state.positions.get(place.partition) or state.positions[max(state.positions)]
-        # The name of a place in a file changes as it is read; and a topic's offsets never begin anew.
+        # The name of a place in a file changes as it is read; and a topic's offsets never start over.
         stream = _STREAM + (here.stream if state.topic else f"#{place.repeat}" if place.repeat else "")
         position = Position(stream, place.partition, place.offset)
         while not state.source.decodable(letter.raw, WAIT_SECONDS):

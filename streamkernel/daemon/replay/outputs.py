@@ -1,4 +1,4 @@
-"""The outputs of a replay: predictions behind those that are there, and dead letters as somebody mended them."""
+"""The outputs of a replay: predictions after those that are there, and dead letters as somebody mended them."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _MENDABLE = ("delimiter", "encoding", "multiline")
 def replay(plan: Plan, path: Path) -> ReplayReport:
     """Predict and learn the mended dead letters of a file, each once, by the model of a configuration.
 
-    They are learnt after all that the checkpoint holds, in the order of the file. Those that are still dead stay in it.
+    They are learned after all that the checkpoint holds, in the order of the file. Those still dead stay in it.
     Of a group, the letters of each partition go to its own checkpoint.
 
     Parameters

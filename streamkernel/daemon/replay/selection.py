@@ -92,7 +92,7 @@ class LetterSelection:
             yield letter, new
 
     def _repeats(self, source: str) -> bool:
-        """Return whether the offsets of a source begin anew: of a file that is rotated, or a pipe."""
+        """Return whether the offsets of a source start over: of a file that is rotated, or a pipe."""
         written = self.plan.config.sources.get(SECTIONS[source])
         return getattr(written, "follow", False) or str(getattr(written, "path", "")) == "-"
 

@@ -51,7 +51,7 @@ def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: Exi
     for name in wanted:
         key = SECTIONS[name]
         written = plan.config.sources[key]
-        # One that keeps nothing beside the checkpoint, and waits for nothing.
+        # One that keeps nothing next to the checkpoint, and waits for nothing.
         still = written.model_copy(update={"follow": False}) if hasattr(written, "follow") else written
         source = stack.enter_context(make_source(still, plan.config.limits, key))
         if name == "records":

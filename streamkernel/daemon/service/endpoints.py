@@ -55,7 +55,7 @@ class ServiceEndpoints:
         self._metrics = metrics
 
     def all(self) -> list[Endpoint]:
-        """Return the endpoints; of /learn only where a journal takes what is to be learnt."""
+        """Return the endpoints; of /learn only where a journal takes what is to be learned."""
         endpoints = [Endpoint("/predict", "POST", self._measured("/predict", self.predict))]
         if self._service.labels.section in self._journals:
             endpoints.append(Endpoint("/learn", "POST", self._measured("/learn", self.learn)))
@@ -83,7 +83,7 @@ class ServiceEndpoints:
         return self._answer(role, answers, many, HTTPStatus.ACCEPTED if kept else HTTPStatus.OK)
 
     async def learn(self, question: Question) -> Answer:
-        """Append what is to be learnt to the journal."""
+        """Append what is to be learned to the journal."""
         role = self._service.labels
         raws, many = self._split(question)
         records = [role.read_labelled(raw) for raw in raws]

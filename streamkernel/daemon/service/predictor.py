@@ -227,7 +227,7 @@ class Predictor:
         return answers
 
     def refusal(self, row: Mapping[str, Any]) -> Fault | None:
-        """Return why a row has too few inputs that the model has learnt; None where it may be, or there is no model."""
+        """Return why a row has too few inputs that the model has learned; None if it has enough, or without a model."""
         known = None if self._model is None else self._model.known
         why = None if known is None else known.refusal(row, self._plan.config.limits.min_known_inputs)
         return None if why is None else Fault("refused", f"{why}: rename them")
@@ -235,7 +235,7 @@ class Predictor:
     def _compare(
         self, known: KnownInputs, rows: Sequence[Mapping[str, Any]], answers: list[dict[str, Any] | Fault]
     ) -> None:
-        """Refuse rows with too few inputs that the model has learnt; log once how those of the first rows differ."""
+        """Refuse rows with too few inputs that the model has learned; log once how those of the first rows differ."""
         for place, row in enumerate(rows):
             answers[place] = self.refusal(row) or answers[place]
         if self._names is None:

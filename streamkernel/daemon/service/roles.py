@@ -60,7 +60,7 @@ class Role:
         return record._replace(fault=Fault("not_json", "there is nothing")) if record.blank else record
 
     def read_labelled(self, raw: bytes) -> Record:
-        """Return an object that is to be learnt as a record; at fault without a label, or a key where it needs one."""
+        """Return an object that is to be learned as a record; at fault without a label, or a key where it needs one."""
         record = self.read(raw)
         if record.fault is not None:
             return record
@@ -91,7 +91,7 @@ class ServicePlan:
     settings
         Its section ``serve``.
     records, labels
-        What is predicted, and what is learnt: the same where labels come with their records.
+        What is predicted, and what is learned: the same where labels come with their records.
     retry_seconds
         After which a full journal may have room again.
 
@@ -105,7 +105,7 @@ class ServicePlan:
 
     @property
     def has_late_labels(self) -> bool:
-        """Whether a record is predicted first, and learnt when its label comes."""
+        """Whether a record is predicted first, and learned when its label comes."""
         return self.records.key is not None
 
 
@@ -120,7 +120,7 @@ def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
     Raises
     ------
     ConfigError
-        Where there is no model to serve, or it is not said which one, or what is to be learnt has no target.
+        Where there is no model to serve, or it is not said which one, or what is to be learned has no target.
 
     """
     plan = _of_partition(plan, partition)

@@ -1,4 +1,4 @@
-"""An endpoint beside metrics and probes, as whoever adds it describes it; nothing here needs the HTTP libraries."""
+"""An endpoint besides metrics and probes, as whoever adds it describes it; nothing here needs the HTTP libraries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A path, the one method that it takes beside HEAD for GET, and what answers."""
+    """A path, the one method that it takes besides HEAD for GET, and what answers."""
 
     path: str
     method: str

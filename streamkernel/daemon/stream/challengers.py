@@ -1,4 +1,4 @@
-"""Challengers: models beside the published one, which predict and learn the same events, each for itself.
+"""Challengers: models next to the published one, which predict and learn the same events, each for itself.
 
 A challenger is shown the events that the published model took, one model after the other. What it raises disables it
 and nothing else; what it refuses it does without.
@@ -31,7 +31,7 @@ _LONGEST_REASON = 300
 
 
 class Challengers:
-    """The models beside the published one.
+    """The models next to the published one.
 
     Parameters
     ----------

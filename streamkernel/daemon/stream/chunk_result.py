@@ -32,7 +32,7 @@ class LabelChunk:
     dead_numbers
         Which of the chunk's labels they are, the first being 1.
     delay
-        How long the last record that was learnt had waited, in seconds; None where none was.
+        How long the last record that was learned had waited, in seconds; None where none was.
     next
         Where the source of the labels goes on; None where none was taken.
 
@@ -78,7 +78,7 @@ class Scored(Measured):
         predictions: Sequence[Any],
         probabilities: Sequence[Any] | None,
     ) -> None:
-        """Add the losses of labelled records, and count those that are NaN and not for want of a prediction.
+        """Add the losses of labeled records, and count those that are NaN and not for want of a prediction.
 
         There is none before the first label, nor for a label that had no probability, as it was not known yet.
         """
@@ -113,7 +113,7 @@ class ChunkResult(Scored):
     model
         The name of the model whose predictions these are, where it has one.
     others
-        By its name, what each model beside it predicted.
+        By its name, what each model next to it predicted.
     written
         The names of those whose predictions the lines have, too.
 

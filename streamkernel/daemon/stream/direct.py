@@ -1,4 +1,4 @@
-"""The stage of a source whose records bring their targets: each is predicted, and learnt at once."""
+"""The stage of a source whose records bring their targets: each is predicted, and learned at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DirectStage", "KeylessStage"]
 
 
 class DirectStage:
-    """The stage without late labels: each usable record is one event, predicted and, with a target, learnt."""
+    """The stage without late labels: each usable record is one event, predicted and, with a target, learned."""
 
     taken = 0
 
@@ -96,7 +96,7 @@ class DirectStage:
 
 
 class KeylessStage(DirectStage):
-    """A direct stage for a model that was learnt from late labels: the field that joined them is no input of it."""
+    """A direct stage for a model that was learned from late labels: the field that joined them is no input of it."""
 
     def __init__(self, key: str) -> None:
         self.key = key

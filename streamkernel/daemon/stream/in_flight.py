@@ -1,4 +1,4 @@
-"""Write-ahead markers: which records are being learnt right now, for the case that one of them kills the process.
+"""Write-ahead markers: which records are being learned right now, for the case that one of them kills the process.
 
 A marker lies in a memory-mapped page, so setting it costs no system call and it survives the death of the process (not
 of the machine, but a record does not cut the power).
@@ -31,7 +31,7 @@ _ACTIVE, _IDLE = b"A", b"-"
 
 
 class InFlight(NamedTuple):
-    """Records that were being learnt when a process died.
+    """Records that were being learned when a process died.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class InFlightMarker:
         self._page[:1] = _IDLE
 
     def set(self, first: Position, end: Position, records: int) -> None:
-        """Mark records as being learnt from now on."""
+        """Mark records as being learned from now on."""
         deaths = 0
         if self.interrupted is not None and (first, end) == (self.interrupted.first, self.interrupted.end):
             deaths = self.interrupted.deaths
@@ -110,7 +110,7 @@ class InFlightMarker:
             self._page[:1] = _ACTIVE
 
     def clear(self) -> None:
-        """Mark no records: they are learnt."""
+        """Mark no records: they are learned."""
         self._page[:1] = _IDLE
 
     def abandon(self) -> None:
@@ -132,7 +132,7 @@ class InFlightMarker:
 
 
 def is_marked(directory: Path) -> bool:
-    """Return whether records of a checkpoint directory are being learnt, or were when a process died over them."""
+    """Return whether records of a checkpoint directory are being learned, or were when a process died over them."""
     for name in ("learning", "learning-labels"):
         with suppress(OSError), open(open_regular(directory / name, os.O_RDONLY), "rb") as file:
             if file.read(1) == _ACTIVE:
@@ -177,13 +177,13 @@ class InFlightMarkers:
         return interrupted if interrupted is not None and interrupted.holds(record.position) else None
 
     def set(self, records: Sequence[Record]) -> None:
-        """Mark records as being learnt from now on."""
+        """Mark records as being learned from now on."""
         for kind, marker in self._markers.items():
             if alike := [record for record in records if type(record) is kind]:
                 marker.set(alike[0].position, alike[-1].next, len(alike))
 
     def clear(self) -> None:
-        """Mark no records: they are learnt."""
+        """Mark no records: they are learned."""
         for marker in self._markers.values():
             marker.clear()
 

@@ -17,14 +17,14 @@ _MOST_TOLD, _LONGEST_TOLD = 1024, 64
 
 
 class InputNames:
-    """The names that a model has learnt, at most so many: the first ones to come.
+    """The names that a model has learned, at most so many: the first ones to come.
 
     Parameters
     ----------
     most
         How many.
     known
-        Those learnt before, as `to_text` gives them.
+        Those learned before, as `to_text` gives them.
 
     Examples
     --------
@@ -46,12 +46,12 @@ class InputNames:
 
     @property
     def n_known(self) -> int:
-        """How many names were learnt."""
+        """How many names were learned."""
         return len(self._digests)
 
     @property
     def told(self) -> Sequence[str]:
-        """The first names that were learnt, at most 1,024, without those longer than 64 characters."""
+        """The first names that were learned, at most 1,024, without those longer than 64 characters."""
         return self._told
 
     def knows(self, x: Mapping[str, Any]) -> bool:
@@ -66,7 +66,7 @@ class InputNames:
         x
             The inputs of a record.
         learn
-            Whether they are learnt: of a record that is predicted only, no name takes any room.
+            Whether they are learned: of a record that is predicted only, no name takes any room.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Isolated retry: a record that seems to have killed the process is learnt in a child, by a copy of the model."""
+"""Isolated retry: a record that seems to have killed the process is learned in a child, by a copy of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inputs that a model has learnt, compared with those that come."""
+"""The inputs that a model has learned, compared with those that come."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ENOUGH = 50
 """After this many records with inputs, the names that came are compared."""
 
 ADVICE = "rename the columns, or set limits.min_known_inputs: null to continue anyway"
-"""What to do where the model has learnt none of them."""
+"""What to do where the model has learned none of them."""
 
 # Of so many names of a model the nearest is looked for: each is compared with each.
 _MOST_COMPARED = 1000
 
 
 class KnownInputs:
-    """The names of the inputs that a model has learnt.
+    """The names of the inputs that a model has learned.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class KnownInputs:
         Of a model of River's, tells whether it was given a name; without room for others. Which of these a step leaves
         out is not known, so that none of them is said to be missing.
     settled
-        Whether the model has learnt `ENOUGH` records: one that has not may know a part of its inputs.
+        Whether the model has learned `ENOUGH` records: one that has not may know a part of its inputs.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class KnownInputs:
 
     @classmethod
     def of(cls, model: Model, digests: str = "") -> KnownInputs | None:
-        """Return the inputs of a model; None where it has learnt nothing, or its inputs cannot be known."""
+        """Return the inputs of a model; None where it has learned nothing, or its inputs cannot be known."""
         if is_ours(model):
             machine = cast("StreamEstimator", model)._machine
             columns, settled = machine.inputs.columns, machine.n_records >= ENOUGH
@@ -78,9 +78,9 @@ class KnownInputs:
         return [name for name in given if name not in kept]
 
     def is_strange(self, record: Collection[Hashable]) -> bool:
-        """Return whether one record tells that others come than the model has learnt, even where they lack many inputs.
+        """Return whether one record shows that other inputs come than the model has learned, even if many are absent.
 
-        It has none of the inputs of the model, and as many of its own as all records together had that were learnt.
+        It has none of the inputs of the model, and as many of its own as all records together had that were learned.
         """
         return self._settled and len(record) >= self._n_known and len(self.unknown(record)) == len(record)
 
@@ -96,7 +96,7 @@ class KnownInputs:
         given
             The names that came.
         least
-            The least share of them that the model must have learnt; 0: one of them; None: none.
+            The least share of them that the model must have learned; 0: one of them; None: none.
 
         """
         if least is None or not given or (least == 0 and not self._names.isdisjoint(given)):
@@ -146,7 +146,7 @@ class KnownInputs:
 
 
 class ComparedFeed(Feed):
-    """A feed whose first records are compared with the inputs of a model that has learnt before.
+    """A feed whose first records are compared with the inputs of a model that has learned before.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class ComparedFeed(Feed):
         Raises
         ------
         DaemonError
-            Where the model has learnt too few of the inputs of the first records.
+            Where the model has learned too few of the inputs of the first records.
 
         """
         records = self._feed.poll(max_records, timeout)

@@ -27,11 +27,11 @@ class Measured:
         Events of which a prediction, a probability or a deviation was no finite number. A prediction that is none is
         None.
     n_clipped
-        Targets so large that their squares overflow: they were learnt as the largest whose square does not.
+        Targets so large that their squares overflow: they were learned as the largest whose square does not.
     n_ignored_inputs
-        Inputs of events that were learnt without them, for their names came past the limit of the daemon.
+        Inputs of events that were learned without them, for their names came past the limit of the daemon.
     n_ignored
-        Events that were not learnt, for their class came past the model's limit; they count as unlabelled.
+        Events that were not learned, for their class came past the model's limit; they count as unlabeled.
 
     """
 
@@ -65,7 +65,7 @@ class Learned(Measured):
     stopped
         Whether the events after these were left for a stop that was asked for.
     others
-        By its name, the predictions of each model beside this one, as long as `result`; None and NaN where it has none.
+        By its name, the predictions of each other model, as long as `result`; None and NaN where it has none.
     failure
         What the first event without a prediction raised, where that was caught; nothing came after it.
 

@@ -58,7 +58,7 @@ class Learner(ABC):
 
     @property
     def target_moments(self) -> Moments:
-        """What a checkpoint keeps of the numbers learnt, for a model that has no moments of them itself."""
+        """What a checkpoint keeps of the numbers learned, for a model that has no moments of them itself."""
         return Moments()
 
     def advance(
@@ -78,16 +78,16 @@ class Learner(ABC):
         xs
             Inputs.
         ys
-            Targets; None: unlabelled, predicted only.
+            Targets; None: unlabeled, predicted only.
         stopped
             Asked between events that take long: True ends the chunk there.
         predict
-            Whether the prediction of each is wanted; by default, of all. The others are learnt, and what the result
+            Whether the prediction of each is wanted; by default, of all. The others are learned, and what the result
             has in their place means nothing.
         until_refused
             Whether the chunk ends with the first event that is refused.
         catch
-            Whether what an event raises is kept in `failure`, behind the predictions of the events before it. By
+            Whether what an event raises is kept in `failure`, after the predictions of the events before it. By
             default it is raised, and these are lost.
 
         """
@@ -121,7 +121,7 @@ class Learner(ABC):
         prediction
             The prediction that was made.
         deviation
-            The deviation of the targets learnt up to this one, the unit in which the losses of numbers count.
+            The deviation of the targets learned up to this one, the unit in which the losses of numbers count.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class AdvancingLearner(Learner):
             return Learned()
         targets = ys if self.learn else [None] * len(xs)
         n_clipped = self._count_clipped(targets)
-        # What a class of the user's raises comes in the middle of a chunk, part of which is learnt by then.
+        # What a class of the user's raises comes in the middle of a chunk, part of which is learned by then.
         before = self._call.__getstate__() if len(xs) > 1 and self._has_own_parts else None
         start = time.perf_counter()
         try:
@@ -190,7 +190,7 @@ class AdvancingLearner(Learner):
     def _one_by_one(
         self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], until_refused: bool, catch: bool
     ) -> Learned:
-        """Find the event the chunk was refused for, or raised at; nothing is taken twice: none of it is learnt yet."""
+        """Find the event the chunk was refused for, or raised at; nothing is taken twice: none of it is learned yet."""
         whole = Learned()
         parts: list[AdvanceResult] = []
         for place, (x, y) in enumerate(zip(xs, ys, strict=True)):

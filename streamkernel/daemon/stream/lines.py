@@ -78,7 +78,7 @@ def predictions(
 
 
 def _entries(result: AdvanceResult | None, count: int) -> list[dict[str, Any]]:
-    """Return what a model beside the published one predicted for each record: no more than null where it did not."""
+    """Return what a model next to the published one predicted for each record: no more than null where it did not."""
     if result is None:
         return [{"prediction": None} for _ in range(count)]
     entries: list[dict[str, Any]] = [{"prediction": label} for label in result.predictions]

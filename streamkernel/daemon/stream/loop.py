@@ -233,7 +233,7 @@ class Loop:
         self._deliver(done)
 
     def _retry(self, record: Record, interrupted: InFlight) -> None:
-        """Deal with a record that was being learnt when the process died, once or more often."""
+        """Deal with a record that was being learned when the process died, once or more often."""
         what = "label" if isinstance(record, LabelRecord) else "record"
         if interrupted.deaths < isolation.DEATHS_BEFORE_ISOLATION:
             self._learn([record])

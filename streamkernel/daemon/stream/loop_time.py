@@ -58,7 +58,7 @@ class LoopTime:
         return now
 
     def learnt(self, read_at: float, now: float) -> None:
-        """Note that records that were read at one moment were learnt at another, both by the clock."""
+        """Note that records that were read at one moment were learned at another, both by the clock."""
         self._slowest.observe(now - read_at, now)
 
     def slowest(self) -> float:

@@ -96,7 +96,7 @@ class Processor:
     name
         The name of the model, where there are several, which each line names, too.
     challengers
-        The models beside it; None where there are none.
+        The models next to it; None where there are none.
     others
         The scores of the challengers, by their names.
     writes_others

@@ -158,7 +158,7 @@ class Quality:
     names
         The metrics, of `REPORTS`.
     window
-        How many labelled records the rolling ones look back.
+        How many labeled records the rolling ones look back.
     max_classes
         How many classes have a number of their own; those past it count as one.
 
@@ -186,7 +186,7 @@ class Quality:
     def add(
         self, targets: Sequence[Any], predictions: Sequence[Any], probabilities: Sequence[Mapping[Any, float]] | None
     ) -> None:
-        """Take in labelled records; one that got no prediction yet (no class was known) is left out, as in River."""
+        """Take in labeled records; one that got no prediction yet (no class was known) is left out, as in River."""
         pairs = list(
             zip(targets, predictions, strict=True) if self.of_numbers else self._numbered(targets, predictions)
         )
@@ -222,14 +222,14 @@ class Quality:
         return {name: value for name, value in found.items() if not math.isnan(value)}
 
     def rolling(self) -> dict[str, float]:
-        """Return each metric over the window, computed anew: nothing drifts, nothing is paid until it is asked for."""
+        """Return each metric over the window, computed again: nothing drifts, nothing is paid until it is asked for."""
         tally = self._make()
         tally.add(list(self._pairs), np.array(self._losses))
         return {name: tally.get(name) for name in self.names}
 
 
 class ProgressiveLoss:
-    """The mean of the loss over the last labelled records, each taken before it was learnt.
+    """The mean of the loss over the last labeled records, each taken before it was learned.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class RiverLearner(Learner):
     names
         The input names that the model may be given, by default 10,000.
     moments
-        The targets learnt so far, by default none: of a regressor of River's, their deviation is the unit of the loss.
+        The targets learned so far, by default none: of a regressor of River's, their deviation is the unit of the loss.
 
     """
 
@@ -217,7 +217,7 @@ def learner_for(
     names
         The names that a model of River's may be given, by default 10,000; an estimator of ours bounds them itself.
     moments
-        The targets that a model of River's has learnt, by default none; an estimator of ours has its own.
+        The targets that a model of River's has learned, by default none; an estimator of ours has its own.
 
     Examples
     --------

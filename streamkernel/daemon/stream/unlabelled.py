@@ -1,4 +1,4 @@
-"""The stage of a model that learns without labels: each record is scored, and learnt at once."""
+"""The stage of a model that learns without labels: each record is scored, and learned at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["UnlabelledStage"]
 
 
 class UnlabelledStage(DirectStage):
-    """A direct stage in which each usable record is learnt; a target that it brings is only written to its line."""
+    """A direct stage in which each usable record is learned; a target that it brings is only written to its line."""
 
     def events(self, items: Sequence[Record]) -> Events:
         events = super().events(items)

@@ -1,4 +1,4 @@
-"""The processor of a warm start: records are learnt, and no prediction of them is written."""
+"""The processor of a warm start: records are learned, and no prediction of them is written."""
 
 from __future__ import annotations
 

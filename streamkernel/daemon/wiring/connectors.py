@@ -50,7 +50,7 @@ def make_source(
     key
         Where they stand in the configuration.
     checkpoint
-        Where it may keep what a restart needs beside the checkpoint; None: nowhere.
+        Where it may keep what a restart needs next to the checkpoint; None: nowhere.
     mode
         What its records are for: in mode predict, they need not have the column of the target.
 

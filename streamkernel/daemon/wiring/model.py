@@ -222,7 +222,7 @@ def _why_no_task(step: Any) -> str:
 
 
 def try_model(plan: Plan) -> None:
-    """Write each model as a checkpoint would and read it back: what cannot be restored is known before it has learnt.
+    """Write each model as a checkpoint would and read it back: what cannot be restored is known before it has learned.
 
     Raises
     ------

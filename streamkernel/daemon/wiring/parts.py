@@ -103,7 +103,7 @@ def open_sinks(
 
 
 def open_markers(plan: Plan, store: CheckpointStore | None, stack: ExitStack) -> InFlightMarkers:
-    """Open the write-ahead markers beside the checkpoints; none where nothing is saved."""
+    """Open the write-ahead markers next to the checkpoints; none where nothing is saved."""
     names: dict[type[Record], str] = {Record: "learning"}
     if plan.labels is not None:
         names[LabelRecord] = "learning-labels"

@@ -107,7 +107,7 @@ def _published(plan: Plan, start: resume.Start) -> str:
 
 
 def _make_challengers(plan: Plan, several: SeveralModels | None, rate: DeadLettersConfig) -> Challengers | None:
-    """Return the models beside the published one; None where there is but one model."""
+    """Return the models next to the published one; None where there is but one model."""
     if several is None:
         return None
     learners = {
@@ -131,7 +131,7 @@ def _make_scores(plan: Plan, model: Model) -> Scores:
 
 
 def make_learner(plan: Plan, model: Model, inputs: str, target_moments: Moments) -> Learner:
-    """Return the learner of a model that has learnt these inputs, as `InputNames.to_text` gives them, and targets."""
+    """Return the learner of a model that has learned these inputs, as `InputNames.to_text` gives them, and targets."""
     part = learning_part(model)
     if isinstance(part, StreamEstimator):
         machine_of(part).inputs.repeats.types_key = "source.inputs.types"
@@ -148,7 +148,7 @@ def feed_of(plan: Plan, start: resume.Start) -> Feed:
 
 
 def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None = None, **words: Any) -> Feed:
-    """Return a feed whose first records are compared with the inputs that the model has learnt by now.
+    """Return a feed whose first records are compared with the inputs that the model has learned by now.
 
     Parameters
     ----------

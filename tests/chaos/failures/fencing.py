@@ -10,7 +10,7 @@ from tests.chaos.settings import ARRIVAL, TRANSACTIONS
 from tests.chaos.trial import Trial
 
 
-@failure("a second daemon with the same transactional id", r"error .*has shut this one out", TRANSACTIONS, ARRIVAL)
+@failure("a second daemon with the same transactional id", r"error .*has fenced this one off", TRANSACTIONS, ARRIVAL)
 def fenced(trial: Trial) -> int:
     """Go on elsewhere from a copy of the checkpoints while the first daemon still lives, as after a network split."""
     trial.produce(2000)

@@ -56,7 +56,7 @@ _does("network swallows everything", "lose", TRANSACTIONS, PLAIN, LOGGED, short=
 
 @failure("network resets connections", _READING, PLAIN, TRANSACTIONS, LOGGED, by_network=True)
 def cut(trial: Trial) -> int:
-    """Reset all connections, again and again: each is made anew at once."""
+    """Reset all connections, again and again: each is created again at once."""
     _while_working(trial)
     times = 50 if trial.long else 10
     for _ in range(times):

@@ -59,7 +59,7 @@ def answer_late(trial: Trial) -> int:
 
 @failure(
     "EndTxn comes once more, into the next transaction",
-    r"warning .*connecting anew: InvalidTxnStateError",
+    r"warning .*connecting again: InvalidTxnStateError",
     TRANSACTIONS,
     ARRIVAL,
     by_network=True,
@@ -68,7 +68,7 @@ def end_repeated(trial: Trial) -> int:
     """Deliver a copy that was held up on the way: the broker ends the transaction that is open by then."""
     _while_working(trial)
     times = 0
-    while not trial.daemons[-1].says("connecting anew") and times < 100:
+    while not trial.daemons[-1].says("connecting again") and times < 100:
         request = _next_end(trial)
         time.sleep(trial.draw.uniform(0.1, 0.4))
         with socket.create_connection(("127.0.0.1", trial.site.broker.behind), timeout=30) as connection:
@@ -80,7 +80,7 @@ def end_repeated(trial: Trial) -> int:
 
 @failure(
     "the broker forgets a transactional id that is quiet",
-    r"warning .*connecting anew: InvalidProducerIdMappingError",
+    r"warning .*connecting again: InvalidProducerIdMappingError",
     TRANSACTIONS,
 )
 def forgotten(trial: Trial) -> int:

@@ -57,9 +57,14 @@ def _go_to_a_gap(trial: Trial) -> None:
     trial.book(last=True)
 
 
-@failure("topic deleted and made anew while down", r"error .*the topic was deleted and made anew", PLAIN, TRANSACTIONS)
+@failure(
+    "topic deleted and created again while down",
+    r"error .*the topic was deleted and created again",
+    PLAIN,
+    TRANSACTIONS,
+)
 def replaced(trial: Trial) -> int:
-    """Replace the topic: a start refuses to take one for the other; what was learnt stays as it is."""
+    """Replace the topic: a start refuses to take one for the other; what was learned stays as it is."""
     trial.produce(1000)
     daemon = trial.start()
     trial.wait_for(1000)
@@ -71,9 +76,9 @@ def replaced(trial: Trial) -> int:
     return 1
 
 
-@failure("topic deleted and made anew while it is read", r"error .*the topic was deleted", TRANSACTIONS, PLAIN)
+@failure("topic deleted and created again while it is read", r"error .*the topic was deleted", TRANSACTIONS, PLAIN)
 def replaced_while_read(trial: Trial) -> int:
-    """Replace the topic under the daemon: it ends, and what it learnt before is saved."""
+    """Replace the topic under the daemon: it ends, and what it learned before is saved."""
     trial.produce(1000)
     daemon = trial.start()
     trial.wait_for(1000)

@@ -1,4 +1,4 @@
-"""The process dies while a file is learnt before the topic, and on either side of the seam between the two."""
+"""The process dies while a file is learned before the topic, and on either side of the seam between the two."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ class Exporter(CheckpointObserver):
             self._trained.failed()
 
     def show_models(self, views: Mapping[str, ModelView]) -> None:
-        """Show each of several models beside the published one; nothing where there is one without a name."""
+        """Show each of several models next to the published one; nothing where there is one without a name."""
         if views and not self._models.views:
             self._models.views = views
             self.registry.register(self._models)

@@ -17,7 +17,7 @@ __all__ = ["LagCollector"]
 class LagCollector(Collector):
     """`records_consumed_total` and `consumer_lag_records`, of one moment: a record counts in one of them.
 
-    A record that was handed out and is being learnt is still to come. The loop counts, and the thread of a scrape asks.
+    A record that was handed out and is being learned still counts. The loop counts, and the thread of a scrape asks.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class ModelMetrics:
         self._features.set(self._step.n_features)
         for name, counter in self._counters.items():
             now = int(getattr(self._step, name))
-            # A machine that starts anew with its measured bandwidth replays its first records: its count may fall.
+            # A machine that starts over with its measured bandwidth replays its first records: its count may fall.
             if now > self._seen[name]:
                 counter.inc(now - self._seen[name])
             self._seen[name] = now

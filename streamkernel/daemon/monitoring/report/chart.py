@@ -93,7 +93,7 @@ def _curve(curve: Curve, records: Scale, y: Scale) -> str:
 
 
 def _marks(curve: Curve, records: Scale) -> str:
-    """Return the marks of a run: a drift over the whole height, a metric that was learnt at the foot."""
+    """Return the marks of a run: a drift over the whole height, a metric that was learned at the foot."""
     drawn = [_mark("drift", _along(records, record), _HEIGHT, 1) for record in curve.drifts]
     drawn += [_mark("relearning", _along(records, record), _HEIGHT, 0.06) for record in curve.relearnings]
     return f'<g class="run{line_style(curve.run).colour}">{"".join(drawn)}</g>' if drawn else ""

@@ -94,7 +94,7 @@ def _table(evaluations: Mapping[str, Evaluation]) -> str:
 
 def _rows(evaluations: Mapping[str, Evaluation]) -> Iterable[tuple[str, Sequence[Figure | None]]]:
     rows = figure_rows({name: one.view for name, one in evaluations.items()})
-    # A model that adapts has learnt its metric long before it can detect a drift.
+    # A model that adapts has learned its metric long before it can detect a drift.
     adapting = [bool(one.drifts or one.relearnings) for one in evaluations.values()]
     changes = {
         "drifts detected": [one.drifts for one in evaluations.values()],

@@ -11,7 +11,7 @@ __all__ = ["report_style"]
 
 
 def report_style() -> str:
-    """Return the style sheet, with the colours of the runs."""
+    """Return the style sheet, with the colors of the runs."""
     own = (files(__package__) / "report.css").read_text("utf-8")
     light = f":root{{{_variables(LIGHT_COLOURS)}}}"
     dark = f"@media (prefers-color-scheme: dark) {{:root{{{_variables(DARK_COLOURS)}}}}}"

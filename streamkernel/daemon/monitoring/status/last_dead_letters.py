@@ -11,7 +11,7 @@ __all__ = ["LastDeadLetters"]
 
 _KEPT = 20
 _MOST_DETAIL = 500
-# Secrets are found in a text that is cut behind them only.
+# Secrets are found in a text that is cut after them only.
 _LONGEST_SECRET = 4096
 
 
