@@ -6,11 +6,10 @@ CONFIG ?= configs/quickstart.yaml
 # A folder or file of tests: `make test PATHS=tests/growth` runs its tests of ring 1 alone, without lint and types.
 PATHS ?=
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count())')
-# A number shuffles the tests and draws other random cases: `make test SEED=7`. In CI the order follows from the commit.
-# Without a number the random cases are the same every time, and elsewhere the order is that of the files.
+# A number shuffles the tests and draws other random cases: `make test SEED=7`. In CI it follows from the commit. Without
+# a number the random cases are the same every time, and the order is that of the files.
 SEED ?= $(if $(CI),$(shell echo $$((0x0$$(git rev-parse HEAD | cut -c1-7)))))
-DRAWN := $(if $(filter command,$(origin SEED)),--hypothesis-profile=seeded --hypothesis-seed=$(SEED))
-SHUFFLE := $(if $(SEED),-p randomly --randomly-seed=$(SEED) $(DRAWN))
+SEEDED := $(if $(SEED),-p randomly --randomly-seed=$(SEED) --hypothesis-profile=seeded --hypothesis-seed=$(SEED))
 # One thread of OpenBLAS a worker: threads wait for each other at full load, which the other workers pay for.
 PYTEST := OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest
 
@@ -46,15 +45,15 @@ test: .venv/ready
 	$(MAKE) --no-print-directory --jobs 3 ring-1 lint types
 else
 test: .venv/ready
-	$(PYTEST) $(SHUFFLE) -m 'not integration and not long' $(PATHS)
+	$(PYTEST) $(SEEDED) -m 'not integration and not long' $(PATHS)
 endif
 
 ring-1: .venv/ready
-	$(PYTEST) -n $(CORES) --dist worksteal $(SHUFFLE) -m 'not integration and not long'
+	$(PYTEST) -n $(CORES) --dist worksteal $(SEEDED) -m 'not integration and not long'
 
 # Ring 2: daemons, brokers, browsers and servers. Its tests wait as much as they work: two workers a core.
 test-integration: .venv/ready
-	$(PYTEST) -n $$((2 * $(CORES))) --dist worksteal $(SHUFFLE) -m 'integration and not long' $(PATHS)
+	$(PYTEST) -n $$((2 * $(CORES))) --dist worksteal $(SEEDED) -m 'integration and not long' $(PATHS)
 
 # Ring 3: soak, chaos, fuzz and benchmarks, minutes each; then ten times as many drawn cases as in ring 1, new ones.
 test-long: .venv/ready
