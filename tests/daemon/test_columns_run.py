@@ -21,6 +21,7 @@ from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import GOOD, KAFKA, MODEL, SOURCE, lines_of, plan_of
 from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured
+from tests.importing import import_again
 from tests.kills.simulated import killed, runs
 
 RECORDS = 700
@@ -284,8 +285,7 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -
 
 
 def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("streamkernel.connectors.parquet.columns", "streamkernel.connectors.parquet.sink"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    import_again(monkeypatch, "streamkernel.connectors.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert lines_of(tmp_path, PARTS + "}") == [
         "predictions.kind: parquet needs libraries that are not installed: pip install 'streamkernel[parquet]'"

@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from streamkernel.daemon.cli.program import main
+from tests.importing import import_again
 
 
 def test_the_command_without_the_daemon_s_libraries(monkeypatch, capsys):
-    for name in [name for name in sys.modules if name.startswith("streamkernel.daemon.cli")]:
-        monkeypatch.delitem(sys.modules, name)
+    import_again(monkeypatch, "streamkernel.daemon.cli")
     monkeypatch.setitem(sys.modules, "typer", None)
     with pytest.raises(SystemExit) as end:
         runpy.run_module("streamkernel", run_name="__main__")
@@ -21,8 +21,7 @@ def test_the_command_without_the_daemon_s_libraries(monkeypatch, capsys):
 
 
 def test_a_topic_without_its_client(monkeypatch, capsys, tmp_path):
-    for name in [name for name in sys.modules if name.startswith("streamkernel.connectors.kafka.reading")]:
-        monkeypatch.delitem(sys.modules, name)
+    import_again(monkeypatch, "streamkernel.connectors.kafka.reading")
     monkeypatch.setitem(sys.modules, "kafka", None)
     config = tmp_path / "topic.yaml"
     config.write_text(
