@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[int, int]
 
 _UNCLEAN = re.compile(r"Traceback|Exception in thread|Exception ignored|unexpected \w+|\w+Warning: ")
 # What a decoder says of bytes that are wrong on purpose.
-_DEAD_LETTER = re.compile(r" warning (partition \d+: )?(a dead letter|\d+ dead letters) of the (records|labels)[ ,]")
+_DEAD_LETTER = re.compile(r" warning (partition \d+: )?(a|\d+) dead letters? of the (records|labels)[ ,:]")
 
 
 class Line(NamedTuple):

@@ -138,7 +138,7 @@ def test_what_cannot_be_ends_at_once_and_says_why(
     checked = launcher.call(home, "check", "config.yaml")
     assert checked.returncode == 1
     (line,) = checked.stderr.splitlines()
-    assert line.startswith(place)
+    assert line.startswith(f"error: {place}")
     assert message in line
     for text in (ended.stderr, checked.stderr, checked.stdout):
         assert "secret" not in text
