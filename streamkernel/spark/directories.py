@@ -33,8 +33,8 @@ def directory_of(checkpoint: str | PathLike[str]) -> Path:
     ('/srv/state', 'state')
     >>> directory_of("s3://bucket/state")
     Traceback (most recent call last):
-    ValueError: checkpoint 's3://bucket/state' is a URI, and a model's checkpoints are files: give a directory of the \
-driver, on storage that outlives it
+    ValueError: checkpoint 's3://bucket/state' is a URI, and checkpoints of the model are local files: name a \
+directory of the driver, on storage that outlives it
 
     """
     text = _text(checkpoint, "checkpoint")
