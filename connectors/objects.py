@@ -19,6 +19,8 @@ from streamkernel.connectors.names import find, take, with_normal_names
 from streamkernel.connectors.ports import Label
 
 _NUMBERS = frozenset({float, int, bool})
+# JSON has four blanks: Python's two others, \v and \f, are damage.
+_WHITESPACE = b" \t\r\n"
 # orjson rounds integers of more than 64 bits to floats at least this large.
 _ROUNDED_FROM = 2.0**63
 _LONGEST_INTEGER = 4000
@@ -80,7 +82,7 @@ class JsonObjects(BulkDecoder):
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
-        if not raw.removeprefix(BOM_UTF8).strip():
+        if not raw.removeprefix(BOM_UTF8).strip(_WHITESPACE):
             return None
         x = self.load(raw)
         if type(x) is not dict:

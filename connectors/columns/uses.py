@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.decode import TargetDecoder, UndecodableError, shown
 from streamkernel.connectors.moments import read_moment
-from streamkernel.connectors.ports import ColumnUse
+from streamkernel.connectors.ports import ColumnUse, Record, Source
 
 __all__ = ["empty_inputs", "input_uses", "target_use", "type_of"]
 
@@ -16,8 +16,12 @@ _MISSING = "input, missing here"
 _SHORTEST_DATE = len("2024-01-31")
 
 
-def empty_inputs(uses: Iterable[ColumnUse]) -> list[str]:
-    """Return which columns of a record are inputs that have no value there, as an empty cell has none."""
+def empty_inputs(source: Source, record: Record) -> list[str]:
+    """Return the columns of a record that are inputs without a value, such as empty cells; none if it cannot say."""
+    try:
+        uses = source.columns(record)
+    except UndecodableError:  # the source has read on, to a file with another header
+        return []
     return [use.name for use in uses if use.use == _MISSING]
 
 

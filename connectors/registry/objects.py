@@ -9,7 +9,7 @@ from typing import Any
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.objects import JsonObjects
-from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.ports import ColumnUse, ConnectorError
 from streamkernel.connectors.registry.framing import HEAD_BYTES, schema_number
 from streamkernel.connectors.registry.lookup import FailedLookupError, RegistryLookup
 from streamkernel.connectors.registry.plain import PayloadDecoder
@@ -104,6 +104,10 @@ class FramedObjects(JsonObjects):
                     f"{error}; to continue without such records, set schema_registry.on_unknown_schema: dead_letter"
                 ) from None
             return UndecodableError("schema", str(error))
+
+    def columns(self, raw: bytes) -> list[ColumnUse]:
+        """Return what becomes of each column of a record; nothing if its schema is not at hand any more."""
+        return super().columns(raw) if raw[:HEAD_BYTES] in self._decoders else []
 
     def load(self, raw: bytes) -> Any:
         """Return the value of a record, for which `ready` has found the schema."""

@@ -155,18 +155,17 @@ def _source(
         if not records:
             return f"{said}, no record yet"
         usable = (record for record in records if record.fault is None and not record.blank)
-        empty = frozenset(name for record in usable for name in empty_inputs(source.columns(record)))
+        empty = frozenset(name for record in usable for name in empty_inputs(source, record))
         places = [source.place(record.position.partition, record.position.offset) for record in records]
         first = FirstRecords(records, source.exhausted, empty, places)
+        faults = [(place, one.fault) for place, one in zip(places, records, strict=True) if one.fault is not None]
         records = [record for record in records if not record.blank]
         good = next((record for record in records if record.fault is None), None)
         findings.columns += _columns(source, key, records)
-        faults = [(record.position, record.fault) for record in records if record.fault is not None]
         rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
         if faults:
-            position, fault = faults[0]
+            place, fault = faults[0]
             why = explained(fault.reason, section, written.kind, fault.detail)
-            place = source.place(position.partition, position.offset)
             said += f"; {len(faults)} of its first {len(records)} records cannot be used; the first, at {place}: {why}"
         begins = not positions  # a run that goes on has counts, too, by which it judges what comes
         if begins and good is None and records and rate.at_start == "stop" and rate.max_rate < 1:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
@@ -135,14 +134,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
         _log.info("warm start: reading %s from record %d on", source.describe(), warm.counts.consumed + 1)
         if run.health is not None:
             run.health.ready = True
-        feed = compared(
-            plan,
-            source,
-            processor,
-            place="warm_start.source",
-            empty=lambda record: empty_inputs(source.columns(record)),
-        )
-        watched = label_watch(plan, feed, "warm_start.source")
+        watched = label_watch(plan, compared(plan, source, processor, place="warm_start.source"), "warm_start.source")
         loop = Loop(
             watched,
             processor,

@@ -18,6 +18,7 @@ from streamkernel.connectors import CsvSource, JsonLinesSource, SourceError
 from streamkernel.connectors.columns.objects import ObjectColumns
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
@@ -296,6 +297,8 @@ def test_what_becomes_of_each_column(tmp_path: Path) -> None:
             ("amount", "'NA'", "string", "input, missing here"),
             ("colour", "''", "string", "input, missing here"),
         ]
+        assert empty_inputs(source, first) == ["amount", "colour"]
+        assert empty_inputs(source, first._replace(raw=b"1,2")) == []  # of a file with another header
 
 
 def test_what_a_column_might_be_is_told(tmp_path: Path) -> None:

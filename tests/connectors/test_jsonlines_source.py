@@ -42,6 +42,7 @@ def test_what_cannot_be_used_is_a_fault(tmp_path: Path, subtests: pytest.Subtest
         (b'{"a": 01}', "not_json"),
         (b'{"a": -NaN}', "not_json"),
         (b"{'a': 1}", "not_json"),
+        (b" \v\f", "not_json"),
         (b'{"a": "\\ud800"}', "not_json"),
         (b'{"\\udc00": 1, "b": NaN}', "not_json"),
         (b"[" * 100_000, "not_json"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamkernel.connectors.columns.uses import empty_inputs
+from streamkernel.connectors.ports import Source
 from streamkernel.daemon.base.model import Model, learning_part
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.config.columns import PassingColumnsConfig
@@ -169,7 +170,8 @@ def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None
     if known is None:
         return feed
     ignored = (label_key, None if late is None else late.key)
-    words.setdefault("empty", lambda record: empty_inputs(plan.source.columns(record)))
+    source = feed if isinstance(feed, Source) else plan.source
+    words.setdefault("empty", lambda record: empty_inputs(source, record))
     return ComparedFeed(feed, known, plan.config.limits.min_known_inputs, ignored, **words)
 
 
