@@ -45,7 +45,7 @@ class GrowingHead:
     seed
         Of the frequencies.
     n_blocks, most
-        Blocks to begin with, and in the end. With none the inputs are no columns either: what is learned is a residual.
+        Blocks to begin with, and in the end. With none, the inputs are not columns either: the head learns a residual.
     window
         Records that a block is tried on.
     amplitude

@@ -34,7 +34,7 @@ Pair = tuple[dict[Any, Any], Any]
 
 
 def moving_centres(d: int) -> Iterator[Pair]:
-    """Four classes of 50 centers, all of which move."""
+    """Four classes with 50 moving centers."""
     yield from synth.RandomRBFDrift(
         seed_model=1,
         seed_sample=1,

@@ -1,7 +1,7 @@
 """Which of River's estimators survive a checkpoint: each is tried, and the table in docs/checkpoints.md written.
 
 One process lets every estimator learn some records, dumps it as the daemon does, and goes on. Another, with another
-hash seed, builds the estimators again, restores them and goes on. What they give must be the same, to the last bit.
+hash seed, builds the estimators again, restores them and continues. Both must give the same bits.
 
     python benchmarks/river_checkpoints.py            # write the table
     python benchmarks/river_checkpoints.py --check    # fail if the table does not say what is found

@@ -220,7 +220,7 @@ def measure(rate: float, seconds: float, journalled: bool) -> list[Measured]:
 
 
 def wait_until_learnt(folder: Path, n_records: int) -> int:
-    """Wait until a checkpoint says that so many records were learned, and return how many it says."""
+    """Wait for a checkpoint with at least `n_records` learned; return its number."""
     for _ in range(240):
         if (found := learnt(folder)) >= n_records:
             return found

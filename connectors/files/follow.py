@@ -6,7 +6,7 @@ nothing; that shows in its length or in its first bytes, and the rest is read fr
 finished part: a restart finds its place in the .gz or .zst file as well.
 
 A file that is none of these was rewritten or replaced. The running source decides as a restart does. Where the file
-holds what was read, reading goes on after that. Where it repeats only a part of it, that is an error, so that no
+holds what was read, reading continues after that. A file that repeats only a part of it is an error, so that no
 record is learned twice. One thing a restart cannot know: this file was read to its end, so a file that repeats nothing
 is the next one.
 """

@@ -76,13 +76,13 @@ def delimiter_hint(raw: bytes, delimiter: str) -> str:
     Examples
     --------
     >>> delimiter_hint(b"x;z;y", ",")
-    'the header has one column that contains ";": set delimiter: ";" beside path, or --delimiter of predict'
+    'the header has one column that contains ";": set delimiter: ";" next to path, or --delimiter of predict'
 
     """
     other = next((json.dumps(one) for one in ";\t|," if one.encode() in raw), None)
     if other is None or delimiter.encode() in raw:
         return ""
-    how = f"set delimiter: {other} beside path, or --delimiter of predict"
+    how = f"set delimiter: {other} next to path, or --delimiter of predict"
     return f"the header has one column that contains {other}: {how}"
 
 

@@ -270,8 +270,9 @@ class SeveralFiles(Source):
         """Return where a record begins, and in which file; see `Source.place`."""
         if not self._order.first <= partition < self._order.end:
             return super().place(partition, offset)
-        here = self._reader if partition == self._number else None
-        return f"{f'offset {offset}' if here is None else here.place(0, offset)} of {self._order.path(partition)}"
+        reader = self._reader if partition == self._number else None
+        place = super().place(0, offset) if reader is None else reader.place(0, offset)
+        return f"{place} of {self._order.path(partition)}"
 
     def columns(self, record: Record) -> Sequence[ColumnUse]:
         """Return what becomes of each column of a record; see `Source.columns`."""

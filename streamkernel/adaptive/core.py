@@ -95,8 +95,8 @@ class AdaptiveCore:
     def with_room(self, n_inputs: int, n_outputs: int, keys: Array) -> "AdaptiveCore":
         """This core or, where its budget of bytes has no room for so many inputs or outputs, one of other sizes.
 
-        That one knows the records this one remembers, and its heads have learned the last of them; trees begin
-        again, and linear experts where they are of another size.
+        That one knows the records this one remembers, and its heads have learned the last of them; trees start
+        over, and linear experts where they are of another size.
 
         Parameters
         ----------

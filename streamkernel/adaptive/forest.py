@@ -27,14 +27,14 @@ NODES = 511
 
 
 class TreeEnsembles:
-    """Ensembles of trees that share a window of the last records; one tree of each is grown again in turns.
+    """Ensembles of trees that share a window of the last records; one tree of each is regrown in turn.
 
     Parameters
     ----------
     n_ensembles
         T: one for each target to be learned.
     n_trees
-        M, and into as many parts a window is cut: when a part is new, the oldest trees are grown again. 0 for no trees.
+        M, and into as many parts a window is cut: when a part is new, the oldest trees are regrown. 0 for no trees.
     window
         Records they are grown on.
 

@@ -110,10 +110,10 @@ class BatchEncoder:
             for part in _slices(xs):
                 yield part, self.inputs.encode(xs[part], [y is not None for y in targets[part]])
         except (AttributeError, TypeError) as error:
-            other = next((x for x in xs if not hasattr(x, "items")), xs)
-            if other is xs:
+            wrong = [x for x in xs if not hasattr(x, "items")]
+            if not wrong:
                 raise
-            raise TypeError(f"x must be a dict of feature values by name, not {type(other).__name__}") from error
+            raise TypeError(f"x must be a dict of feature values by name, not {type(wrong[0]).__name__}") from error
 
 
 def _slices(xs: Sequence[Mapping[Any, Any]]) -> Iterator[slice]:

@@ -16,7 +16,7 @@ from tests.kafka.listeners import address
 
 __all__ = ["Site"]
 
-# A week by default: a transactional id that is quiet for longer is started over.
+# A week by default: a transactional id that is quiet for longer gets a new producer.
 _FORGETFUL = {
     "transactional_id_expiration_ms": 3000,
     "transaction_remove_expired_transaction_cleanup_interval_ms": 500,

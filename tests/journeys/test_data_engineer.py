@@ -188,4 +188,4 @@ def test_the_wrong_delimiter_and_encoding_are_told_with_the_right_ones(export: P
     assert len(ids(export)) == ROWS - len(MISTAKES)
     semicolons = export.types(["check", "orders.yaml", "--set", "source.delimiter=;"])
     assert semicolons.returncode == 1
-    assert 'the header has one column that contains ",": set delimiter: "," beside path' in semicolons.stderr
+    assert 'the header has one column that contains ",": set delimiter: "," next to path' in semicolons.stderr

@@ -1,4 +1,4 @@
-"""Alerts on what is learned: the loss, drifts, calibration, numbers that are none, growth, and disabled models."""
+"""Alerts on learning: the loss, drifts, calibration, NaN, growth, and disabled models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows on what is learned and on how the model grows."""
+"""The rows on learning and on the growth of the model."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
 
 
 class _MendedBatch(_DefaultBatch):
-    """A batch of today's format that goes on after a record whose headers have a name that is not UTF-8."""
+    """A batch (version 2) that continues after a record with a header name that is not UTF-8."""
 
     def __next__(self) -> Any:
         try:

@@ -212,7 +212,7 @@ class KafkaTopic:
         return self._network.connections.failure or "no answer"
 
     def verify(self) -> None:
-        """Raise `SourceError` where the topic was deleted, or deleted and created again, as far as is known by now."""
+        """Raise `SourceError` if the topic is known to be deleted, or deleted and created again."""
         there = self._cluster.partitions_for_topic(self.name)
         if there:
             self._missing_since = None

@@ -58,7 +58,7 @@ class PartitionBatch(NamedTuple):
         return self.end - self.first if self.messages is None else len(self.messages)
 
     def cut(self, most: int, before: int | None = None) -> tuple[PartitionBatch | None, PartitionBatch | None]:
-        """Return its first records, at most so many and none at the offset `before` or after it, and the rest.
+        """Split the batch: at most `most` first records, all before the offset `before`, and the rest.
 
         Examples
         --------

@@ -106,7 +106,7 @@ class MessageDecoder:
         return records
 
     def record(self, value: bytes, position: Position, following: Position) -> Record:
-        """Return the record of a value alone: of what is included next to it, nothing is there."""
+        """Return the record of a value alone, without key, headers or timestamp."""
         if len(value) > self._max_record_bytes:
             return self._odd(value, position, following)
         record = self._decoder.record(value, position, following)

@@ -40,7 +40,7 @@ class Events:
     predict
         Whether the prediction of each event is wanted; None: of all.
     until_refused
-        Whether the events after one that the model refuses are to be created again, knowing of the refusal.
+        Whether the events after one that the model refuses are made again, knowing of the refusal.
     lags
         The targets known before each event or, of a record whose label came late, before its prediction, the latest
         first; None where no model wants them.

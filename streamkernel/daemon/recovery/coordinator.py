@@ -253,7 +253,7 @@ class CheckpointCoordinator(Checkpoints):
             new = {key: place for key, place in source.starting_offsets.items() if key not in positions}
             if not new:
                 continue
-            # A restart finds by itself what was added besides others, from its first record on.
+            # A restart finds by itself which files were added, from its first record on.
             matters = source.chooses_order or not positions or any(one.offset for one in new.values())
             self._unsaved |= self.schedule is not None and matters
             positions.update(new)

@@ -27,7 +27,7 @@ _CHANGED = "give a changed model a new name, so that it begins at this record, o
 
 @dataclass(frozen=True)
 class RestoredModel:
-    """A model, and what a model of River's has learned beside, as a learner keeps it."""
+    """A model and, of a River model, its input names and target moments, as a learner keeps them."""
 
     model: Model
     inputs: str = ""

@@ -48,7 +48,7 @@ class StoredModel:
     data
         What `dump_model` gave; empty where it is disabled.
     inputs, target_moments
-        What a model of River's has learned beside, as a learner keeps it.
+        The input names and target moments of a River model, as a learner keeps them.
     status
         Of one of several, what is known of it.
 

@@ -42,7 +42,7 @@ class Sinks:
         shows its lines as it does by itself.
     published
         Called with the key of a sink, a number of seconds and how many lines others can read so long after their
-        records were read; None: nobody is called.
+        records were read; None: no call.
 
     """
 
