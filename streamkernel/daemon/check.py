@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -48,6 +49,7 @@ from streamkernel.daemon.wiring.model import try_model
 __all__ = ["Findings", "check"]
 
 _POLL_SECONDS = 1.0
+_PATIENCE_SECONDS = 10.0
 _WARM = "warm_start.source"
 
 
@@ -139,7 +141,7 @@ def _source(
         if section == "source":
             let_pass(source, plan.config)
         source.open(positions)
-        records = list(source.poll(ENOUGH, _POLL_SECONDS))
+        records = _first_records(source, isinstance(written, KafkaSourceConfig))
         while 0 < len(records) < ENOUGH and (more := source.poll(ENOUGH - len(records), 0)):
             records += more
         if section == "source":
@@ -201,6 +203,17 @@ def _warm_start(plan: Plan, written: WarmStartConfig, positions: Mapping[int, Po
     found = _source(plan, _WARM, written.source, positions, findings)
     refits = written.refit is not False and any(map(window_refit_of, [plan.model, *plan.models.values()]))
     return f"{found}, and the model is refitted after it" if refits else found
+
+
+def _first_records(source: Source, is_topic: bool) -> list[Record]:
+    """Poll until records come or, of a topic, its end is known: a slow broker's topic only seems to be empty."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    records = list(source.poll(ENOUGH, _POLL_SECONDS))
+    while is_topic and not records and source.health_problem is None and time.monotonic() < deadline:
+        if source.lag and not any(source.lag.values()):
+            break
+        records = list(source.poll(ENOUGH, _POLL_SECONDS))
+    return records
 
 
 def _registry(key: str, source: KafkaSourceConfig) -> str | None:

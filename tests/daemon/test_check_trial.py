@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from streamkernel.connectors.memory import MemorySource
+from streamkernel.connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.runtime import run
@@ -217,3 +219,24 @@ def test_advice_names_the_section_of_a_warm_start(home: Home) -> None:
     warm = {"source": {**settings, "path": "old.csv"}}
     (said,) = check(prepare(home.configure(source={**settings, "path": "x.csv"}, warm_start=warm))).bad
     assert "set warm_start.source.target_type to the type of warm_start.source.target" in said
+
+
+@pytest.mark.parametrize(("lags", "n_polls", "is_empty"), [([{}, {("t", 0): 9}], 3, False), ([{("t", 0): 0}], 1, True)])
+def test_a_topic_is_empty_once_its_end_is_known(
+    home: Home, monkeypatch: pytest.MonkeyPatch, lags: list[Any], n_polls: int, *, is_empty: bool
+) -> None:
+    """A slow broker's first records come after the first polls."""
+
+    class Topic(MemorySource):
+        polls = 0
+        lag = property(lambda self: lags[min(self.polls, len(lags)) - 1])
+
+        def poll(self, max_records: int, timeout: float) -> list[Record]:
+            self.polls += 1
+            return [] if is_empty or self.polls < n_polls else super().poll(max_records, timeout)
+
+    topic = Topic([({"a": i}, "km"[i % 2]) for i in range(60)])
+    monkeypatch.setattr("streamkernel.daemon.check.make_source", lambda *_, **__: topic)
+    source = {"kind": "kafka", "bootstrap_servers": "b:9092", "topic": "t", "target": "y"}
+    assert any("no record yet" in line for line in check(prepare(home.configure(source=source))).good) == is_empty
+    assert topic.polls == n_polls or not is_empty

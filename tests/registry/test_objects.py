@@ -79,7 +79,9 @@ class TestSameAsJson:
 
     @given(rows=st.lists(st.binary(max_size=20) | ROWS.map(lambda rows: json.dumps(rows[:1])[1:-1].encode())))
     def test_json_schema(self, rows: list[bytes]) -> None:
-        rows = [row for row in rows if row.removeprefix(BOM_UTF8).strip(b" \t\r\n")]  # a blank line is no record, a framed one is
+        rows = [
+            row for row in rows if row.removeprefix(BOM_UTF8).strip(b" \t\r\n")
+        ]  # a blank line is no record, a framed one is
         ours = records(framed(Known(n1=JsonPayload(0))), [frame(1) + row for row in rows])
         theirs = records(JsonObjects("y", "str", 16), rows)
         assert list(map(content, ours)) == list(map(content, theirs))
