@@ -12,7 +12,7 @@ from streamkernel.connectors.ports import ColumnUse, Record, Source
 
 __all__ = ["empty_inputs", "input_uses", "target_use", "type_of"]
 
-_MISSING = "input, missing here"
+_MISSING, _NOTHING = "input, missing here", "nothing in it"
 _SHORTEST_DATE = len("2024-01-31")
 
 
@@ -22,7 +22,7 @@ def empty_inputs(source: Source, record: Record) -> list[str]:
         uses = source.columns(record)
     except UndecodableError:  # the source has read on, to a file with another header
         return []
-    return [use.name for use in uses if use.use == _MISSING]
+    return [use.name for use in uses if use.use in (_MISSING, _NOTHING)]
 
 
 def input_uses(
@@ -98,7 +98,7 @@ def _why_without(name: str, value: Any, rules: ColumnRules) -> str:
     """Say why nothing is left of a nested value."""
     if rules.column(name) is None:
         return rules.why_not(name)
-    return "ignored" if value else "nothing in it"
+    return "ignored" if value else _NOTHING
 
 
 def _assigned(one: tuple[str, Any]) -> str:

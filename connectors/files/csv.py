@@ -258,7 +258,7 @@ class CsvSource(LineSource):
         """Return the names of the columns; raise SourceError where they cannot be used."""
         target, required = self.target, self.target_required
         passed = [] if self._passing is None else [one.column for one in self._passing.columns]
-        hint = delimiter_hint(raw, self.delimiter)
+        hint = delimiter_hint(raw, self.delimiter, self.encoding)
         try:
             columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required, passed)
         except UnusableHeaderError as error:
@@ -268,7 +268,7 @@ class CsvSource(LineSource):
             raise self._failed(
                 hint or f"there is no column {listed(missing)} to pass through, the header has {listed(columns)}"
             )
-        if hint and len(columns) == 1 and b'"' not in raw:
+        if hint:
             _log.warning("%s: %s", self._place, hint)
         return columns
 

@@ -70,20 +70,33 @@ def _folded(name: str) -> str:
     return nfc(name.strip()).casefold()
 
 
-def delimiter_hint(raw: bytes, delimiter: str) -> str:
+def delimiter_hint(raw: bytes, delimiter: str, encoding: str) -> str:
     """Return what to do where a header has one column that contains another separator; else nothing.
 
     Examples
     --------
-    >>> delimiter_hint(b"x;z;y", ",")
+    >>> delimiter_hint(b"x;z;y", ",", "utf-8")
     'the header has one column that contains ";": set delimiter: ";" next to path, or --delimiter of predict'
 
     """
-    other = next((json.dumps(one) for one in ";\t|," if one.encode() in raw), None)
-    if other is None or delimiter.encode() in raw:
+    try:
+        text = raw.decode(encoding).rstrip("\r\n")
+    except UnicodeDecodeError:
+        return ""
+    other = next((json.dumps(one) for one in ";\t|," if _separates(one, text)), None)
+    # With a zero or a carriage return it is the encoding, or the line ends, that are others.
+    if other is None or delimiter in text or "\0" in text or "\r" in text:
         return ""
     how = f"set delimiter: {other} next to path, or --delimiter of predict"
     return f"the header has one column that contains {other}: {how}"
+
+
+def _separates(delimiter: str, text: str) -> bool:
+    """Whether a delimiter makes several fields of a text, and not only stands within quotes."""
+    try:
+        return len(split_fields(text, delimiter)) > 1
+    except UndecodableError:
+        return False
 
 
 def header_columns(

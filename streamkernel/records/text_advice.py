@@ -1,10 +1,14 @@
 """Warnings about texts that should be numbers, dates or nothing, with what to do in Python or in a configuration."""
 
+import json
+import re
 from collections.abc import Collection, Hashable
 
 __all__ = ["many_values", "turned_to_text"]
 
 _SAMPLE = 64
+# A key that YAML reads as this text, without quotes.
+_PLAIN_KEY = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)\Z)[a-z_]\w*", re.ASCII | re.IGNORECASE)
 
 
 def many_values(name: Hashable, values: Collection[str], types_key: str = "") -> str:
@@ -29,8 +33,8 @@ def many_values(name: Hashable, values: Collection[str], types_key: str = "") ->
 
     """
     sample = list(values)[:_SAMPLE]
-    decimal = "," if any("," in text for text in sample) else "."
-    if sample and all(_is_number(text, decimal) for text in sample):
+    decimal = next((mark for mark in ".," if sample and all(_is_number(text, mark) for text in sample)), "")
+    if decimal:
         how = f"convert it to float, such as with converters={{{name!r:.80}: float}} of River's iter_csv"
         if decimal == ",":
             how = "convert it to float, with a decimal point"
@@ -39,8 +43,8 @@ def many_values(name: Hashable, values: Collection[str], types_key: str = "") ->
             f"{_typed(name, decimal, types_key) or how}"
         )
     return (
-        f"input {name!r} rarely has the same value twice: new values after the first {len(values)} are ignored until "
-        "known ones repeat more often. If it is an id, exclude it; if it is a date, read it as a date"
+        f"input {name!r:.80} rarely has the same value twice: new values after the first {len(values)} are ignored "
+        "until known ones repeat more often. If it is an id, exclude it; if it is a date, read it as a date"
     )
 
 
@@ -56,7 +60,7 @@ def turned_to_text(name: Hashable, text: str, types_key: str = "") -> str:
     'use numbers, or set source.inputs.types: {a: {type: number, decimal: ","}}'
 
     """
-    typed = _typed(name, "," if "," in text else ".", types_key)
+    typed = _typed(name, "," if _is_number(text, ",") else ".", types_key)
     return (
         f"input {name!r:.80} was a number and is now the text {text!r:.80}, which counts as a category: use numbers, "
         + (f"or {typed}" if typed else "and leave missing values out")
@@ -65,12 +69,15 @@ def turned_to_text(name: Hashable, text: str, types_key: str = "") -> str:
 
 def _typed(name: Hashable, decimal: str, types_key: str) -> str:
     how = '{type: number, decimal: ","}' if decimal == "," else "number"
-    return f"set {types_key}: {{{name!s:.80}: {how}}}" if types_key else ""
+    key = f"{name!s:.80}"
+    if not _PLAIN_KEY.fullmatch(key):  # YAML would read something else
+        key = json.dumps(key, ensure_ascii=False)
+    return f"set {types_key}: {{{key}: {how}}}" if types_key else ""
 
 
 def _is_number(text: str, decimal: str) -> bool:
     try:
-        float(text.replace(decimal, "."))
+        float(text if decimal == "." else text.replace(".", "?").replace(decimal, "."))
     except ValueError:
         return False
     return True

@@ -6,6 +6,7 @@ from draining import consistent, drain, held_after, written
 
 from streamkernel.connectors import CsvSource, Position, Record, SourceError
 from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files.header import delimiter_hint
 from streamkernel.connectors.files.identity import identity
 from streamkernel.connectors.passed import PassedColumn
 
@@ -232,6 +233,11 @@ def test_a_header_that_cannot_be_used_is_an_error_at_open(tmp_path: Path, header
     )
     with pytest.raises(SourceError, match=message):
         source.open()
+
+
+def test_what_another_delimiter_would_not_mend_is_not_laid_to_it() -> None:
+    for header in (b'"price; net"', "a\ty".encode("utf-16"), "größe;y".encode("cp1252"), b"a;b\ry;z\r1;2"):
+        assert delimiter_hint(header, ",", "utf-8") == ""
 
 
 def test_one_column_with_another_delimiter_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

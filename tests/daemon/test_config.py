@@ -39,6 +39,8 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         ("a: b: c", "line 1, column 5: cannot be read as YAML: check the indentation of 'a', and put a text that"),
         ("a:\n  b: 1\n c: 2", "line 3, column 2: cannot be read as YAML: check the indentation of 'c', and"),
         ("a:\n\tb: 1", "line 2, column 1: cannot be read as YAML: indent with spaces, not with a tab"),
+        ('a: "C:\\data"', "cannot be read as YAML: put a text with backslashes in single quotes"),
+        ("a: b: c # ${V}", "cannot be read as YAML: check the indentation of 'a'"),
         ("a: @b", "line 1, column 4: cannot be read as YAML: put this text in quotes"),
         ("a: 1\nb\nc: 2", "cannot be read as YAML: write a key as 'key: value'"),
         ("a: !!python/object:os.system {}", "cannot be read as YAML: could not determine a constructor"),

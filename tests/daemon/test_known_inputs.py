@@ -152,8 +152,9 @@ class TestSomeAreThere:
         )
 
     def test_an_empty_date_has_no_part_and_is_no_absent_input(self) -> None:
+        assert KnownInputs({"day.month.sin", "day.year", "a"}).difference(["a"], {"day"}) is None
         known = KnownInputs({"day.month", "day.year", "a"})
-        assert known.difference(["a"], {"day"}) is None
+        assert known.difference(["a"], {""}) == known.difference(["a"])  # a column without a name has no parts
         assert (
             known.difference(["a"]) == "the model's inputs 'day.month', 'day.year' do not arrive and count as missing"
         )
@@ -273,6 +274,16 @@ def test_replay_learns_no_letters_whose_columns_are_others(home: Home, capsys: p
     assert home.header() == before
     assert main(["replay", "mended.jsonl", str(home.config), "--set", "limits.min_known_inputs=null"]) == 0
     assert home.header()["account"]["learnt"] == before["account"]["learnt"] + 2
+
+
+def test_an_empty_cell_of_a_replayed_letter_is_no_absent_input(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    (home.folder / "x.csv").write_text("amount,b,y\n" + "1,2,p\n" * 60 + "1,2\n")
+    run(prepare(home.configure(source={"kind": "csv", "path": "x.csv", "target": "y"})))
+    (letter,) = home.lines("out/dead.jsonl")
+    (home.folder / "mended.jsonl").write_text(json.dumps({**letter, "raw": "1,,p"}))
+    caplog.clear()
+    assert main(["replay", "mended.jsonl", str(home.config)]) == 0
+    assert not [message for message in caplog.messages if "does not arrive" in message]
 
 
 def test_other_inputs_of_a_resumed_run_are_told(learnt: Home, caplog: pytest.LogCaptureFixture) -> None:

@@ -30,7 +30,7 @@ def explained_syntax(text: str, error: yaml.MarkedYAMLError) -> str:
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
     # The one trap of our own making: YAML takes the brace of ${VAR} for a mapping inside {...}.
     line = "" if mark is None else _line_at(text, mark.index)
-    if "${" in line:
+    if mark is not None and text[mark.index - 1 : mark.index + 1] == "${":
         advice = 'inside {...} write "${VAR}" with its quotes'
     else:
         advice = _advice(said, error.context or "", error.context_mark, line)
@@ -40,6 +40,8 @@ def explained_syntax(text: str, error: yaml.MarkedYAMLError) -> str:
 def _advice(said: str, context: str, opened: yaml.Mark | None, line: str) -> str:
     """Return what to check, by what the parser says; nothing where that tells enough."""
     from_line = "" if opened is None else f" that line {opened.line + 1} opens"
+    if "escape" in said:
+        return "put a text with backslashes in single quotes"
     if "quoted scalar" in context:
         return f"close the quote{from_line}"
     if "flow sequence" in context or "flow mapping" in context:

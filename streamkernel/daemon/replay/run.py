@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from streamkernel.connectors.columns.uses import empty_inputs
+from streamkernel.connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -109,8 +111,12 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
             stopped,
         )
         checkpoints = _ReplayCheckpoints(coordinator, books)
+
+        def empty(record: Record) -> list[str]:
+            return empty_inputs(sources["records"].source, record)  # that of the plan is not open
+
         loop = Loop(
-            compared(plan, feed, processor, place=str(path)),
+            compared(plan, feed, processor, place=str(path), empty=empty),
             processor,
             sinks,
             start.positions,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, cast
 
@@ -132,7 +132,7 @@ class KnownInputs:
 
     def _absent(self, given: Collection[Hashable], empty: Collection[str]) -> list[Hashable]:
         absent = sorted(self._names.difference(given, empty), key=str)
-        return [name for name in absent if not (isinstance(name, str) and name.rpartition(".")[0] in empty)]
+        return [name for name in absent if not any(above in empty for above in _above(name))]
 
     def _with_nearest(self, unknown: Sequence[Hashable], given: Collection[Hashable]) -> str:
         """List unknown names, each with the nearest name of the model that does not come."""
@@ -143,6 +143,13 @@ class KnownInputs:
             return shown(name) + (f" (did you mean {shown(near)}?)" if near is not None else "")
 
         return listed(unknown, phrase)
+
+
+def _above(name: Hashable) -> Iterator[str]:
+    """Yield the columns that an input may be a part of: of ``when.day.sin`` those are ``when.day`` and ``when``."""
+    parent = name if isinstance(name, str) else ""
+    while parent := parent.rpartition(".")[0]:
+        yield parent
 
 
 class ComparedFeed(Feed):
@@ -213,7 +220,7 @@ class ComparedFeed(Feed):
         """Compare as soon as there is enough: before the first record is predicted, where that is possible."""
         taken = [one for one in records if one.x and not isinstance(one, LabelRecord)]
         given = [[name for name in one.x if name not in self._ignored] for one in taken]
-        self._empty_names.update(*(self._empty(one) for one in taken if known.lacks(one.x)))
+        self._empty_names.update(*(self._empty(one) for one in taken[:ENOUGH] if known.lacks(one.x)))
         self._n_records += len(given)
         self._names.update(dict.fromkeys(chain.from_iterable(given)))
         names = list(self._names)
