@@ -68,7 +68,8 @@ def ring_of(item: pytest.Item) -> int:
 
 
 def _watch(event: str, arguments: tuple[object, ...], processes: frozenset[str] = _PROCESSES) -> None:
-    if event in processes:  # a default: as the interpreter ends, the names of this module are gone
+    # A default: as the interpreter ends, the names of this module are gone. On a new machine matplotlib asks for fonts.
+    if event in processes and arguments[:1] != ("fc-list",):
         forbidden.append(f"starts a process ({event}: {str(arguments[:2])[:200]})")
 
 

@@ -82,6 +82,7 @@ def test_each_thread_gets_the_prediction_of_its_own_record(name):
     assert [set(own) for own in found] == [{one} for one in expected]
 
 
+@pytest.mark.filterwarnings("ignore:1,000 records in a row were scored")  # while one learns
 @pytest.mark.parametrize("name", MODELS)
 def test_learning_beside_predictions_is_learning_alone_and_each_prediction_that_of_a_prefix(name):
     records = [*_stream(name, 150)]
