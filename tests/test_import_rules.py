@@ -33,7 +33,7 @@ STACKS = {
         {"labels"},
         {"recovery"},
         {"monitoring"},
-        {"group", "wiring"},
+        {"first_records", "group", "wiring"},
         {"failure", "fresh", "lifecycle", "trial", "warming"},
         {"runtime"},
         {"check", "evaluate", "init", "partition", "predict", "promote", "replay", "service"},

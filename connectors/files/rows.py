@@ -103,7 +103,8 @@ class CsvRows(BulkDecoder):
         if not text or (len(fields) != width and text.isspace() and self.delimiter not in text):
             return None
         if len(fields) != width:
-            raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
+            found = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+            raise UndecodableError("csv_width", f"{found} where the header has {width}")
         if self._again.has_names(fields):
             if not self._again.in_order(fields):
                 self.header_moved = True

@@ -26,17 +26,25 @@ LEVELS = {
 
 def _level() -> str | None:
     """The highest level that this processor has; None where numba's own choice holds, which users can set."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen in LEVELS:
-        return chosen
-    if chosen not in (None, "", "native"):
+    chosen = os.environ.get(VARIABLE) or None
+    if chosen not in (None, "native", *LEVELS):
         raise ValueError(f"{VARIABLE}: {chosen!r} is not a level. Use one of {', '.join(LEVELS)}, native")
+    has = llvmlite.binding.get_host_cpu_features()
+    possible = [level for level in LEVELS if all(has.get(feature) for feature in _features(level))]
+    if chosen in LEVELS:
+        # A processor named for numba is another one, for which this one only compiles.
+        if chosen not in possible and not _CONFIG.CPU_NAME:
+            raise ValueError(f"{VARIABLE}: this processor cannot run {chosen}. Use {', '.join([*possible, 'native'])}")
+        return chosen
     if chosen == "native" or _CONFIG.CPU_NAME or _CONFIG.CPU_FEATURES is not None or not _CONFIG.ENABLE_AVX:
         return None
-    has = llvmlite.binding.get_host_cpu_features()
-    if not all(has.get(feature) for feature in LEVELS["x86-64-v3"]):
-        return None
-    return "x86-64-v4" if all(has.get(feature) for feature in LEVELS["x86-64-v4"]) else "x86-64-v3"
+    return possible[0] if possible else None
+
+
+def _features(level: str) -> list[str]:
+    """What a level has: what it adds, and what all below it add."""
+    order = list(LEVELS)
+    return [feature for below in order[order.index(level) :] for feature in LEVELS[below]]
 
 
 #: The level of this process.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +12,6 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.connectors.ports import ConnectorError, Position, Record, Source
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
@@ -33,23 +31,20 @@ from streamkernel.daemon.config.schema import (
     WarmStartConfig,
 )
 from streamkernel.daemon.failure import sentence
-from streamkernel.daemon.monitoring.columns import column_lines
+from streamkernel.daemon.first_records import POLL_SECONDS, FirstRecords, take_first
 from streamkernel.daemon.monitoring.remedies import explained
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
 from streamkernel.daemon.stream.in_flight import is_marked
-from streamkernel.daemon.stream.known_inputs import ENOUGH
 from streamkernel.daemon.stream.label_watch import TOLD_AFTER
-from streamkernel.daemon.trial import FirstRecords, try_records
+from streamkernel.daemon.trial import try_records
 from streamkernel.daemon.wiring.columns import let_pass, target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
 
 __all__ = ["Findings", "check"]
 
-_POLL_SECONDS = 1.0
-_PATIENCE_SECONDS = 10.0
 _WARM = "warm_start.source"
 
 
@@ -141,39 +136,33 @@ def _source(
         if section == "source":
             let_pass(source, plan.config)
         source.open(positions)
-        records = _first_records(source, isinstance(written, KafkaSourceConfig))
-        while 0 < len(records) < ENOUGH and (more := source.poll(ENOUGH - len(records), 0)):
-            records += more
+        first = take_first(source, key, is_topic=isinstance(written, KafkaSourceConfig))
+        records = [record for record in first.records if not record.blank]
         if section == "source":
             findings.n_partitions = len(source.lag)
         if source.health_problem is not None:
             raise DaemonError(f"{key}: {source.health_problem}")
         said = f"{key}: {source.describe()}"
-        if positions and not records:
+        if positions and not first.records:
             with contextlib.suppress(ConnectorError):  # what it began with may be gone, as a run does not mind
                 source.open()
-                findings.columns += _columns(source, key, source.poll(1, _POLL_SECONDS))
+                first.take(source, key, source.poll(1, POLL_SECONDS))
+                findings.columns += first.columns
             return f"{said}, no record after the checkpoint yet"
-        if not records:
+        if not first.records:
             return f"{said}, no record yet"
-        usable = (record for record in records if record.fault is None and not record.blank)
-        empty = frozenset(name for record in usable for name in empty_inputs(source, record))
-        places = [source.place(record.position.partition, record.position.offset) for record in records]
-        first = FirstRecords(records, source.exhausted, empty, places)
-        faults = [(place, one.fault) for place, one in zip(places, records, strict=True) if one.fault is not None]
-        records = [record for record in records if not record.blank]
-        good = next((record for record in records if record.fault is None), None)
-        findings.columns += _columns(source, key, records)
+        findings.columns += first.columns
+        faults = [(place, one.fault) for place, one in zip(first.places, first.records, strict=True) if one.fault]
         rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
         if faults:
             place, fault = faults[0]
             why = explained(fault.reason, section, written.kind, fault.detail)
             said += f"; {len(faults)} of its first {len(records)} records cannot be used; the first, at {place}: {why}"
         begins = not positions  # a run that goes on has counts, too, by which it judges what comes
-        if begins and good is None and records and rate.at_start == "stop" and rate.max_rate < 1:
+        if begins and not first.columns and records and rate.at_start == "stop" and rate.max_rate < 1:
             raise DaemonError(said)
         target = getattr(written, "target", None) if plan.config.mode == "learn" else None
-        if target is not None and good is not None and (n_records := _without_label(source, records)):
+        if target is not None and first.columns and (n_records := _without_label(source, records)):
             said += f"; none of its first {n_records} records has the label {target!r:.80}"
             if begins and source.exhausted:
                 raise DaemonError(said)
@@ -181,21 +170,12 @@ def _source(
         return said
 
 
-def _columns(source: Source, key: str, records: Sequence[Record]) -> list[str]:
-    """Return what becomes of the columns of the first record that can be used."""
-    good = next((record for record in records if record.fault is None and not record.blank), None)
-    if good is None:
-        return []
-    which = "first record" if good is records[0] else "first record that can be used"
-    return [f"columns of {key}, by its {which}:", *column_lines(source.columns(good))]
-
-
 def _without_label(source: Source, records: Sequence[Record]) -> int:
     """Return how many of the first records have no label; 0 where one has. Further ones are read where none has."""
     n_records = 0
     while records and all(record.y is None for record in records):
         n_records += len(records)
-        records = source.poll(TOLD_AFTER - n_records, _POLL_SECONDS) if n_records < TOLD_AFTER else ()
+        records = source.poll(TOLD_AFTER - n_records, POLL_SECONDS) if n_records < TOLD_AFTER else ()
     return 0 if records else n_records
 
 
@@ -203,17 +183,6 @@ def _warm_start(plan: Plan, written: WarmStartConfig, positions: Mapping[int, Po
     found = _source(plan, _WARM, written.source, positions, findings)
     refits = written.refit is not False and any(map(window_refit_of, [plan.model, *plan.models.values()]))
     return f"{found}, and the model is refitted after it" if refits else found
-
-
-def _first_records(source: Source, is_topic: bool) -> list[Record]:
-    """Poll until records come or, of a topic, its end is known: a slow broker's topic only seems to be empty."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    records = list(source.poll(ENOUGH, _POLL_SECONDS))
-    while is_topic and not records and source.health_problem is None and time.monotonic() < deadline:
-        if source.lag and not any(source.lag.values()):
-            break
-        records = list(source.poll(ENOUGH, _POLL_SECONDS))
-    return records
 
 
 def _registry(key: str, source: KafkaSourceConfig) -> str | None:

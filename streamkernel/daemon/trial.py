@@ -6,16 +6,16 @@ import copy
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from streamkernel.connectors.memory import MemorySource, NullSink
-from streamkernel.connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import has_own_parts, is_ours
 from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.first_records import FirstRecords
 from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.monitoring.remedies import explained
 from streamkernel.daemon.recovery.resume import Start
@@ -29,34 +29,11 @@ from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.processor import compared, make_processor, make_warm_processor
 from streamkernel.estimators.base import AdvanceResult, machine_of
 
-__all__ = ["FirstRecords", "try_records"]
+__all__ = ["try_records"]
 
 # A model that takes seconds for each record is tried with a few of them.
 _MOST_SECONDS = 5.0
 _WARM = "warm_start.source"
-
-
-@dataclass(frozen=True)
-class FirstRecords:
-    """The records of a source that a run would take first.
-
-    Attributes
-    ----------
-    records
-        The records.
-    whole
-        Whether the source ends after them.
-    empty
-        The columns that are inputs and have no value in one of them.
-    places
-        Where each of the records is, in words.
-
-    """
-
-    records: Sequence[Record]
-    whole: bool
-    empty: frozenset[str] = frozenset()
-    places: Sequence[str] = ()
 
 
 def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tell: Callable[[str], None]) -> None:

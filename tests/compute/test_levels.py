@@ -51,6 +51,15 @@ def test_a_level_that_does_not_exist_is_refused(processor, monkeypatch):
         levels._level()
 
 
+def test_a_level_that_the_processor_lacks_is_refused(processor, monkeypatch):
+    processor(_V3)
+    monkeypatch.setenv(levels.VARIABLE, "x86-64-v4")
+    with pytest.raises(ValueError, match=r"cannot run x86-64-v4\. Use x86-64-v3, native"):
+        levels._level()
+    monkeypatch.setattr(levels._CONFIG, "CPU_NAME", "generic")
+    assert levels._level() == "x86-64-v4"  # compiled here for another processor
+
+
 @pytest.mark.parametrize(("name", "value"), [("CPU_NAME", "generic"), ("CPU_FEATURES", ""), ("ENABLE_AVX", 0)])
 def test_a_processor_named_for_numba_holds(processor, monkeypatch, name, value):
     processor(_V4)

@@ -212,6 +212,16 @@ def test_a_header_in_another_order_among_the_first_records_fails(home: Home) -> 
     assert "the header is repeated with its columns in another order, at line 12 (offset 66)" in said
 
 
+def test_columns_and_places_are_those_of_the_file_that_a_record_stands_in(home: Home) -> None:
+    (home.folder / "in").mkdir()
+    (home.folder / "in/a.csv").write_text("a,empty,y\nx,,maybe\n1,,true\n")
+    (home.folder / "in/b.csv").write_text("empty,a,y\n,2,true\n")
+    source = {"kind": "csv", "path": "in/*.csv", "target": "y", "target_type": "bool"}
+    found = check(prepare(home.configure(source=source)))
+    assert [line.split()[0] for line in found.columns[1:]] == ["y", "a", "empty"], found
+    assert any("the first, at line 2 (offset 10) of in/a.csv" in line for line in found.good), found
+
+
 def test_advice_names_the_section_of_a_warm_start(home: Home) -> None:
     (home.folder / "old.csv").write_text("a,y\n1,maybe\n")
     (home.folder / "x.csv").write_text("a,y\n1,true\n")

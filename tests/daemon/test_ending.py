@@ -40,7 +40,7 @@ class TestStatus:
         said = capsys.readouterr()
         assert "none of the 5 records could be used: the source does not match" in said.err
         assert (
-            "5 dead letters of the records: csv_width: 1 fields where the header has 3: set source.delimiter to"
+            "5 dead letters of the records: csv_width: 1 field where the header has 3: set source.delimiter to"
             in said.err
         )
         assert said.err.count("Traceback") == 0
@@ -84,7 +84,7 @@ class TestStatus:
         said = capsys.readouterr().err
         assert "none of the 2 labels could be used" in said
         assert (
-            "2 dead letters of the labels: csv_width: 1 fields where the header has 2: set labels.source.delimiter"
+            "2 dead letters of the labels: csv_width: 1 field where the header has 2: set labels.source.delimiter"
             in said
         )
 

@@ -234,7 +234,7 @@ def test_files_that_were_put_together_and_columns_without_a_name_of_their_own(tm
         (b" \n", "is empty: init needs its first lines"),
         (b"a,b\n", "no line after the header has its 2 fields"),
         (b"sep=;\na;b;y\n1;2;3\n", "first line has 2 fields and most others have 3: remove the lines above the"),
-        (b"# orders\na,b,y\n1,2,3\n", "first line has 1 fields and most others have 3"),
+        (b"# orders\na,b,y\n1,2,3\n", "first line has 1 field and most others have 3"),
         (b"a,b,y\r1,2,3\r", "ends its lines in carriage returns alone: convert it"),
         (b"1,2\n3,4\n", "has numbers instead of column names: add the names"),
         (b"a,a\n3,4\n", "the header repeats 'a'"),

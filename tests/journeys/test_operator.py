@@ -133,9 +133,12 @@ def test_an_upgrade_of_the_model(service: Person) -> None:
         ("checkpoint.every_seconds=.nan", r"checkpoint.every_seconds: "),
         ("source.path=${NOWHERE}", r"NOWHERE"),
         ("source", r"--set: must be key=value"),
-        ("x={a: [}", r"x: --set: cannot be read as YAML"),
+        ("x={a: [}", r"x: --set: line 1, column 6: cannot be read as YAML"),
         ("source=&a [*a]", r"an anchor that contains itself"),
-        ('source.path=!!python/object/apply:os.system ["id"]', r"^source.path: --set: cannot be read as YAML: "),
+        (
+            'source.path=!!python/object/apply:os.system ["id"]',
+            r"^source.path: --set: line 1, column 1: cannot be read as YAML: ",
+        ),
     ],
 )
 def test_a_wrong_configuration_is_told_in_a_sentence(service: Person, setting: str, said: str) -> None:

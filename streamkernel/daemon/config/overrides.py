@@ -9,6 +9,7 @@ from typing import NamedTuple
 import yaml
 
 from streamkernel.daemon.config.problems import ConfigError, dotted
+from streamkernel.daemon.config.syntax import explained_syntax
 
 __all__ = ["Override", "override", "parse_override"]
 
@@ -71,10 +72,13 @@ def override(root: yaml.Node, overrides: Sequence[Override], loader: type[yaml.S
         try:
             value = yaml.compose(one.text, loader)
             yaml.load(one.text, loader)  # nothing of it is kept; what cannot be built is told as what it is
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            why = getattr(error, "problem", None) or error
-            said = " ".join(str(why).split())
+        except yaml.MarkedYAMLError as error:
+            raise ConfigError([f"{dotted(one.path)}: --set: {explained_syntax(one.text, error)}"]) from None
+        except (yaml.YAMLError, ValueError) as error:
+            said = " ".join(str(error).split())
             raise ConfigError([f"{dotted(one.path)}: --set: cannot be read as YAML: {said}"]) from None
+        except RecursionError:
+            raise ConfigError([f"{dotted(one.path)}: --set: nested too deeply"]) from None
         root = _put(root, one.path, 0, _empty() if value is None else value)
     return root
 

@@ -46,6 +46,8 @@ def _advice(said: str, context: str, opened: yaml.Mark | None, line: str) -> str
         return f"close the quote{from_line}"
     if "flow sequence" in context or "flow mapping" in context:
         return f"close the bracket{from_line}, and put a comma between its values"
+    if "flow node" in context:
+        return "close each bracket, and put a value between two commas"
     if "'\\t'" in said:
         return "indent with spaces, not with a tab"
     if "cannot start any token" in said:

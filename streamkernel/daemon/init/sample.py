@@ -180,8 +180,9 @@ def _why_no_record(rows: Sequence[Sequence[str]]) -> str:
     widths = Counter(map(len, rows[1:]))
     if not widths:
         return f"no line after the header has its {len(rows[0])} fields: init needs some records"
+    found = "1 field" if len(rows[0]) == 1 else f"{len(rows[0])} fields"
     return (
-        f"its first line has {len(rows[0])} fields and most others have {widths.most_common(1)[0][0]}: "
+        f"its first line has {found} and most others have {widths.most_common(1)[0][0]}: "
         "remove the lines above the column names, or write all column names there"
     )
 
