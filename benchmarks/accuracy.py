@@ -34,7 +34,7 @@ QUICK_RECORDS = 1_000
 def task(folder: Path, stream: str, model: str, seed: int, limit: float, n_records: int | None) -> Result:
     """One run, in a process of its own: names are sent, not the streams."""
     named = {m.name: m for m in peers.models()}
-    return evaluate(streams.catalogue(folder)[stream], named[model], seed, limit, n_records)
+    return evaluate(streams.catalog(folder)[stream], named[model], seed, limit, n_records)
 
 
 def kept(path: Path) -> list[Result]:
@@ -87,7 +87,7 @@ def line(result: Result) -> str:
 
 def choose(options: argparse.Namespace) -> tuple[list[Stream], list[Model]]:
     """The streams and models asked for; of the streams, those that can be read."""
-    found, known = streams.catalogue(options.data), {model.name: model for model in peers.models()}
+    found, known = streams.catalog(options.data), {model.name: model for model in peers.models()}
     groups = {stream.group for stream in found.values()}
     names = (
         set(options.streams.split(",")) if options.streams else groups - ({streams.FILES} if options.quick else set())
@@ -161,7 +161,7 @@ def main() -> None:
             pool.shutdown(wait=False, cancel_futures=True)  # an interrupted benchmark does not run on
             raise
     command = f"python -m benchmarks.accuracy {'--quick' if options.quick else '--data DIR'}"
-    known = list(streams.catalogue(options.data).values())
+    known = list(streams.catalog(options.data).values())
     report(out, known, kept(path), n_records, command, published(options.data, known))
 
 

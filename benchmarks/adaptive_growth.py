@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_RECORDS:,} records of two streams, one seed")
     options = parser.parse_args()
-    known = streams.catalogue(options.data).values()
+    known = streams.catalog(options.data).values()
     names = options.streams.split(",") if options.streams else QUICK if options.quick else STREAMS
     chosen = of_names([stream for stream in known if not stream.n_classes], names)
     limit = QUICK_RECORDS if options.quick else options.records

@@ -136,7 +136,7 @@ round. CPU time of the model's own calls, its StandardScaler included where Rive
 
 {table(["Friedman", *head], rows(measure(regressors(), friedman, options.records, options.rounds)))}
 
-One record, predicted and learnt, from the first of a stream on: the medians of three runs' quantiles. Of 20 inputs
+One record, predicted and learned, from the first of a stream on: the medians of three runs' quantiles. Of 20 inputs
 Friedman's second ten are noise.
 
 {table(latency.HEADER, latency.rows(single, 3))}

@@ -126,10 +126,10 @@ def frames(rounds: int, n: int) -> list[list[str]]:
     columns = pl.DataFrame(records)
     tables = {"pandas": columns.to_pandas(), "polars": columns, "numpy": columns.to_numpy()}
     kinds: dict[str, Any] = {**tables, "a loop over dicts": records, "`advance` of dicts": records}
-    learnt: dict[str, KernelClassifier] = {}
+    learned: dict[str, KernelClassifier] = {}
 
     def learn(kind: str) -> None:
-        model = learnt[kind] = KernelClassifier(max_features=512, seed=1)
+        model = learned[kind] = KernelClassifier(max_features=512, seed=1)
         if kind in tables:
             model.learn_many(tables[kind], y)
         elif kind == "`advance` of dicts":
@@ -139,7 +139,7 @@ def frames(rounds: int, n: int) -> list[list[str]]:
                 model.learn_one(x, label)
 
     def predict(kind: str) -> object:
-        model = learnt[kind]
+        model = learned[kind]
         if kind in tables:
             return model.predict_many(tables[kind])
         if kind == "`advance` of dicts":
@@ -148,7 +148,7 @@ def frames(rounds: int, n: int) -> list[list[str]]:
 
     for kind in kinds:
         learn(kind)
-    digests = {kind: copy.deepcopy(model).state_digest() for kind, model in learnt.items() if kind != "numpy"}
+    digests = {kind: copy.deepcopy(model).state_digest() for kind, model in learned.items() if kind != "numpy"}
     assert len(set(digests.values())) == 1, "the ways to learn do not agree"  # an array's names are others
     learning = interleaved({kind: lambda kind=kind: learn(kind) for kind in kinds}, rounds, at_least=0)  # type: ignore[misc]
     predicting = interleaved({kind: lambda kind=kind: predict(kind) for kind in kinds}, rounds, at_least=0)  # type: ignore[misc]

@@ -157,7 +157,7 @@ def main() -> None:
             [
                 "# Batch steps beside records one by one",
                 f"`python -m benchmarks.batch_step{given}` on {machine()}. One pass of the growing estimators over "
-                "each stream, in which every record is predicted before it, or its batch, is learnt; means of "
+                "each stream, in which every record is predicted before it, or its batch, is learned; means of "
                 f"{len(seeds)} seed{'s' * (len(seeds) > 1)}. Record by record a step is of 32 records, in batches of "
                 "all that are given. What is not said in a setting is the default: blocks of 64, two of them a step, "
                 "4,096 features at most.",

@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
     names = options.streams.split(",") if options.streams else QUICK if options.quick else STREAMS
-    chosen = of_names(streams.catalogue(options.data).values(), names)
+    chosen = of_names(streams.catalog(options.data).values(), names)
     n_records = QUICK_RECORDS if options.quick else None
     lines = [line for stream in chosen for line in rows(stream, options.limit, n_records)]
     header = ["stream (records)", "measure", "budget", "AdaptiveKernel", "HAT", "ARF", "AMF"]

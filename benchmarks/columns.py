@@ -104,7 +104,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
-def learnt(make: Callable[[], Any], xs: Rows, ys: list[bool]) -> tuple[float, float, int]:
+def learned(make: Callable[[], Any], xs: Rows, ys: list[bool]) -> tuple[float, float, int]:
     """Progressive accuracy over the second half, records a second of CPU, and inputs at the end."""
     model = make()
     right: list[bool] = []
@@ -123,7 +123,7 @@ def identifying(n: int) -> str:
         for stream in streams(n):
             for way, (records, limited) in WAYS.items():
                 with mock.patch.object(Repeats, "has_room", Repeats.has_room if limited else _always):
-                    accuracy, rate, n_inputs = learnt(make, records(stream), stream.ys)
+                    accuracy, rate, n_inputs = learned(make, records(stream), stream.ys)
                 rows.append([name, stream.name, way, f"{accuracy:.3f}", f"{rate:,.0f}", f"{n_inputs:,}"])
     return table(["model", "column", "its values", "accuracy", "records/s", "inputs"], rows)
 
@@ -230,7 +230,7 @@ def main() -> None:
         options.records, options.rounds = 300, 1
     for make in MODELS.values():  # compiled before anything is timed
         few = streams(500)[0]
-        learnt(make, few.xs, few.ys)
+        learned(make, few.xs, few.ys)
     write(
         options.out / "columns.md",
         "\n\n".join(

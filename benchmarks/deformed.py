@@ -99,12 +99,12 @@ class DeformedImages:
             (factor[0] * (cos + sin * shear), factor[1] * sin),
             (factor[0] * (cos * shear - sin), factor[1] * cos),
         )
-        centre = (self._side - 1) / 2
-        place = np.arange(self._side, dtype=np.float32) - np.float32(centre)
+        center = (self._side - 1) / 2
+        place = np.arange(self._side, dtype=np.float32) - np.float32(center)
         rows, columns = (
             displaced(grid[axis], self._bumps)
             + (matrix[axis][0][:, None] * place)[:, :, None].astype(np.float32)
-            + (matrix[axis][1][:, None] * place + shift[axis][:, None] + centre)[:, None, :].astype(np.float32)
+            + (matrix[axis][1][:, None] * place + shift[axis][:, None] + center)[:, None, :].astype(np.float32)
             for axis in (0, 1)
         )
         return rows, columns
@@ -112,9 +112,9 @@ class DeformedImages:
 
 def bumps(side: int) -> Array:
     """Gaussian bumps side by side, shape (side, GRID), float32; at each place the sum of their squares is 1."""
-    centres = np.linspace(0, side - 1, GRID)
+    centers = np.linspace(0, side - 1, GRID)
     width = (side - 1) / (GRID - 1)
-    heights = np.exp(-0.5 * ((np.arange(side)[:, None] - centres) / width) ** 2)
+    heights = np.exp(-0.5 * ((np.arange(side)[:, None] - centers) / width) ** 2)
     return np.asarray(heights / np.sqrt((heights**2).sum(axis=1, keepdims=True)), np.float32)
 
 

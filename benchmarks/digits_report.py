@@ -16,7 +16,7 @@ ONE_PASS_TARGET, PASSES_TARGET, PASSES_MINUTES = 1.9, 1.5, 10
 SEEDS = 3
 #: Records after which errors are in the table, or the last look before.
 MARKS = (10_000, 50_000, 100_000, 200_000, 400_000, 700_000, 1_000_000)
-COLOURS = ("#0072B2", "#009E73", "#E69F00", "#CC79A7")
+COLORS = ("#0072B2", "#009E73", "#E69F00", "#CC79A7")
 
 
 def report(runs: Sequence[Run], images: str, out: Path, quick: bool) -> None:
@@ -60,7 +60,7 @@ def report(runs: Sequence[Run], images: str, out: Path, quick: bool) -> None:
         text += [
             f"## {images}, deformed anew for ever",
             "Each record is a training image shifted, scaled, sheared, rotated and displaced smoothly "
-            "(`benchmarks/deformed.py`), and learnt once. Asked for: at most "
+            "(`benchmarks/deformed.py`), and learned once. Asked for: at most "
             f"{ENDLESS_TARGET}% after 1,000,000 records in {ENDLESS_MINUTES} minutes on two cores.",
             endless_table(endless),
             "Test error % after so many records (the last look before):",
@@ -211,7 +211,7 @@ def plot(curves: dict[str, list[Run]], path: Path) -> None:
 
     figure, axes = pyplot.subplots(len(curves), 2, figsize=(11, 4.2 * len(curves)), squeeze=False, sharey="row")
     for (title, runs), row in zip(curves.items(), axes, strict=True):
-        colours = dict(zip(dict.fromkeys(run.setting.name for run in runs), COLOURS, strict=False))
+        colors = dict(zip(dict.fromkeys(run.setting.name for run in runs), COLORS, strict=False))
         for axis, label in zip(row, ("records", "core-seconds"), strict=True):
             named = set[str]()
             for run in runs:
@@ -221,7 +221,7 @@ def plot(curves: dict[str, list[Run]], path: Path) -> None:
                     [100 * look.error for look in run.looks],
                     marker="o",
                     markersize=3.5,
-                    color=colours[name],
+                    color=colors[name],
                     label=None if name in named else name,
                 )
                 named.add(name)

@@ -44,7 +44,7 @@ def of_records(X: Array, y: Array, bandwidth: float, noise: float, n_features: i
         "peer": one_by_one(BayesianLinearRegression(alpha=1.0, beta=1 / noise), columns),
     }
     took = {name: np.array(each) / _A_CALL for name, each in rounds.interleaved(calls, n_rounds).items()}
-    what = f"a record, predicted with its distribution and learnt, F = {n_features}"
+    what = f"a record, predicted with its distribution and learned, F = {n_features}"
     return _row(what, "River's BayesianLinearRegression, given the columns", took)
 
 
@@ -60,7 +60,7 @@ def of_all(X: Array, y: Array, Z: Array, bandwidth: float, noise: float, n_featu
         ExactRegressor(RBF(bandwidth), alpha=noise, optimizer=None).fit(X, y).predict(Z, return_std=True)
 
     took = {name: np.array(each) for name, each in rounds.interleaved({"ours": ours, "peer": peer}, n_rounds).items()}
-    what = f"{len(X):,} records learnt and {len(Z):,} predicted with deviations, F = {n_features}"
+    what = f"{len(X):,} records learned and {len(Z):,} predicted with deviations, F = {n_features}"
     return _row(what, "scikit-learn's GaussianProcessRegressor, exact", took)
 
 

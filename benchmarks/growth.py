@@ -60,7 +60,7 @@ def median_distance(X: Array) -> float:
     return Gaussian().median_bandwidth(sample) / 0.7
 
 
-def standardised(X: Array) -> Array:
+def standardized(X: Array) -> Array:
     """Columns of mean 0 and deviation 1."""
     return np.asarray((X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0))
 
@@ -69,13 +69,13 @@ def digits() -> Task:
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    return Task("digits", standardised(X), y.tolist())
+    return Task("digits", standardized(X), y.tolist())
 
 
 def image_segments() -> Task:
     rows = list(datasets.ImageSegments())
     X = np.array([[float(value) for value in x.values()] for x, _ in rows])
-    return Task("ImageSegments", standardised(X), [y for _, y in rows])
+    return Task("ImageSegments", standardized(X), [y for _, y in rows])
 
 
 def synthetic() -> Task:
@@ -221,7 +221,7 @@ def plot(curves: dict[str, dict[str, list[Curve]]], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    colours = {"DSG": "#0072B2", "UDSG": "#E69F00", "CDSG": "#009E73"}
+    colors = {"DSG": "#0072B2", "UDSG": "#E69F00", "CDSG": "#009E73"}
     figure, axes = pyplot.subplots(2, len(curves), figsize=(4.4 * len(curves), 6.4), squeeze=False, sharex=True)
     for column, (task, by_policy) in enumerate(curves.items()):
         for policy, runs in by_policy.items():
@@ -229,9 +229,9 @@ def plot(curves: dict[str, dict[str, list[Curve]]], path: Path) -> None:
             work = np.mean([run.work[:looks] for run in runs], axis=0)
             for row, attribute in enumerate(("objective", "blocks")):
                 values = np.array([getattr(run, attribute)[:looks] for run in runs])
-                axes[row][column].plot(work, values.mean(axis=0), color=colours[policy], label=policy, linewidth=2)
+                axes[row][column].plot(work, values.mean(axis=0), color=colors[policy], label=policy, linewidth=2)
                 axes[row][column].fill_between(
-                    work, values.min(axis=0), values.max(axis=0), color=colours[policy], alpha=0.15, linewidth=0
+                    work, values.min(axis=0), values.max(axis=0), color=colors[policy], alpha=0.15, linewidth=0
                 )
         axes[0][column].set_title(task)
         axes[1][column].set_xlabel("work (batches x blocks)")

@@ -178,7 +178,7 @@ def main() -> None:
             rates["kafka-python's poll and orjson"].append(polled(broker.bootstrap, "backlog", n, decode=True))
             rates["our source: decoded, checked, with positions"].append(sourced(broker.bootstrap, "backlog", n))
             watched.append(daemon(broker, "backlog", n, None, folder))
-            rates["the daemon: predicted and learnt (target 30,000)"].append(watched[-1].rate)
+            rates["the daemon: predicted and learned (target 30,000)"].append(watched[-1].rate)
             output = f"predictions-{number}"
             broker.create_topic(output)
             watched.append(daemon(broker, "backlog", n, output, folder))

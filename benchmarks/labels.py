@@ -40,7 +40,7 @@ def write_stream(folder: Path, records: int, pending: int) -> None:
     """Records with their labels, records without, and the labels of these."""
     rng = np.random.default_rng(0)
     with (
-        (folder / "labelled.jsonl").open("w") as labelled,
+        (folder / "labeled.jsonl").open("w") as labeled,
         (folder / "records.jsonl").open("w") as bare,
         (folder / "labels.jsonl").open("w") as labels,
     ):
@@ -50,14 +50,14 @@ def write_stream(folder: Path, records: int, pending: int) -> None:
             x = {f"field_{i}": value for i, value in enumerate(row.tolist())}
             y = "yes" if float(row[:4] @ row[:4]) < 3.4 else "no"
             key = f"transaction-{number:08d}"
-            labelled.write(json.dumps({**x, "label": y}) + "\n")
+            labeled.write(json.dumps({**x, "label": y}) + "\n")
             bare.write(json.dumps({"id": key, **x}) + "\n")
             labels.write(json.dumps({"id": key, "label": y}) + "\n")
 
 
 def started(folder: Path, late: bool, pending: int) -> tuple[Processor, Feed]:
     """The daemon without its outputs."""
-    path = folder / ("records.jsonl" if late else "labelled.jsonl")
+    path = folder / ("records.jsonl" if late else "labeled.jsonl")
     source = {"kind": "jsonl", "path": str(path), "target": None if late else "label"}
     settings: dict[str, Any] = {"source": source, "model": [MODEL], "metrics": None}
     if late:

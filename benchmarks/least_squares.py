@@ -118,7 +118,7 @@ def main() -> None:
     seeds = options.seeds[:1] if options.quick else options.seeds
     found = {
         stream: measured(stream, seeds, options.quick)
-        for stream in of_names(streams.catalogue(options.data).values(), asked)
+        for stream in of_names(streams.catalog(options.data).values(), asked)
     }
     columns = list(next(iter(found.values())))
 
@@ -136,13 +136,13 @@ def main() -> None:
 
 `KernelLeastSquaresClassifier` and `KernelLeastSquaresRegressor` by defaults, by batches and by records one by one,
 beside the adaptive estimators, in file order; mean of the seeds {", ".join(map(str, seeds))}. Every record is predicted
-before it is learnt, a batch before any of its records. Scored are the records after the first {skipped:,}.
+before it is learned, a batch before any of its records. Scored are the records after the first {skipped:,}.
 
 ## Accuracy in per cent, or mean absolute error
 
 {table(["stream", *columns], [scores(*one) for one in found.items()])}
 
-## Microseconds a record, predicted and learnt
+## Microseconds a record, predicted and learned
 
 {table(["stream", *(f"us, {name}" for name in columns)], [times(*one) for one in found.items()])}
 """

@@ -33,7 +33,7 @@ CALL = 500
 Pair = tuple[dict[Any, Any], Any]
 
 
-def moving_centres(d: int) -> Iterator[Pair]:
+def moving_centers(d: int) -> Iterator[Pair]:
     """Four classes with 50 moving centers."""
     yield from synth.RandomRBFDrift(
         seed_model=1,
@@ -103,18 +103,18 @@ def main() -> None:
     options = parser.parse_args()
     n_records, inputs = (2 * CALL, (5,)) if options.quick else (options.records // CALL * CALL, INPUTS)
     head = ["records asked", "us a record", "state, MB"]
-    classes = rows("centres", AdaptiveKernelClassifier, moving_centres, n_records, inputs)
+    classes = rows("centers", AdaptiveKernelClassifier, moving_centers, n_records, inputs)
     numbers = rows("Friedman", AdaptiveKernelRegressor, friedman, n_records, inputs)
     text = f"""# What a memory costs
 
 `python -m benchmarks.memory_experts` on {machine()}; load {os.getloadavg()[-1]:.1f} in the last
 15 minutes.
 
-{n_records:,} records of every stream, all other arguments at their defaults, one thread. A record predicted and learnt
+{n_records:,} records of every stream, all other arguments at their defaults, one thread. A record predicted and learned
 by calls of `advance` with {CALL} records: CPU time, the median of the calls of the second half, all models by the same
 records in turns. The state is as it is pickled at the end. Progressive validation from the first record on.
 
-{table(["classes of moving centres", *head, "accuracy"], classes)}
+{table(["classes of moving centers", *head, "accuracy"], classes)}
 
 {table(["Friedman's function", *head, "MAE"], numbers)}
 """

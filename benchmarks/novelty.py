@@ -35,8 +35,8 @@ Array = np.ndarray[Any, Any]
 def clusters(n: int) -> tuple[Array, Array]:
     """Four clusters in eight dimensions and, for 5% of the rows, what is anywhere."""
     rng = np.random.default_rng(1)
-    centres = 3 * rng.normal(size=(4, 8))
-    X = centres[rng.integers(0, 4, n)] + rng.normal(size=(n, 8)) * np.array([1, 0.5, 2, 1, 1, 0.3, 1, 1])
+    centers = 3 * rng.normal(size=(4, 8))
+    X = centers[rng.integers(0, 4, n)] + rng.normal(size=(n, 8)) * np.array([1, 0.5, 2, 1, 1, 0.3, 1, 1])
     strange = rng.random(n) < 0.05
     X[strange] = rng.uniform(-7, 7, (int(strange.sum()), 8))
     return X, strange
@@ -213,10 +213,10 @@ def main() -> None:
 
 ## Novelty detection
 
-{N_TRAIN:,} records are learnt in one pass (by the exact machine, every second of them), the {N_TEST:,} after them are
+{N_TRAIN:,} records are learned in one pass (by the exact machine, every second of them), the {N_TEST:,} after them are
 the test. All get the same scaled rows, and the kernel machines the same Gaussian kernel. Ours are run with {len(SEEDS)}
 seeds. *AUC*: of the test, in the mean over the seeds. *Flagged after burn-in*: the share of records {BURN_IN:,} to
-{N_TRAIN:,} that were flagged before they were learnt. *Test, least* and *most*: the share of the test that the model
+{N_TRAIN:,} that were flagged before they were learned. *Test, least* and *most*: the share of the test that the model
 flags as it stands after {", ".join(f"{look:,}" for look in LOOKS)} records. The AUC of River's detectors is
 that of their scores as they give them; those of its OneClassSVM are large where records are usual.
 {missing}

@@ -68,12 +68,12 @@ def no_change() -> AbstractContextManager[Any]:
 
 def comparisons(limit: int | None) -> Iterator[Comparison]:
     """Yield the lines to measure, on the first records of each stream."""
-    catalogue = {stream.name: stream for stream in streams.built_in()}
+    catalog = {stream.name: stream for stream in streams.built_in()}
     for name in ("Agrawal", "Mixed", "Mv", "ChickWeights"):
-        stream = catalogue[name]
+        stream = catalog[name]
         yield Comparison(TREES, name, stream.n_classes > 0, list(stream.records(limit)))
     for name in ("FriedmanDrift", "Shuttle"):
-        stream = catalogue[name]
+        stream = catalog[name]
         yield Comparison(CHANGES, name, stream.n_classes > 0, list(stream.records(limit)))
     later = synth.FriedmanDrift(drift_type="gra", position=(2000, 5000), seed=2)
     yield Comparison(CHANGES, "FriedmanDrift, seed 2, changes at 2,000 and 5,000", False, taken(later, 8_000, limit))

@@ -71,8 +71,8 @@ def plot(rankings: Sequence[Ranking], path: Path) -> None:
             left = i < half
             y = -top - 0.24 * ((i if left else k - 1 - i) + 0.5)
             end = 0.6 if left else k + 0.4
-            colour = "#D55E00" if "Kernel" in name else "#0072B2"
-            axis.plot([rank, rank, end], [0, y, y], color=colour, linewidth=1)
+            color = "#D55E00" if "Kernel" in name else "#0072B2"
+            axis.plot([rank, rank, end], [0, y, y], color=color, linewidth=1)
             axis.text(
                 end + (-0.06 if left else 0.06),
                 y,
@@ -80,7 +80,7 @@ def plot(rankings: Sequence[Ranking], path: Path) -> None:
                 ha="right" if left else "left",
                 va="center",
                 fontsize=9,
-                color=colour,
+                color=color,
             )
         axis.set_xlim(1 - 0.35 * k, k + 0.35 * k)
         axis.set_ylim(-top - 0.24 * (half + 0.5), 0.4)

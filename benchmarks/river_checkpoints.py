@@ -51,7 +51,7 @@ from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 
 DOCS = Path(__file__).parents[1] / "docs" / "checkpoints.md"
 BEGIN, END = "<!-- the table begins -->\n", "<!-- the table ends -->\n"
-LEARNT, CONTINUED = 150, 20
+LEARNED, CONTINUED = 150, 20
 WORDS = [
     "the",
     "stream",
@@ -248,12 +248,12 @@ def plain(value: Any) -> Any:
 
 def go_on(model: base.Estimator) -> list[Any]:
     """Outputs for the records after the checkpoint."""
-    return [plain(step(model, x, y)) for x, y in itertools.islice(records(model), LEARNT, LEARNT + CONTINUED)]
+    return [plain(step(model, x, y)) for x, y in itertools.islice(records(model), LEARNED, LEARNED + CONTINUED)]
 
 
-def learnt(model: base.Estimator) -> base.Estimator:
+def learned(model: base.Estimator) -> base.Estimator:
     """The same model at the time of the checkpoint."""
-    for x, y in itertools.islice(records(model), LEARNT):
+    for x, y in itertools.islice(records(model), LEARNED):
         step(model, x, y)
     return model
 
@@ -265,7 +265,7 @@ def write(directory: Path) -> None:
     for name, cls in exported().items():
         try:
             for i, model in enumerate(models(cls)):
-                (directory / f"{name}-{i}").write_bytes(dump_model(learnt(model)))
+                (directory / f"{name}-{i}").write_bytes(dump_model(learned(model)))
                 given[f"{name}-{i}"] = go_on(model)
         except CheckpointError:
             verdicts[name] = "is refused when its first checkpoint is written"

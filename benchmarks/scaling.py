@@ -280,7 +280,7 @@ def main() -> None:
                 *(part for panel in costs_ for part in (f"{panel.title}:", panel.table())),
                 "## Memory",
                 "memory_bytes is the model's own account, coefficients and cache. The peak is what resident memory "
-                "rose by while a restored model predicted 64 rows and learnt 32, a process each; 0 is less than the "
+                "rose by while a restored model predicted 64 rows and learned 32, a process each; 0 is less than the "
                 "process had at hand.",
                 *(part for panel in memories for part in (f"{panel.title}:", panel.table())),
             ]

@@ -215,7 +215,7 @@ def method(seeds: int, limits: Sequence[float]) -> str:
     budgets = " or ".join(f"{limit:g}" for limit in limits)
     repeats = "one seed" if seeds == 1 else f"up to {seeds} seeds"
     return (
-        "Every record is predicted, then learnt. All models have their defaults. River's stand behind a "
+        "Every record is predicted, then learned. All models have their defaults. River's stand behind a "
         "StandardScaler, with OneVsRest where a model knows two classes only; CapyMOA's (MOA) get the inputs unscaled, "
         "and as their classes the first, second, ... that came; for both strings are one-hot (every category known "
         "beforehand) and dates ordinals. Ours get the records as they are, but for the dates. Linear is "
@@ -236,7 +236,7 @@ WITH_LAGS = (
     "known when the next one is predicted. 'no change' predicts the last target."
 )
 PUBLISHED = (
-    "Means of ten seeds that SAMLB published (its own scripts on its own machines; targets standardised online and "
+    "Means of ten seeds that SAMLB published (its own scripts on its own machines; targets standardized online and "
     "mapped back), on the same records in the same order to their end, without lags. Behind each score of ours how it "
     "stands against the best of them (level: within .3 points, or 1% of the MAE)."
 )

@@ -70,7 +70,7 @@ class Measured:
 def row(draw: random.Random) -> dict[str, Any]:
     """A record of six numbers and a category."""
     x: dict[str, Any] = {f"x{i}": round(draw.gauss(0, 1), 6) for i in range(6)}
-    return {**x, "colour": draw.choice(["red", "green", "blue"])}
+    return {**x, "color": draw.choice(["red", "green", "blue"])}
 
 
 def label(x: dict[str, Any]) -> str:
@@ -133,10 +133,10 @@ def processor_seconds(process_id: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def learnt(folder: Path) -> int:
+def learned(folder: Path) -> int:
     """Return how many records the run has learned, as its newest checkpoint says."""
     found = sorted((folder / "state").glob("checkpoint-*.skc"))
-    return int(read(found[-1]).header["account"]["learnt"]) if found else 0
+    return int(read(found[-1]).header["account"]["learned"]) if found else 0
 
 
 class Client:
@@ -204,7 +204,7 @@ def measure(rate: float, seconds: float, journalled: bool) -> list[Measured]:
         configure(folder, journalled)
         run = stack.enter_context(process(folder, "run"))
         if not journalled:  # so that predictions come from a model that has learned
-            wait_until_learnt(folder, 1)
+            wait_until_learned(folder, 1)
         service = stack.enter_context(process(folder, "serve"))
         port = int(wait_for(folder / "serve.log", r"http://127\.0\.0\.1:(\d+)/predict")[1])
         wait_for(folder / "serve.log", "predicting with checkpoint")
@@ -214,18 +214,18 @@ def measure(rate: float, seconds: float, journalled: bool) -> list[Measured]:
         found = [client.phase(rate, int(seconds * rate)), client.phase(None, int(seconds * rate))]
         if run.poll() is not None:
             raise SystemExit(f"the run has ended: {(folder / 'run.log').read_text()[-500:]}")
-        if journalled and (n_learnt := wait_until_learnt(folder, client.n_labels)) != client.n_labels:
-            raise SystemExit(f"{n_learnt:,} labels were learnt, {client.n_labels:,} were acknowledged")
+        if journalled and (n_learned := wait_until_learned(folder, client.n_labels)) != client.n_labels:
+            raise SystemExit(f"{n_learned:,} labels were learned, {client.n_labels:,} were acknowledged")
         return found
 
 
-def wait_until_learnt(folder: Path, n_records: int) -> int:
+def wait_until_learned(folder: Path, n_records: int) -> int:
     """Wait for a checkpoint with at least `n_records` learned; return its number."""
     for _ in range(240):
-        if (found := learnt(folder)) >= n_records:
+        if (found := learned(folder)) >= n_records:
             return found
         time.sleep(0.5)
-    raise SystemExit(f"{found:,} of {n_records:,} records were learnt: {(folder / 'run.log').read_text()[-500:]}")
+    raise SystemExit(f"{found:,} of {n_records:,} records were learned: {(folder / 'run.log').read_text()[-500:]}")
 
 
 def main() -> None:
@@ -255,7 +255,7 @@ def main() -> None:
         f"(`AdaptiveKernelClassifier`, a checkpoint every {CHECKPOINT_SECONDS} s, which the service takes over), the "
         f"service and the client share {options.cores} cores. In the first row the run reads a file as fast as it can, "
         "in the second what the service journals: each record, acknowledged when it is durable, and after a "
-        f"second its label, {LABELS_A_REQUEST} in a request; at the end the run had learnt each of them once. "
+        f"second its label, {LABELS_A_REQUEST} in a request; at the end the run had learned each of them once. "
         f"{options.note}".rstrip()
         + f"\n\n## {options.rate:,.0f} requests a second\n\nFor {options.seconds:g} s; a wait is counted from when its "
         f"request was due, whenever it was sent.\n\n{table([*head, 'p99 wanted, ms'], fixed)}\n\n"

@@ -218,7 +218,7 @@ def scaling(sizes: tuple[tuple[int, int], ...], one: Runs, two: Runs) -> str:
         "preconditioned blocks of 64 features a step, DSG at `max_features`. Seconds of a batch, medians, without the "
         f"first {WARM}; the ratio is "
         "of the medians of runs one after the other, the median of the rounds with their least and most. Sending a "
-        "model is to serialise and broadcast it, and to restore it on the slowest executor; its share is of the batch "
+        "model is to serialize and broadcast it, and to restore it on the slowest executor; its share is of the batch "
         "on two cores."
     )
     head = ["rows", "features", "one core, s", "two cores, s", "faster by", "model, MB", "sending, ms", "share"]

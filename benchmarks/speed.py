@@ -65,7 +65,7 @@ def report(quick: bool) -> str:
             "7: resident memory above that of the same process with a small model (below: restoring it, which holds "
             "the given record, a checked copy and the coefficients in the order of the sums). The cache of drawn "
             "frequencies is speed bought with a fixed budget, `cache_bytes`, whatever the size of the model. 8: the "
-            "model as it stood at the second tenth learns the last tenth beside the one that has learnt everything.",
+            "model as it stood at the second tenth learns the last tenth beside the one that has learned everything.",
             "## The limits of the machine, in the same run",
             table(["limit", "measured"], ceilings),
             "## Behind 1 to 4: nanoseconds a feature and record",
@@ -91,7 +91,7 @@ def report(quick: bool) -> str:
             table(["", "learn, us", "predict, us"], arriving.frames(rounds, 2_000 if quick else 10_000)),
             "## From a cold import to the first prediction",
             f"With a warm numba cache, wall clock, {len(inside)} runs: {spread(inside)} s from the import on, "
-            f"{spread(whole)} s with the start of Python; 64 records learnt one by one, then one predicted.",
+            f"{spread(whole)} s with the start of Python; 64 records learned one by one, then one predicted.",
         ]
     )
 

@@ -115,7 +115,7 @@ def main() -> None:
             [
                 "# Kinds of steps of the growing estimators",
                 f"`python -m benchmarks.steps{' --quick' if options.quick else ' --data DIR'}` with {versions()}. "
-                f"Every record is predicted, then learnt; mean ± deviation of {len(seeds)} seeds.",
+                f"Every record is predicted, then learned; mean ± deviation of {len(seeds)} seeds.",
                 "Streams of the accuracy benchmark, of the sixteen on which the default was chosen:",
                 by_setting(tuned, SETTINGS, seeds, limit),
                 "And others of its streams:",

@@ -183,7 +183,7 @@ def from_files(folder: Path) -> list[Stream]:
 
 
 @cache
-def catalogue(folder: Path) -> dict[str, Stream]:
+def catalog(folder: Path) -> dict[str, Stream]:
     """Every stream by its name."""
     return {stream.name: stream for stream in [*built_in(), *from_files(folder)]}
 

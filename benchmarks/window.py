@@ -23,7 +23,7 @@ from benchmarks.solvers import dspdc_page, s3gd_page
 
 #: By name: what runs it, and what it compares.
 EXPERIMENTS: dict[str, tuple[Callable[[Path | None, bool, Path], None], str]] = {
-    "dspdc": (dspdc_page.run, "DSPDC, SPDC and SDCA on factorised data, the six settings of the paper"),
+    "dspdc": (dspdc_page.run, "DSPDC, SPDC and SDCA on factorized data, the six settings of the paper"),
     "dspdc_log": (dspdc_page.run_log, "the same and scikit-learn's SAGA, with the logistic loss"),
     "a9a": (dspdc_page.run_adult, "the same on a9a, both losses"),
     "s3gd": (s3gd_page.run, "S3GD, SGD, stratified SGD, SVRG and SCV on four data sets"),

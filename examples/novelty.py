@@ -15,8 +15,8 @@ def record() -> dict[str, float]:
     """Two clusters, and now and then something that is anywhere."""
     if rng.random() < 0.02:
         return {"a": rng.uniform(-4, 8), "b": rng.uniform(-4, 8)}
-    centre = rng.choice([(0, 0), (4, 3)])
-    return {"a": rng.gauss(centre[0], 0.7), "b": rng.gauss(centre[1], 0.7)}
+    center = rng.choice([(0, 0), (4, 3)])
+    return {"a": rng.gauss(center[0], 0.7), "b": rng.gauss(center[1], 0.7)}
 
 
 model = KernelNoveltyDetector(nu=0.05, max_features=1024, seed=1)
@@ -49,9 +49,9 @@ if sys.argv[1:]:
     figure, axis = pyplot.subplots(figsize=(6, 5))
     axis.contourf(a, b, scores, levels=20, cmap="RdBu_r", norm=colors.TwoSlopeNorm(0), alpha=0.6)
     axis.contour(a, b, scores, levels=[0], colors="black")
-    for wanted, colour, label in ((False, "tab:blue", "usual"), (True, "tab:red", "flagged")):
+    for wanted, color, label in ((False, "tab:blue", "usual"), (True, "tab:red", "flagged")):
         points = [x for x, one in zip(shown, novel, strict=True) if one is wanted]
-        axis.scatter([x["a"] for x in points], [x["b"] for x in points], s=8, color=colour, label=label)
+        axis.scatter([x["a"] for x in points], [x["b"] for x in points], s=8, color=color, label=label)
     axis.legend()
     axis.set(xlabel="a", ylabel="b", title="score tau - f(x); the line is 0")
     figure.tight_layout()

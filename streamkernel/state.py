@@ -65,7 +65,7 @@ def digest(state: Mapping[str, Any]) -> str:
 
 
 def to_bytes(state: Mapping[str, Any]) -> bytes:
-    """Serialise a state: a JSON header that describes the fields, then the arrays, little-endian, one after the other.
+    """Serialize a state: a JSON header that describes the fields, then the arrays, little-endian, one after the other.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def to_bytes(state: Mapping[str, Any]) -> bytes:
 
 
 def from_bytes(data: bytes) -> State:
-    """Deserialise a state that `to_bytes` wrote.
+    """Deserialize a state that `to_bytes` wrote.
 
     Raises
     ------

@@ -72,16 +72,16 @@ class Fake:
     """A learner of CapyMOA's: it keeps its instances, and says .75 of the second class, or 7."""
 
     def __init__(self, schema, random_seed):
-        self.schema, self.seed, self.learnt = schema, random_seed, []
+        self.schema, self.seed, self.learned = schema, random_seed, []
 
     def predict_proba(self, _instance):
-        return np.array([0.25, 0.75, 0.0]) if self.learnt else None
+        return np.array([0.25, 0.75, 0.0]) if self.learned else None
 
     def predict(self, _instance):
         return np.float64(7)
 
     def train(self, instance):
-        self.learnt.append(instance)
+        self.learned.append(instance)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_classes_get_numbers_as_they_come():
     learner = model._learner
     assert learner.schema == (["input 0", "input 1", "target"], "target", {"target": ["0", "1", "2"]})
     assert learner.seed == 3
-    (first, zero), (second, one) = learner.learnt
+    (first, zero), (second, one) = learner.learned
     assert (zero, one) == (0, 1)
     np.testing.assert_array_equal([first, second], [[1, 2], [np.nan, 2]])
     assert model._raw_memory_usage == 30
@@ -131,7 +131,7 @@ def test_a_regressor_learns_numbers():
     assert (guess, type(guess)) == (7.0, float)
     model.learn_one({"a": 2.0}, 5)
     assert model._learner.schema == (["input 0", "target"], "target", None)
-    assert model._learner.learnt == [(np.array([2.0]), 5.0)]
+    assert model._learner.learned == [(np.array([2.0]), 5.0)]
 
 
 @pytest.mark.skipif(bool(capymoa_peers.missing()), reason=capymoa_peers.missing())

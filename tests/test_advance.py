@@ -50,7 +50,7 @@ def test_a_partial_mini_batch_is_never_flushed():
     assert steps == [0] * 9 + [1] * 10 + [2] * 10
 
 
-def test_nothing_is_learnt_from_nothing():
+def test_nothing_is_learned_from_nothing():
     growing = KernelClassifier(seed=1), KernelRegressor(seed=1)
     others = AdaptiveKernelClassifier(seed=1), AdaptiveKernelRegressor(seed=1), GaussianProcessRegressor(seed=1)
     by_batches = KernelLeastSquaresClassifier(seed=1), KernelLeastSquaresRegressor(seed=1)

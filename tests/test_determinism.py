@@ -75,7 +75,7 @@ def _stream(n=260, seed=0):
     return xs, [x["a"] * x["b"] > 0 for x in xs]
 
 
-def _learnt(xs, ys, adaptive=False, **given):
+def _learned(xs, ys, adaptive=False, **given):
     if adaptive:
         model = AdaptiveKernelClassifier(**{"seed": 1, "n_features": 16, **given})
     else:
@@ -93,13 +93,13 @@ def _without_arguments(model):
 @given(random=st.randoms(use_true_random=False))
 def test_the_order_of_the_keys_changes_no_bit(adaptive, random):
     xs, ys = _stream(260)
-    one, results = _learnt(xs, ys, adaptive)
+    one, results = _learned(xs, ys, adaptive)
     shuffled = []
     for x in xs:
         names = list(x)
         random.shuffle(names)
         shuffled.append({name: x[name] for name in names})
-    other, other_results = _learnt(shuffled, ys, adaptive)
+    other, other_results = _learned(shuffled, ys, adaptive)
     assert other.state_digest() == one.state_digest()
     assert other_results.probabilities == results.probabilities
 
@@ -111,10 +111,10 @@ def test_the_order_of_the_keys_changes_no_bit(adaptive, random):
 )
 def test_the_cache_changes_no_bit(growth, dtype):
     xs, ys = _stream()
-    expected, results = _learnt(xs, ys, growth=growth, dtype=dtype)
-    bare, _ = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=0)
+    expected, results = _learned(xs, ys, growth=growth, dtype=dtype)
+    bare, _ = _learned(xs, ys, growth=growth, dtype=dtype, cache_bytes=0)
     for cache_bytes in (0, 700, 5000, 20_000):
-        model, other_results = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=cache_bytes)
+        model, other_results = _learned(xs, ys, growth=growth, dtype=dtype, cache_bytes=cache_bytes)
         assert _without_arguments(model) == _without_arguments(expected)
         assert other_results.probabilities == results.probabilities
         assert other_results.losses.tobytes() == results.losses.tobytes()
@@ -126,8 +126,8 @@ def test_the_cache_changes_no_bit(growth, dtype):
 
 def test_the_frequencies_of_an_input_do_not_depend_on_when_it_came():
     xs, ys = _stream()
-    early, _ = _learnt(xs, ys, kernel=Gaussian(1.0), dtype="float64")
-    late, _ = _learnt(xs[::-1], ys[::-1], kernel=Gaussian(1.0), dtype="float64")
+    early, _ = _learned(xs, ys, kernel=Gaussian(1.0), dtype="float64")
+    late, _ = _learned(xs[::-1], ys[::-1], kernel=Gaussian(1.0), dtype="float64")
     assert early.input_names != late.input_names
 
     def by_name(model):
@@ -141,10 +141,10 @@ def test_the_frequencies_of_an_input_do_not_depend_on_when_it_came():
 
 def test_seeds_are_told_apart():
     xs, ys = _stream(60)
-    models = [_learnt(xs, ys, seed=seed, kernel=Gaussian(1.0))[0] for seed in (0, 1, 2, -1, 2**63)]
+    models = [_learned(xs, ys, seed=seed, kernel=Gaussian(1.0))[0] for seed in (0, 1, 2, -1, 2**63)]
     coefficients = [model.__getstate__()["alpha"].tobytes() for model in models]
     assert len(set(coefficients)) == len(models)
-    answers = [tuple(_learnt(xs, ys, adaptive=True, seed=seed)[1].losses) for seed in (0, 1, 2, -1, 2**63)]
+    answers = [tuple(_learned(xs, ys, adaptive=True, seed=seed)[1].losses) for seed in (0, 1, 2, -1, 2**63)]
     assert len(set(answers)) == len(answers)
 
 
@@ -167,7 +167,7 @@ def test_numpy_and_python_random_states_are_neither_used_nor_touched():
         np.random.seed(seed)  # noqa: NPY002 - the global state is what must not matter
         random.seed(seed)
         states = random.getstate(), np.random.get_state()[1].tobytes()  # noqa: NPY002
-        digests.add(_learnt(xs, ys)[0].state_digest())
+        digests.add(_learned(xs, ys)[0].state_digest())
         regressor = KernelRegressor(seed=1)
         regressor.advance(xs, [float(y) for y in ys])
         assert (random.getstate(), np.random.get_state()[1].tobytes()) == states  # noqa: NPY002

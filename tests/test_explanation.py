@@ -38,7 +38,7 @@ def _records(n, d=3):
     ]
 
 
-def _learnt(name, d=3):
+def _learned(name, d=3):
     model, xs = MODELS[name](), _records(300, d)
     ys = [x["x0"] * x["x1"] + (x["kind"] == "p") for x in xs]
     model.advance(xs, ys if "regressor" in name or name == "structured" else [y > 0.3 for y in ys])
@@ -65,7 +65,7 @@ def _twin(x, value):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_contributions_are_those_of_the_twin_and_change_nothing(name):
-    model, xs = _learnt(name)
+    model, xs = _learned(name)
     before = model.state_digest()
     for x in (xs[0], {**xs[1], "x2": None}, {**xs[2], "kind": "new", "late": 1.0, "x1": math.nan}, {}):
         label = model.predict_one(x) if hasattr(model, "classes") else None
@@ -80,7 +80,7 @@ def test_contributions_are_those_of_the_twin_and_change_nothing(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_of_many_inputs_they_still_add_up(name):
-    model, xs = _learnt(name, d=MOST_EXACT + 2)
+    model, xs = _learned(name, d=MOST_EXACT + 2)
     label = model.predict_one(xs[0]) if hasattr(model, "classes") else None
     value = _value(model, label)
     many, few = model.explain_one(xs[0], n_permutations=64), model.explain_one(xs[0], n_permutations=2)
@@ -112,7 +112,7 @@ def test_orders_and_their_reverses_are_near_the_twin():
 
 @pytest.mark.parametrize("name", ["adaptive classifier", "growing classifier", "two sides"])
 def test_a_label_may_be_named(name):
-    model, xs = _learnt(name)
+    model, xs = _learned(name)
     yes, no = model.explain_one(xs[0], label=True), model.explain_one(xs[0], label=False)
     assert yes == pytest.approx({key: -share for key, share in no.items()}, abs=1e-9)
     assert model.explain_one(xs[0]) in (yes, no)
@@ -128,6 +128,6 @@ def test_before_the_first_record_nothing_contributes(name):
 
 
 def test_what_is_no_input_is_refused_as_in_predictions():
-    model, _ = _learnt("growing regressor")
+    model, _ = _learned("growing regressor")
     with pytest.raises(ValueError, match="input 'x0' is infinite"):
         model.explain_one({"x0": math.inf, "x1": 1.0})

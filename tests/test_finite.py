@@ -76,7 +76,7 @@ def test_a_model_whose_state_is_refused_is_not_pickled(monkeypatch):
 # Outliers pass --------------------------------------------------------------------------------------------------------
 
 N, LAST = 2_000, 600
-SCALE, CENTRE = np.array([1.0, 20.0, 0.01]), np.array([0.0, 100.0, 5.0])
+SCALE, CENTER = np.array([1.0, 20.0, 0.01]), np.array([0.0, 100.0, 5.0])
 SMALL = {"n_features": 32, "n_trees": 2, "metric_schedule": (100, 250, 500, 1000)}
 KINDS = {
     KernelClassifier: {"batch_size": 16},
@@ -109,7 +109,7 @@ CASES = [
 
 
 def _normal(kind):
-    X = np.random.default_rng(0).normal(size=(N, 3)) * SCALE + CENTRE
+    X = np.random.default_rng(0).normal(size=(N, 3)) * SCALE + CENTER
     y = np.sin(X[:, 0]) + (X[:, 1] - 100) / 20 + 0.3 * np.random.default_rng(1).normal(size=N)
     return X, y if "Regressor" in kind.__name__ else y > 0
 
@@ -138,7 +138,7 @@ def test_one_percent_of_outliers_among_the_inputs_does_no_lasting_harm(kind, whe
     X, y = _normal(kind)
     places = list(PLACES[where])
     sides = np.random.default_rng(1).choice([-size, size], (len(places), 3))
-    X[places] = CENTRE + sides * (SCALE if size < 1e300 else 1)
+    X[places] = CENTER + sides * (SCALE if size < 1e300 else 1)
     slack = 0.02 if y.dtype == bool else 0.1 * _plain_error(kind)
     assert _error(kind, X, y, places) < _plain_error(kind) + slack
 

@@ -52,7 +52,7 @@ FAMILIES = {
 }
 
 
-def _learnt(family, stream):
+def _learned(family, stream):
     records = [*STREAMS[stream]()]
     sizes = {"n_features": 32} if family == "adaptive" else {"max_features": 256}
     model = FAMILIES[family][stream in NUMBERS](seed=1, **sizes)
@@ -63,7 +63,7 @@ def _learnt(family, stream):
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_they_agree_with_the_mean_contribution_to_single_predictions(family, stream):
-    model, records = _learnt(family, stream)
+    model, records = _learned(family, stream)
     before, found = model.state_digest(), model.feature_importances_
     assert sum(found.values()) == pytest.approx(1)
     assert list(found.values()) == sorted(found.values(), reverse=True)
@@ -80,7 +80,7 @@ def test_they_agree_with_the_mean_contribution_to_single_predictions(family, str
 
 
 def test_rare_values_of_a_text_without_meaning_weigh_little():
-    found = _learnt("adaptive", "rare values")[0].feature_importances_
+    found = _learned("adaptive", "rare values")[0].feature_importances_
     assert list(found) == ["price", "age", "city"]
     assert found["city"] < 0.1
 

@@ -15,7 +15,7 @@ from streamkernel import (
     KernelNoveltyDetector,
     KernelRegressor,
 )
-from tests.learnt import DEFAULTS, KINDS, learnt, state_of
+from tests.learned import DEFAULTS, KINDS, learned, state_of
 
 
 def _reshaped(record):
@@ -40,7 +40,7 @@ def _reshaped(record):
 def test_a_record_whose_arrays_do_not_fit_is_refused_and_changes_nothing(n, kind):
     """Compiled code does not check bounds: a forged checkpoint must not reach it."""
     record = state_of(kind, n)
-    other = learnt(n=50, kind=kind)
+    other = learned(n=50, kind=kind)
     before = other.state_digest()
     cases = list(_reshaped(record))
     assert len(cases) > 30
@@ -82,7 +82,7 @@ def test_a_record_with_an_impossible_value_is_refused_and_changes_nothing(name, 
 
 def _assert_impossible(kind, name, value):
     record = state_of(kind)
-    other = learnt(n=50, kind=kind)
+    other = learned(n=50, kind=kind)
     before = other.state_digest()
     with pytest.raises(ValueError, match=r"^this state does not fit: its field"):
         other.__setstate__({**record, name: value})
@@ -157,7 +157,7 @@ def test_finite_numbers_that_no_stream_leads_to_are_refused(kind, name, value):
 @KINDS
 def test_a_record_that_lacks_a_field_is_refused_and_changes_nothing(kind):
     record = state_of(kind)
-    other = learnt(n=50, kind=kind)
+    other = learned(n=50, kind=kind)
     before = other.state_digest()
     for name in record:
         rest = {key: value for key, value in record.items() if key != name}

@@ -21,12 +21,12 @@ from streamkernel.fields import OtherVersionError
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import digest, from_bytes, to_bytes
-from tests.learnt import DEFAULTS, KINDS, learnt, state_of
+from tests.learned import DEFAULTS, KINDS, learned, state_of
 
 
 @KINDS
 def test_the_record_is_a_snapshot(kind):
-    model = learnt(n=210, kind=kind)
+    model = learned(n=210, kind=kind)
     record = model.__getstate__()
     before = digest(record)
     for i in range(100):
@@ -38,7 +38,7 @@ def test_the_record_is_a_snapshot(kind):
 
 @KINDS
 def test_a_record_of_another_version_is_refused(kind):
-    model = learnt(kind=kind)
+    model = learned(kind=kind)
     before, before_state = model.state_digest(), model.__getstate__()
     for version in (*range(VERSION), VERSION + 1, 10**400):
         way = "learn the model again" if version < VERSION else "update streamkernel"
@@ -99,7 +99,7 @@ def test_a_record_of_other_arguments_of_least_squares_is_refused_by_name(kind):
 
 
 def _assert_other_arguments_are_refused(kind, name, value):
-    other = learnt(n=0, kind=kind, **{name: value})
+    other = learned(n=0, kind=kind, **{name: value})
     before = other.state_digest()
     for record in (state_of(kind), from_bytes(to_bytes(state_of(kind)))):
         with pytest.raises(ValueError, match=f"this state is from a model with {name}="):
@@ -108,8 +108,8 @@ def _assert_other_arguments_are_refused(kind, name, value):
 
 
 def test_a_record_of_another_estimator_is_refused():
-    models = [learnt(), KernelRegressor(seed=1), learnt(kind=AdaptiveKernelClassifier)]
-    models.append(learnt(kind=AdaptiveKernelRegressor))
+    models = [learned(), KernelRegressor(seed=1), learned(kind=AdaptiveKernelClassifier)]
+    models.append(learned(kind=AdaptiveKernelRegressor))
     for one, other in itertools.permutations(models, 2):
         with pytest.raises(ValueError, match="this state is from"):
             other.__setstate__(one.__getstate__())
@@ -134,7 +134,7 @@ def _changed(value):
     ("kind", "n"), [*((kind, 150) for kind in DEFAULTS), *((kind, 0) for kind in (*DEFAULTS, KernelRegressor))]
 )
 def test_the_digest_sees_every_field(kind, n):
-    model = learnt(n, kind) if n else kind(seed=1)
+    model = learned(n, kind) if n else kind(seed=1)
     record = model.__getstate__()
     assert model.state_digest() == digest(record)
     seen = {digest(record)}

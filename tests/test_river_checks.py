@@ -54,7 +54,7 @@ MODELS = [
 ]
 
 
-SHORT = S3GD(anchors=5, neighbours=2, max_passes=2, seed=1)
+SHORT = S3GD(anchors=5, neighbors=2, max_passes=2, seed=1)
 HUBER = optim.losses.Huber(epsilon=1.0)
 VARIANTS = [
     KernelClassifier(loss=losses.Log(), growth=DSG(), batch_size=3, max_features=128, seed=1),
@@ -89,7 +89,7 @@ VARIANTS = [
     KernelDensityRatio(p=1, q=0, growth=UDSG(), precondition=False, average=True, batch_size=5, seed=1),
     WindowRefit(KernelClassifier(loss=losses.Log(), max_features=64, average=True, seed=1), window=50, every=30),
     WindowRefit(
-        KernelClassifier(max_features=64, seed=1), 200, 100, S3GD(anchors=5, neighbours=2, max_passes=2, seed=1)
+        KernelClassifier(max_features=64, seed=1), 200, 100, S3GD(anchors=5, neighbors=2, max_passes=2, seed=1)
     ),
     WindowRefit(KernelRegressor(loss=HUBER, max_features=64, precondition=False, seed=1), 300, 70),
 ]

@@ -100,13 +100,13 @@ def test_the_order_of_the_keys_changes_no_bit():
 def test_the_cache_changes_no_bit():
     xs, ys = _stream()
 
-    def learnt(cache_bytes):
+    def learned(cache_bytes):
         model = KernelRegressor(kernel=_kernel(), growth=DSG(), seed=1, batch_size=4, cache_bytes=cache_bytes)
         losses = model.advance(xs, ys).losses.tobytes()
         return model, (digest({**model.__getstate__(), "arguments": None}), losses)
 
     sizes = (0, 10_000, 50_000, 2**26)
-    models, results = zip(*map(learnt, sizes), strict=True)
+    models, results = zip(*map(learned, sizes), strict=True)
     assert len(set(results)) == 1
     for model, cache_bytes in zip(models, sizes, strict=True):
         assert model.memory_bytes - models[0].memory_bytes <= cache_bytes
@@ -118,7 +118,7 @@ def test_the_cache_changes_no_bit():
 # Copies and states ----------------------------------------------------------------------------------------------------
 
 
-def _learnt():
+def _learned():
     model = MODELS[1].clone()
     model.advance(*_stream(120, labels=True))
     return model
@@ -129,7 +129,7 @@ def _learnt():
 )
 def test_an_impossible_first_group_is_refused(size):
     """0 too, where there are blocks: their group was chosen before them."""
-    model = _learnt()
+    model = _learned()
     state, before = model.__getstate__(), model.state_digest()
     assert state["first_group"] >= SMALLEST
     with pytest.raises(ValueError, match="'first_group' is missing or impossible"):
@@ -185,7 +185,7 @@ def _error(bandwidth, structured, seed, d):
 
 
 @pytest.mark.parametrize(("bandwidth", "d"), [(0.8, 1), (None, 2), (None, 20)])
-def test_a_wave_is_learnt_as_by_independent_frequencies(bandwidth, d):
+def test_a_wave_is_learned_as_by_independent_frequencies(bandwidth, d):
     structured, independent = (
         np.array([_error(bandwidth, kind, seed, d) for seed in range(4)]) for kind in (True, False)
     )

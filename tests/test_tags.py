@@ -37,7 +37,7 @@ def test_tags_keep_apart_what_differs(one, other):
         assert tag(one) != tag(other)
 
 
-class Colour(str, enum.Enum):  # noqa: UP042 - a StrEnum's str() is its value, this one's is not
+class Color(str, enum.Enum):  # noqa: UP042 - a StrEnum's str() is its value, this one's is not
     RED = "red"
 
 
@@ -59,7 +59,7 @@ class Name(str):
         (np.float32(0.5), 0.5),
         (np.bool_(True), True),
         (np.str_("a"), "a"),
-        (Colour.RED, "red"),
+        (Color.RED, "red"),
         (Size.SMALL, 1),
         (Name("b"), "b"),
     ],

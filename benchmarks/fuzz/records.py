@@ -11,7 +11,7 @@ from benchmarks.fuzz.target import MODELS, Target, configured, ran, ran_once, ta
 _RECORDS = 120
 # The names our models know are bounded. River's are not: a Gaussian of its naive Bayes takes 4 kB in each checkpoint.
 _MOST_NAMES = {**dict.fromkeys(MODELS, 20_000), "linear": 1_000, "bayes": 1_000}
-_NAMES = ("a", "b", "colour", "y", "id", "other")
+_NAMES = ("a", "b", "color", "y", "id", "other")
 
 
 class Records(Target):

@@ -113,7 +113,7 @@ def unsound(folder: Path) -> str | None:
     if checkpoint is None:
         return "there is no checkpoint that can be read"
     account = checkpoint.header["account"]
-    settled = sum(account[name] for name in ("learnt", "unlabelled", "skipped", "dead"))
+    settled = sum(account[name] for name in ("learned", "unlabeled", "skipped", "dead"))
     if settled != account["consumed"]:
         return f"the account does not add up: {account}"
     lines = (folder / "predictions.jsonl").read_text().splitlines()

@@ -31,7 +31,7 @@ _AVRO: dict[str, Any] = {
     "fields": [
         {"name": "a", "type": ["null", "double"]},
         {"name": "b", "type": "string"},
-        {"name": "c", "type": {"type": "enum", "name": "Colour", "symbols": ["red", "blue"]}},
+        {"name": "c", "type": {"type": "enum", "name": "Color", "symbols": ["red", "blue"]}},
         {"name": "d", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
         {"name": "e", "type": {"type": "long", "logicalType": "timestamp-micros"}},
         {"name": "f", "type": {"type": "fixed", "name": "Four", "size": 4}},

@@ -256,7 +256,7 @@ def run(setting: SupportVectorSetting, data: Path | None, quick: bool, out: Path
                     [[problem.name, f"<= {100 * setting.target:g}%", percent(errors), each, reached]],
                 ),
                 f"Its settings are those with the fewest errors in a cross-validation on the training rows, in "
-                f"{FOLDS} parts, each learnt once; *inputs*, if not all, are principal components. The test rows "
+                f"{FOLDS} parts, each learned once; *inputs*, if not all, are principal components. The test rows "
                 "have no part in it.",
                 choice_table(candidates, wrong, loaded),
                 "## Beside other algorithms",
@@ -268,7 +268,7 @@ def run(setting: SupportVectorSetting, data: Path | None, quick: bool, out: Path
                 "step where none is named. Mean ± deviation over the seeds 1 to "
                 f"{len(seeds)} of ours, one seed of the others. Memory is what predictions are made of; *features "
                 "stored*, what it would be to store ours of all training rows. The last column is the error when DSG's "
-                "pass ended (SC2), a dash where nothing was learnt by then. Preparing Nystrom's features is counted.",
+                "pass ended (SC2), a dash where nothing was learned by then. Preparing Nystrom's features is counted.",
                 table(HEADER, rows_of(found, problem, setting.passes)),
                 f"![Test error against seconds]({name}.png)",
             ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.paper.runs import CurvePoint
 
-_COLOURS = [
+_COLORS = [
     "#0072B2",
     "#E69F00",
     "#009E73",
@@ -89,10 +89,8 @@ def plot_curves(
     figure, axes = pyplot.subplots(1, len(panels), figsize=(6.6 * len(panels), 4.4), squeeze=False)
     for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
         for i, (name, (x, y)) in enumerate(lines.items()):
-            colour, style = _COLOURS[i % len(_COLOURS)], "-" if i < len(_COLOURS) else "--"
-            axis.plot(
-                x, np.maximum(y, _LEAST), style, color=colour, label=name, linewidth=2, marker="o", markersize=2.5
-            )
+            color, style = _COLORS[i % len(_COLORS)], "-" if i < len(_COLORS) else "--"
+            axis.plot(x, np.maximum(y, _LEAST), style, color=color, label=name, linewidth=2, marker="o", markersize=2.5)
         if guide is not None:
             u, v = (np.array(part) for part in next(iter(lines.values())))
             middle = len(u) // 2

@@ -20,7 +20,7 @@ _KEPT = 0.99
 
 
 @jit
-def expand(means: Array, covariances: Array, shares: Array, x: Array, centres: Array, expected: Array) -> None:
+def expand(means: Array, covariances: Array, shares: Array, x: Array, centers: Array, expected: Array) -> None:
     """Fill the expansion round each class' mean (score, derivative, second derivative) and its mean over all records.
 
     Class 0 has label -1 and class 1 label 1.
@@ -32,7 +32,7 @@ def expand(means: Array, covariances: Array, shares: Array, x: Array, centres: A
         z = dot(means[c], x)
         slope = loss_derivative(LOGISTIC, z, 2.0 * c - 1.0)
         bend = abs(slope) * (1.0 - abs(slope))
-        centres[c, 0], centres[c, 1], centres[c, 2] = z, slope, bend
+        centers[c, 0], centers[c, 1], centers[c, 2] = z, slope, bend
         for j in range(x.shape[0]):
             expected[j] += shares[c] * (slope * means[c, j] + bend * dot(covariances[c, j], x))
 
@@ -57,7 +57,7 @@ def scv_steps(
     """Steps on mini-batches drawn from all records; `moments` are covariance and variance of the factor."""
     wide()
     step, l2, l1 = penalty
-    centres = np.zeros((2, 3))
+    centers = np.zeros((2, 3))
     expected, gradient, control = buffers[0], buffers[1], buffers[2]
     # A batch is drawn while the one before it is used.
     drawn, rows = np.empty(batch, np.int64), np.empty(batch, np.int64)
@@ -71,7 +71,7 @@ def scv_steps(
                 prefetch(norms, i)
         if t == 0:
             continue
-        expand(means, covariances, shares, x, centres, expected)
+        expand(means, covariances, shares, x, centers, expected)
         both = own = 0.0
         for j in range(x.shape[0]):
             gradient[j] = control[j] = 0.0
@@ -80,7 +80,7 @@ def scv_steps(
             c = 1 if y[i] > 0 else 0
             z = dot(row, x)
             slope = weights[i] * loss_derivative(LOGISTIC, z, y[i])
-            expanded = weights[i] * (centres[c, 1] + centres[c, 2] * (z - centres[c, 0]))
+            expanded = weights[i] * (centers[c, 1] + centers[c, 2] * (z - centers[c, 0]))
             both += slope * expanded * norms[i] / batch
             own += expanded * expanded * norms[i] / batch
             slope /= batch

@@ -66,7 +66,7 @@ class AnchoredSteps:
     ----------
     task, step, batch, seed
         As of `SGD`.
-    anchors, neighbours
+    anchors, neighbors
         How many rows are anchors, and how many of them each row is connected with.
     inner
         Steps between two gradients of the anchors; the paper's 20 by default.
@@ -83,13 +83,13 @@ class AnchoredSteps:
         task: Task,
         step: float,
         anchors: int = 100,
-        neighbours: int = 5,
+        neighbors: int = 5,
         inner: int = 20,
         batch: int = 10,
         seed: int = 1,
     ) -> None:
         before = time.process_time()
-        self._graph = AnchorGraph(task.A, anchors, min(neighbours, anchors), 1.0, seed)
+        self._graph = AnchorGraph(task.A, anchors, min(neighbors, anchors), 1.0, seed)
         self._model = AnchorModel(self._graph, Problem(task.A, task.y, task.w, task.phi, ElasticNet(task.l2, task.l1)))
         self.preparation = time.process_time() - before
         self.x, self.records = np.zeros(task.p), 0

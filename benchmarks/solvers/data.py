@@ -15,7 +15,7 @@ TIKHONOV = 1e-3
 UNBALANCED = 0.2
 
 
-def factorised(size: tuple[int, int, int, int], penalty: tuple[float, float], loss: str, seed: int = 0) -> Task:
+def factorized(size: tuple[int, int, int, int], penalty: tuple[float, float], loss: str, seed: int = 0) -> Task:
     """Section 6.1 of the DSPDC paper: A = (X G^T) G, X Gaussian, G random; labels of a sparse logistic model of X."""
     n, p, q, d = size
     rng = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.paper.tables import write_rows
 from benchmarks.report import machine, table, write
 from benchmarks.solvers.curve import LossCurve
-from benchmarks.solvers.data import PENALTIES, SIZES, adult_rows, factorised
+from benchmarks.solvers.data import PENALTIES, SIZES, adult_rows, factorized
 from benchmarks.solvers.optimum import Optimum, optimum
 from benchmarks.solvers.plots import against, plot
 from benchmarks.solvers.primal_dual import TARGET, solvers, warm
@@ -168,7 +168,7 @@ def settings(loss: str, quick: bool, longer: float) -> Found:
     found: Found = []
     for penalty in PENALTIES:
         for size in ((300, 20, 10, 5),) if quick else SIZES:
-            task = factorised(size, penalty, loss)
+            task = factorized(size, penalty, loss)
             if quick:
                 found.append(measure(task, size[2], 0.2, 2))
             else:
@@ -211,7 +211,7 @@ _HOW = (
 def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - the data are drawn
     """Write window_dspdc.md: the six settings with the smooth hinge, which is the paper's."""
     found = settings("smooth_hinge", quick, LONGER)
-    page(out, "dspdc", "DSPDC on factorised data", found, verdict(found), f"Smooth hinge. {_HOW}", quick)
+    page(out, "dspdc", "DSPDC on factorized data", found, verdict(found), f"Smooth hinge. {_HOW}", quick)
 
 
 def run_log(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - the data are drawn
@@ -227,7 +227,7 @@ def run_log(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 
         f"On factors, DSPDC is faster than SPDC and SDCA to 1e-6 on {sum(wins(found))} of {len(found)} settings. "
         f"The fastest of all columns, setting after setting: {', '.join(first)}."
     )
-    page(out, "dspdc_log", "DSPDC on factorised data, logistic loss", found, said, how, quick)
+    page(out, "dspdc_log", "DSPDC on factorized data, logistic loss", found, said, how, quick)
 
 
 def run_adult(data: Path | None, quick: bool, out: Path) -> None:
@@ -251,6 +251,6 @@ def run_adult(data: Path | None, quick: bool, out: Path) -> None:
     )
     how = (
         "32,561 rows of 123 inputs, an eighth of them not 0, as SciPy's CSR matrix for all solvers; q = 41, three "
-        "blocks; SPDC, SDCA and SAGA as [on factorised data](window_dspdc.md)."
+        "blocks; SPDC, SDCA and SAGA as [on factorized data](window_dspdc.md)."
     )
     page(out, "a9a", "DSPDC on a9a", found, said, how, quick)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.solvers.task import Array, Task
-from streamkernel.compute.anchors import move_centres, nearest
+from streamkernel.compute.anchors import move_centers, nearest
 from streamkernel.compute.draws import draw_row
 from streamkernel.compute.intrinsics import prefetch, wide
 from streamkernel.compute.jit import jit
@@ -152,11 +152,11 @@ def clustered(A: Array, n_strata: int = 10, seed: int = 1) -> Array:
     """The k-means cluster of each record, shape (n,): ten steps of Lloyd's algorithm on 2,000 records, then all."""
     rng = np.random.default_rng(seed)
     sample = A[np.sort(rng.choice(len(A), min(2_000, len(A)), replace=False))]
-    centres = sample[np.sort(rng.choice(len(sample), n_strata, replace=False))]
+    centers = sample[np.sort(rng.choice(len(sample), n_strata, replace=False))]
     places, distances = np.empty((len(sample), 1), np.int64), np.empty((len(sample), 1))
     for _ in range(10):
-        nearest(sample, centres, places, distances)
-        move_centres(sample, places, centres)
+        nearest(sample, centers, places, distances)
+        move_centers(sample, places, centers)
     places, distances = np.empty((len(A), 1), np.int64), np.empty((len(A), 1))
-    nearest(A, centres, places, distances)
+    nearest(A, centers, places, distances)
     return places[:, 0]

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import machine, table, write
 from benchmarks.solvers.matrix_risk import Look, Solver, random_matrices, solvers
-from benchmarks.solvers.metric_tasks import NEIGHBOURS, digits
+from benchmarks.solvers.metric_tasks import NEIGHBORS, digits
 from streamkernel.window import MetricLearner
 from streamkernel.window.matrix_problem import MatrixProblem
 
@@ -83,7 +83,7 @@ def report(runs: list[Run], errors: list[list[str]]) -> str:
     ]
     if errors:
         parts += [
-            f"Test errors of the vote of {NEIGHBOURS} nearest records, the mean over the tasks:",
+            f"Test errors of the vote of {NEIGHBORS} nearest records, the mean over the tasks:",
             table(["metric", "error %", "CPU seconds to learn it"], errors),
         ]
     parts.append(
@@ -173,12 +173,12 @@ def metric_errors(data: Path | None, quick: bool) -> list[list[str]]:
     tasks = digits(data, *((4, 40, 5) if quick else (20, 200, 40)))
     rows = [["Euclidean", f"{tasks.error():.2f}", ""]]
     for name, own in (("one for all, whichever task", None), ("MT-LMNN, one a task", tasks.tasks)):
-        for k in (1, NEIGHBOURS):
+        for k in (1, NEIGHBORS):
             before = time.process_time()
             learner = MetricLearner(k, seed=1).fit(tasks.X, tasks.y, own)
             seconds = time.process_time() - before
             error = tasks.error(learner.metrics_ or None, learner.metric_)
-            rows.append([f"{name}, {k} target neighbours", f"{error:.2f}", f"{seconds:.2f}"])
+            rows.append([f"{name}, {k} target neighbors", f"{error:.2f}", f"{seconds:.2f}"])
     return rows
 
 

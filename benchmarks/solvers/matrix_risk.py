@@ -104,7 +104,7 @@ def sdca(problem: MatrixProblem, dual: int, safety: str) -> Iterator[Look]:
         factor = min(max(max(parts) / largest, 1.0), factor)
     step = n / (factor * largest * share)
     beta, G = np.zeros(n), np.zeros((data.p, data.size))
-    X = problem.minimisers(G)
+    X = problem.minimizers(G)
     seconds, projections, passes = time.perf_counter() - began, data.p, 0
     while True:
         z = problem.scores(X)
@@ -118,7 +118,7 @@ def sdca(problem: MatrixProblem, dual: int, safety: str) -> Iterator[Look]:
             dual_steps(problem.loss.kind, old, data.scores(records, X), problem.y[records], step, new)
             G += data.combine(records, new - old)
             beta[records] = new
-            X = problem.minimisers(G / n)
+            X = problem.minimizers(G / n)
         passes += 1
         projections += data.p * -(-n // dual)
         seconds += time.perf_counter() - began

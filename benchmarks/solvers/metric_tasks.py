@@ -13,7 +13,7 @@ from streamkernel.window.triplets import nearest
 Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Neighbors that vote, and that a record is pulled to.
-NEIGHBOURS = 3
+NEIGHBORS = 3
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Tasks:
 
     def problem(self) -> MatrixProblem:
         """MT-LMNN with the paper's l2: .01 of the shared matrix and .1 of the others."""
-        return MetricLearner(NEIGHBOURS).problem(self.X, self.y, self.tasks, np.random.default_rng(1))
+        return MetricLearner(NEIGHBORS).problem(self.X, self.y, self.tasks, np.random.default_rng(1))
 
     def error(self, metrics: dict[Any, Array] | None = None, shared: Array | None = None) -> float:
         """The share of test records that the vote of the nearest records of their task has wrong, in per cent.
@@ -50,7 +50,7 @@ class Tasks:
             train, test = self.tasks == task, self.test_tasks == task
             both = np.concatenate([self.X[train] @ L, self.test_X[test] @ L])
             n = int(train.sum())
-            found = nearest(both, np.arange(n, len(both)), np.arange(n), NEIGHBOURS)
+            found = nearest(both, np.arange(n, len(both)), np.arange(n), NEIGHBORS)
             votes = self.y[train][found]
             # The label of most votes; of a tie, that of the nearest.
             counts = (votes[:, :, None] == votes[:, None, :]).sum(axis=2)
@@ -86,16 +86,16 @@ def digits(folder: Path | None, n_tasks: int, per_task: int, d: int, seed: int =
         tasks.append(np.full(len(own), task))
     chosen, numbers = np.concatenate(rows), np.concatenate(tasks)
     first = np.concatenate([np.arange(len(own)) < per_task for own in rows])
-    centre = X[chosen[first]].mean(axis=0)
-    _, s, V = np.linalg.svd(X[chosen[first]] - centre, full_matrices=False)
-    Z = (X[chosen] - centre) @ V[:d].T / np.sqrt(np.sum(s[:d] ** 2) / first.sum())
+    center = X[chosen[first]].mean(axis=0)
+    _, s, V = np.linalg.svd(X[chosen[first]] - center, full_matrices=False)
+    Z = (X[chosen] - center) @ V[:d].T / np.sqrt(np.sum(s[:d] ** 2) / first.sum())
     return Tasks(Z[first], y[chosen[first]], numbers[first], Z[~first], y[chosen[~first]], numbers[~first])
 
 
 def _images(folder: Path | None, rng: np.random.Generator) -> tuple[Array, Array]:
     if folder is None:
         y = rng.integers(0, 10, 4000)
-        centres = rng.normal(size=(10, 12))
-        return centres[y] + 1.5 * rng.normal(size=(4000, 12)), y
+        centers = rng.normal(size=(10, 12))
+        return centers[y] + 1.5 * rng.normal(size=(4000, 12)), y
     with np.load(folder / "mnist.npz") as data:
         return data["X_train"].astype(np.float64) / 255, data["y_train"].astype(np.int64)

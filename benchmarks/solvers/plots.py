@@ -62,9 +62,9 @@ def plot(
     for axis, (title, panel) in zip(axes.flat, panels.items(), strict=False):
         for name, runs in panel.items():
             x, low, middle, high = _band(runs)
-            colour, style = STYLES[name]
-            (lines[name],) = axis.plot(x, middle, style, color=colour, linewidth=1.8, label=name)
-            axis.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+            color, style = STYLES[name]
+            (lines[name],) = axis.plot(x, middle, style, color=color, linewidth=1.8, label=name)
+            axis.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
         axis.set(xscale="log", yscale=y_scale)
         axis.set_title(title, fontsize=10)
         axis.set_xlabel(x_label)

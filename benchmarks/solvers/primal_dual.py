@@ -11,7 +11,7 @@ from benchmarks.solvers.optimum import Optimum
 from benchmarks.solvers.saga import saga
 from benchmarks.solvers.task import Task
 from streamkernel.window import DSPDC
-from streamkernel.window.factorised import Factorised
+from streamkernel.window.factorized import Factorized
 from streamkernel.window.history import History
 
 #: How far above the optimum a run is to end.
@@ -57,7 +57,7 @@ def primal_dual(task: Task, primal: int | None, factors: bool, seed: int, second
 
     A few passes tell before how many fit in the seconds given.
     """
-    data = Factorised(*task.factors) if factors and task.factors else task.rows
+    data = Factorized(*task.factors) if factors and task.factors else task.rows
 
     def solve(passes: int) -> History:
         model = DSPDC(task.loss, task.l2, task.l1, 1, primal, tol=TARGET, max_passes=passes, seed=seed)

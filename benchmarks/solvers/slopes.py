@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import machine, table, write
-from streamkernel.window import DSPDC, Factorised
+from streamkernel.window import DSPDC, Factorized
 from streamkernel.window.coordinates import Blocks
 from streamkernel.window.dspdc import iterates_of, prepare
 from streamkernel.window.linear_model import Problem
@@ -49,7 +49,7 @@ def iteration_seconds(form: str, n: int, p: int, d: int, m: int, q: int) -> floa
     """CPU seconds of one iteration, the least of some rounds."""
     rng = np.random.default_rng(1)
     U, V = rng.normal(size=(n, d)) / d, rng.normal(size=(d, p))
-    X: Any = Factorised(U, V) if form == "factors" else U @ V
+    X: Any = Factorized(U, V) if form == "factors" else U @ V
     y, loss = np.where(rng.random(n) < 0.5, 1.0, -1.0), window_loss("smooth_hinge")
     problem = Problem(X, y, np.ones(n), loss, ElasticNet(1e-3, 1e-4))
     rows, columns = Blocks(n, m, 1), Blocks(p, q, 2)

@@ -75,9 +75,9 @@ def _board(
         )
     )
     for event in events:
-        metric, colour = _EVENTS[event]
+        metric, color = _EVENTS[event]
         happened = f"changes({chosen(metric)}[$__rate_interval]) > 0"
-        query = builders.AnnotationQuery().name(event).datasource(DATA_SOURCE).enable(True).icon_color(colour)
+        query = builders.AnnotationQuery().name(event).datasource(DATA_SOURCE).enable(True).icon_color(color)
         board.annotation(query.expr(happened))
     built = board.build()
     built.panels = laid_out(rows)

@@ -61,7 +61,7 @@ class ColumnRules:
     Examples
     --------
     >>> rules = ColumnRules(InputSettings(exclude=("id",), types={"zip": ColumnSettings("string")}), 256)
-    >>> rules.column("id"), rules.column("colour"), rules.column("zip").typed.outputs
+    >>> rules.column("id"), rules.column("color"), rules.column("zip").typed.outputs
     (None, Column(missing=None, typed=None), ('zip',))
 
     """

@@ -75,13 +75,13 @@ class CsvSource(LineSource):
     --------
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
-    ...     _ = file.write(b"a,colour,y\\n1,red,yes\\n,blue,\\n1,2\\n")
+    ...     _ = file.write(b"a,color,y\\n1,red,yes\\n,blue,\\n1,2\\n")
     ...     file.flush()
     ...     with CsvSource(file.name, target="y") as source:
     ...         source.open()
     ...         records = source.poll(10, timeout=0)
     >>> [(record.x, record.y) for record in records[:2]]
-    [({'a': 1.0, 'colour': 'red'}, 'yes'), ({'colour': 'blue'}, None)]
+    [({'a': 1.0, 'color': 'red'}, 'yes'), ({'color': 'blue'}, None)]
     >>> records[2].fault
     Fault(reason='csv_width', detail='2 fields where the header has 3')
 

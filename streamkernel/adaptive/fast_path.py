@@ -13,7 +13,7 @@ from streamkernel.compute.number_pass import PREDICTION
 from streamkernel.records.plain import PlainRecords
 from streamkernel.state import Array
 
-_LEARNT, _NOT_LEARNT = np.ones(1, np.bool_), np.zeros(1, np.bool_)
+_LEARNED, _NOT_LEARNED = np.ones(1, np.bool_), np.zeros(1, np.bool_)
 
 
 class _CorePath:
@@ -45,14 +45,14 @@ class _CorePath:
         self._experts = experts = core.experts
         extras, weights = np.zeros((1, 0)), np.ones(1)
         X, Phi = np.empty(values.shape, feature_map.W.dtype), np.empty((1, core.columns.n_columns))
-        self._learnt = values, extras, _LEARNT, scaling, feature_map, X, Phi
-        self._predicted = values, extras, _NOT_LEARNT, scaling, feature_map, X, Phi
+        self._learned = values, extras, _LEARNED, scaling, feature_map, X, Phi
+        self._predicted = values, extras, _NOT_LEARNED, scaling, feature_map, X, Phi
         self._learning = experts.bind(Phi, X, values, truth, weights, past)
         self._predicting = experts.bind(Phi, X, values, unknown, weights, past)
 
     def learn(self) -> Array:
         """Predict, then learn, the record; its prediction."""
-        arrive(*self._learnt)
+        arrive(*self._learned)
         self._experts.run(*self._learning)
         prediction: Array = self._learning[-1][0]
         return prediction

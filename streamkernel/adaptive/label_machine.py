@@ -56,13 +56,13 @@ class LabelMachine(AdaptiveMachine):
             self._fit(self.core.n_inputs, self.targets.n_outputs)
             self.core.add_output()
             self._fast_path = None
-        predictions = self._pass(rows, np.where(encoded.labelled, encoded.y, -1).astype(np.int64), weights, lags)
+        predictions = self._pass(rows, np.where(encoded.labeled, encoded.y, -1).astype(np.int64), weights, lags)
         result = self._result(encoded, predictions)
         return result if before is None else replace(result, predictions=before)
 
     def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
         losses = np.full(len(targets.y), np.nan)
-        rows = np.flatnonzero(targets.labelled)
+        rows = np.flatnonzero(targets.labeled)
         losses[rows] = -np.log(np.maximum(predictions[rows, targets.y[rows].astype(np.int64)], 1e-15))
         return BatchResult(targets, predictions, losses)
 

@@ -181,17 +181,17 @@ class AdaptiveMachine(abc.ABC):
         if self._is_steady(targets):
             yield slice(0, len(targets))
             return
-        learnt = np.array([y is not None for y in targets], np.bool_)
-        arrives = self._arrivals(rows.values, learnt)
+        learned = np.array([y is not None for y in targets], np.bool_)
+        arrives = self._arrivals(rows.values, learned)
         joins = self._joins(targets)
-        after = self.n_records + np.cumsum(learnt)
-        relearns = learnt & (np.isin(after, self.core.schedule) | (after % BLOCK == 0))
-        begins = learnt & (after == 1)
+        after = self.n_records + np.cumsum(learned)
+        relearns = learned & (np.isin(after, self.core.schedule) | (after % BLOCK == 0))
+        begins = learned & (after == 1)
         cuts = np.flatnonzero(arrives | joins | begins).tolist() + (np.flatnonzero(joins | relearns) + 1).tolist()
         edges = sorted({0, *cuts, len(targets)})
         for start, stop in itertools.pairwise(edges):
             # Asked again after each segment: they are learned as they are taken.
-            while self._is_relearning and (known := np.flatnonzero(learnt[start:stop])[:1]).size:
+            while self._is_relearning and (known := np.flatnonzero(learned[start:stop])[:1]).size:
                 first, start = start, start + int(known[0]) + 1
                 yield slice(first, start)
             if start < stop:
@@ -214,30 +214,30 @@ class AdaptiveMachine(abc.ABC):
         """Whether a metric is in the making."""
         return self.core.is_relearning or (self.lagged is not None and self.lagged.core.is_relearning)
 
-    def _arrivals(self, values: Array, learnt: Array) -> Array:
+    def _arrivals(self, values: Array, learned: Array) -> Array:
         """Which records bring an input that has no place yet."""
         arrives = np.zeros(len(values), np.bool_)
-        fresh = ~np.isnan(values[:, self.core.n_inputs :]) & learnt[:, None]
+        fresh = ~np.isnan(values[:, self.core.n_inputs :]) & learned[:, None]
         if fresh.size:
             arrives[np.argmax(fresh, axis=0)[fresh.any(axis=0)]] = True
         return arrives
 
     def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         """One segment: every record meets matrices of the same shape."""
-        n_learnt = sum(y is not None for y in targets)
-        if not n_learnt:
+        n_learned = sum(y is not None for y in targets)
+        if not n_learned:
             return self._result(self._encoded(targets), self.predict_rows(rows, lags))
         if not self.n_records and lags:
             lags = [None, *lags[1:]]  # the first of all was predicted with none
         if not self.n_records or self.core.n_inputs < len(self.inputs):
             self._make_room(rows.values[[y is not None for y in targets]])
         result = self._predict_then_learn(rows, targets, weights, lags)
-        self._count(n_learnt)
+        self._count(n_learned)
         return result
 
-    def _count(self, n_learnt: int) -> None:
+    def _count(self, n_learned: int) -> None:
         """Count records learned, and let the cores learn their metrics where it is time."""
-        self.n_records += n_learnt
+        self.n_records += n_learned
         n_metrics = int(self.core.end_segment(self.n_records, self._keys))
         if self.lagged:
             n_metrics += self.lagged.end_segment(self.n_records)

@@ -8,7 +8,7 @@ import numpy as np
 from streamkernel.adaptive.experts import Experts
 from streamkernel.adaptive.memory import Memory
 from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
-from streamkernel.compute.experts import standardise_targets
+from streamkernel.compute.experts import standardize_targets
 from streamkernel.compute.median import SIZE as MEDIAN
 from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE as MOMENTS
@@ -150,6 +150,6 @@ class NumberExperts(Experts):
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
         truths = np.empty((len(Phi), 2))
         nearer = np.array([near(self.linear_moments, y) for y in targets])
-        standardise_targets(nearer, weights, self.moments, truths[:, 0])
+        standardize_targets(nearer, weights, self.moments, truths[:, 0])
         take_all_asinh(nearer, weights, self._asinh, truths[:, 1])
         self.heads.replay(Phi, truths, weights)

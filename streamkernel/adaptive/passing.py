@@ -17,7 +17,7 @@ class Arrivals(NamedTuple):
 
     Attributes
     ----------
-    values, extras, learnt
+    values, extras, learned
         As `arrive` has them; one that is learned with weight 0 counts for the moments only.
     truths
         Targets as the pass has them, shape (n,); any where a record is not learned.
@@ -32,7 +32,7 @@ class Arrivals(NamedTuple):
 
     values: Array
     extras: Array
-    learnt: Array
+    learned: Array
     truths: Array
     weights: Array
     past: Array
@@ -59,7 +59,7 @@ def advance_records(
         The truth of a record that is predicted only.
 
     """
-    values, extras, learnt, truths, weights, past, scaling, feature_map = records
+    values, extras, learned, truths, weights, past, scaling, feature_map = records
     n = len(values)
     to_learn = np.where(weights > 0, truths, nothing).astype(truths.dtype, copy=False)
     X = np.empty((min(n, BLOCK), len(feature_map.W)), feature_map.W.dtype)
@@ -67,6 +67,6 @@ def advance_records(
     for start in range(0, n, BLOCK):
         block = slice(start, start + BLOCK)
         scaled, columns = X[: n - start], Phi[: n - start]
-        arrive(values[block], extras[block], learnt[block], scaling, feature_map, scaled, columns)
+        arrive(values[block], extras[block], learned[block], scaling, feature_map, scaled, columns)
         given = columns, scaled, values[block], to_learn[block], weights[block]
         learn(*given, *experts, past[block], out[block])

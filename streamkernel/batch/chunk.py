@@ -74,7 +74,7 @@ class EncodedChunk:
     n_clipped: int
 
     @property
-    def learnt(self) -> Array:
+    def learned(self) -> Array:
         """Which rows are learned, bool of shape (n,)."""
         return ~np.isnan(self.y)
 

@@ -16,7 +16,7 @@ from streamkernel.batch.passes import BlockPass, GradientPass, GramPass, Move, S
 from streamkernel.batch.rows import BatchRows, ScoredBatch
 from streamkernel.batch.sample import BatchSample
 from streamkernel.batch.sums import BlockSums, GradientSums, whole
-from streamkernel.compute.cholesky import factorise, solve
+from streamkernel.compute.cholesky import factorize, solve
 from streamkernel.compute.features import largest_eigenvalue
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth.bandwidth import begin_expansion
@@ -204,7 +204,7 @@ def _solution(machine: Machine, sums: BlockSums) -> Array:
     if math.isfinite(ridge):
         C, x = sums.gram.copy(), sums.gradient.copy()
         np.fill_diagonal(C, C.diagonal() + ridge)
-        factorise(C)
+        factorize(C)
         solve(C, x)
         if np.isfinite(x).all():
             return np.asarray(x / curvature(machine.targets.loss))

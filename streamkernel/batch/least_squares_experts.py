@@ -200,8 +200,8 @@ class LeastSquaresExperts(abc.ABC):
         fresh = type(self)(self.ridge, self.drifts)
         n_linear = self.linear_W.shape[2] - 1 if self.linear_drifts else None
         fresh.begin(self.heads_W.shape[2], n_linear, self.n_outputs)
-        learnt, rest = slice(0, None, 2), slice(1, None, 2)
-        fresh.learn(fresh.sums(Phi[learnt], y[learnt], weights[learnt], fresh.scores(Phi[learnt])))
+        learned, rest = slice(0, None, 2), slice(1, None, 2)
+        fresh.learn(fresh.sums(Phi[learned], y[learned], weights[learned], fresh.scores(Phi[learned])))
         mean = self.tried(y[rest], fresh.scores(Phi[rest])) / len(y[rest])
         kept, added = _shares(n)
         self.tried_losses = kept * np.tile(self.first_losses, (len(mean), 1)) + added * mean

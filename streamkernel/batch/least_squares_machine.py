@@ -212,7 +212,7 @@ class LeastSquaresMachine:
 
     def predict_and_sum(self, values: Array, targets: Encoded, weights: Array) -> tuple[BatchResult, LeastSquaresSums]:
         """Predict records of encoded values (n, d), and take the sums over those that are labeled."""
-        K, learnt = self.targets.n_outputs, targets.labelled
+        K, learned = self.targets.n_outputs, targets.labeled
         if not self.began:
             return BatchResult(targets, np.zeros((len(values), K)), np.full(len(values), np.nan)), self.experts.no_sums
         Phi = self._columns_of(values)
@@ -222,7 +222,7 @@ class LeastSquaresMachine:
         if scores.shape[2] < K:  # of which some have come with these records
             wide = np.pad(scores, ((0, 0), (0, 0), (0, K - scores.shape[2])))
             of_all = self.experts.mixture(wide)
-        sums = self.experts.sums(Phi[learnt], targets.y[learnt], weights[learnt], wide[learnt])
+        sums = self.experts.sums(Phi[learned], targets.y[learned], weights[learned], wide[learned])
         return BatchResult(targets, predictions, self._losses(targets, of_all)), sums
 
     def _learn_row(self, row: Rows, y: Any, weight: Array) -> BatchResult:
@@ -272,7 +272,7 @@ class LeastSquaresMachine:
         if isinstance(self.targets, Numbers):
             return self.targets.losses(targets, predictions)
         losses = np.full(len(targets.y), np.nan)
-        rows = np.flatnonzero(targets.labelled)
+        rows = np.flatnonzero(targets.labeled)
         losses[rows] = -np.log(np.maximum(predictions[rows, targets.y[rows].astype(np.int64)], _LEAST))
         return losses
 

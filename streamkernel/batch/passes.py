@@ -27,7 +27,7 @@ _NO_KEYS = np.zeros(0, np.uint64)
 
 
 class ScoredRows(NamedTuple):
-    """Learnt rows with the scores they had before the step.
+    """Learned rows with the scores they had before the step.
 
     Attributes
     ----------
@@ -114,13 +114,13 @@ class ScorePass:
         inputs, targets, expansion = machine.inputs, machine.targets, machine.expansion
         encoded = encode(inputs, targets, chunk)
         X = np.ascontiguousarray(inputs.scaler.as_of_now(encoded.values).astype(expansion.dtype))
-        keys, K, learnt = inputs.columns.keys, targets.n_outputs, encoded.learnt
+        keys, K, learned = inputs.columns.keys, targets.n_outputs, encoded.learned
         scores = padded(machine.solution.scores(X, keys, _NO_KEYS), K)
         # Gradients are taken at the last solution.
         is_last = machine.solution is expansion
-        at_last = scores[learnt] if is_last else padded(expansion.scores(X[learnt], keys, _NO_KEYS), K)
+        at_last = scores[learned] if is_last else padded(expansion.scores(X[learned], keys, _NO_KEYS), K)
         of_targets = Encoded(encoded.y, np.tile(self.before, (len(X), 1)))
-        rows = ScoredRows(X[learnt], encoded.y[learnt], encoded.weights[learnt], at_last)
+        rows = ScoredRows(X[learned], encoded.y[learned], encoded.weights[learned], at_last)
         if self.with_losses:
             gradients = GradientPass(targets, (), self.block, self.with_gram)
             losses, sums = targets.losses(of_targets, scores), gradients(machine, rows)

@@ -81,7 +81,7 @@ def sample(chunk: EncodedChunk, keys: Array, number: int) -> BatchSample:
         A number of the batch, so that what is frequent is not in the sample of every batch, or of none.
 
     """
-    rows = np.flatnonzero(chunk.learnt)
+    rows = np.flatnonzero(chunk.learned)
     beside = np.stack([chunk.raw[rows], chunk.weights[rows], np.full(len(rows), float(number))], axis=1)
     hashes = row_hashes(chunk.values[rows], keys) + row_hashes(beside, _BESIDE)
     targets = [chunk.targets[row] for row in rows.tolist()]

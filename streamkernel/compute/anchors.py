@@ -1,4 +1,4 @@
-"""Nearest anchors of rows, k-means' centres, and the anchors' sums that a full gradient is made of.
+"""Nearest anchors of rows, k-means' centers, and the anchors' sums that a full gradient is made of.
 
 Rows are float64, contiguous. Zeros among their values cost nothing where distances are computed.
 """
@@ -92,29 +92,29 @@ def nearest(X: Array, points: Array, places: Array, distances: Array) -> None:
 
 
 @jit_long
-def move_centres(X: Array, places: Array, centres: Array) -> None:
-    """Replace each centre by the mean of its rows: one step of Lloyd's algorithm. A centre without rows stays.
+def move_centers(X: Array, places: Array, centers: Array) -> None:
+    """Replace each center by the mean of its rows: one step of Lloyd's algorithm. A center without rows stays.
 
     Parameters
     ----------
     X
         Shape (n, p).
     places
-        Each row's centre, shape (n, 1).
-    centres
+        Each row's center, shape (n, 1).
+    centers
         Shape (m, p), updated.
     """
-    counts = np.zeros(centres.shape[0])
+    counts = np.zeros(centers.shape[0])
     for i in range(X.shape[0]):
         counts[places[i, 0]] += 1.0
-    for c in range(centres.shape[0]):
+    for c in range(centers.shape[0]):
         if counts[c] > 0.0:
-            centres[c] = 0.0
+            centers[c] = 0.0
     for i in range(X.shape[0]):
         c = places[i, 0]
-        centre, share, row = centres[c], 1.0 / counts[c], X[i]
+        center, share, row = centers[c], 1.0 / counts[c], X[i]
         for k in range(X.shape[1]):
-            centre[k] += share * row[k]
+            center[k] += share * row[k]
 
 
 @jit_long

@@ -37,7 +37,7 @@ class FeatureMap(NamedTuple):
 def arrive(
     values: Array,
     extras: Array,
-    learnt: Array,
+    learned: Array,
     scaling: Scaling,
     feature_map: FeatureMap,
     X: Array,
@@ -51,7 +51,7 @@ def arrive(
         Inputs as they came, float64 of shape (n, d); NaN where not observed.
     extras
         Inputs met in these records only, as they enter the features, float64 of shape (n, e).
-    learnt
+    learned
         Bool of shape (n,): which rows stay in the moments.
     scaling, feature_map
         The moments are updated.
@@ -64,7 +64,7 @@ def arrive(
     n, d = values.shape
     scale(
         values,
-        learnt,
+        learned,
         scaling.standardize,
         scaling.limit,
         scaling.is_number,

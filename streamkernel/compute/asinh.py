@@ -1,6 +1,6 @@
 """Targets on a scale that is linear about 0 and logarithmic far from it: asinh(y / c), c their usual magnitude.
 
-Heads that learn such targets minimise large targets' relative errors, so that a few very large ones do not decide.
+Heads that learn such targets minimize large targets' relative errors, so that a few very large ones do not decide.
 """
 
 from typing import Any, NamedTuple
@@ -63,7 +63,7 @@ def keep_magnitude(magnitudes: Array, y: float) -> None:
 
 @jit
 def from_asinh(asinh: AsinhStatistics, score: float, margin: float) -> Any:
-    """The target that a head's score means; no farther than `margin` from all that were learnt."""
+    """The target that a head's score means; no farther than `margin` from all that were learned."""
     c = magnitude_of(asinh.magnitudes)
     # Where sinh overflows, it is infinite, and bounded as well.
     y = c * np.sinh(asinh.moments[MEAN] + deviation(asinh.moments) * score)
@@ -72,7 +72,7 @@ def from_asinh(asinh: AsinhStatistics, score: float, margin: float) -> Any:
 
 @jit
 def take_asinh(asinh: AsinhStatistics, y: float) -> Any:
-    """Take a target; returns it on the scale of asinh, as the moments that include it standardise it."""
+    """Take a target; returns it on the scale of asinh, as the moments that include it standardize it."""
     if asinh.moments[0] == 0:
         asinh.bounds[LOW] = asinh.bounds[HIGH] = y
     asinh.bounds[LOW], asinh.bounds[HIGH] = min(asinh.bounds[LOW], y), max(asinh.bounds[HIGH], y)

@@ -94,7 +94,7 @@ def add_gram(P: Array, first: int, last: int, column: int, sign: float, C: Array
 
 
 @jit
-def factorise(C: Array) -> None:
+def factorize(C: Array) -> None:
     """Replace C, symmetric positive definite of shape (m, m), by its factor U, upper triangular, with C = U^T U."""
     wide()
     m = C.shape[0]

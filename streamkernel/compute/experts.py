@@ -207,7 +207,7 @@ def replay(Phi: Array, truths: Array, sample_weights: Array, heads: Heads) -> No
 
 
 @jit
-def standardise_targets(targets: Array, sample_weights: Array, moments: Array, out: Array) -> None:
-    """Targets as the moments standardise them, one after the other, (n,) into (n,); none for a weight of 0."""
+def standardize_targets(targets: Array, sample_weights: Array, moments: Array, out: Array) -> None:
+    """Targets as the moments standardize them, one after the other, (n,) into (n,); none for a weight of 0."""
     for r in range(targets.shape[0]):
         out[r] = take_target(moments, targets[r])[0] if sample_weights[r] > 0 else 0.0

@@ -43,7 +43,7 @@ def cos_sin(turns: Array, sine: Array, cosines: Array, sines: Array) -> None:
     wide()
     quarter = turns.dtype.type(0.25)
     if sine.shape[0] == 5:
-        # Written out: a loop over the coefficients inside the loop over the features would not be vectorised.
+        # Written out: a loop over the coefficients inside the loop over the features would not be vectorized.
         c0, c1, c2, c3, c4 = sine[0], sine[1], sine[2], sine[3], sine[4]
         for i in range(turns.shape[0]):
             t = turns[i]

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _u32 = np.uint32
 _C1 = np.uint32(0x9E3779B1)
 _C2 = np.uint32(0x85EBCA77)
-_CENTRE = np.int32(24 * 256 + 255)
+_CENTER = np.int32(24 * 256 + 255)
 # Solves variance = 1 and excess kurtosis = 0 for 48 counted bits and the two bytes (tests/compute/test_gaussians.py),
 # for a count in units of 2^-8, which powers of two change exactly.
 _A = np.float32(0.28518261886330426 * 2.0**-8)
@@ -67,7 +67,7 @@ def counted(low: Any, high: Any) -> Any:
     x = _u32(x ^ _u32(y ^ _u32(y >> _u32(13))))
     count = _u32(popcount(x) + popcount(_u32(y >> _u32(16))))
     dither = _u32(_u32(y & _u32(0xFF)) + _u32(_u32(y >> _u32(8)) & _u32(0xFF)))
-    return np.float32(np.int32(np.int32(_u32(_u32(count << _u32(8)) + dither)) - _CENTRE))
+    return np.float32(np.int32(np.int32(_u32(_u32(count << _u32(8)) + dither)) - _CENTER))
 
 
 @jit

@@ -91,7 +91,7 @@ def _compile(function: Function, fastmath: bool | set[str], nogil: bool = False)
                 dispatcher.enable_caching()
         _compile_alone(dispatcher)
         _announce(dispatcher)
-        # Sums that may be reordered are optimised by themselves, and so are the same in every caller.
+        # Sums that may be reordered are optimized by themselves, and so are the same in every caller.
         if _LINKING and not fastmath:
             _LINKING.link_calls_of(dispatcher, functools.partial(compiled(), function))
     return cast(Function, dispatcher)
@@ -112,7 +112,7 @@ def _announce(dispatcher: Any) -> None:
             )
         if not kept and not _warned:
             _warned = True
-            # Whoever makes warnings errors is not left with half a record learnt: the log has said it.
+            # Whoever makes warnings errors is not left with half a record learned: the log has said it.
             why = getattr(dispatcher._cache, "why", "") or "no folder can be written"
             with contextlib.suppress(RuntimeWarning):
                 warnings.warn(

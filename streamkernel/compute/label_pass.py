@@ -16,7 +16,7 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit, jit_long
-from streamkernel.compute.memory import MANY, Ring, neighbours_of_label, remember
+from streamkernel.compute.memory import MANY, Ring, neighbors_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
 from streamkernel.compute.stacking import Stacking, learn_labels, log_ratios, stack_labels
@@ -92,7 +92,7 @@ def pass_labels(
     memory_parts
         A `Ring`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbours, transitions; then the 1 + S
+        A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbors, transitions; then the 1 + S
         of the last mixture, of all these mixed and of the stacks. None of its own losses counts as more than `WORST` in
         its block; updated.
     stacks_parts
@@ -126,7 +126,7 @@ def pass_labels(
     for k in range(K):  # beside `np.empty`, `np.zeros` takes longer to compile
         nothing[k] = 0.0
     errors = np.empty(K)
-    neighbours = np.empty(MANY)
+    neighbors = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -145,7 +145,7 @@ def pass_labels(
             shift(leaves[0], nothing, 0.0, p[n_smooth])
             shift(smooth, leaves[1], TREE_SMOOTHING / 10.0 / K, p[n_smooth + 1])
         if memory.span[0]:
-            neighbours_of_label(memory, X[r], neighbours, p[n_smooth + T : n_experts - G])
+            neighbors_of_label(memory, X[r], neighbors, p[n_smooth + T : n_experts - G])
         if G:
             predict_transition(transitions, past[r, 0], p[n_experts - 1])
         hedge_weights(losses[:n_experts], prior[:n_experts], eta, weights)

@@ -1,7 +1,7 @@
-"""How compiled code calls compiled code: both become one module, which LLVM optimises and translates once.
+"""How compiled code calls compiled code: both become one module, which LLVM optimizes and translates once.
 
-numba makes each function ready to be called from Python, even where only compiled code calls it: optimised, with a
-wrapper, as machine code; and optimises it again in every caller that it is linked into. Of what a chain of calls takes
+numba makes each function ready to be called from Python, even where only compiled code calls it: optimized, with a
+wrapper, as machine code; and optimizes it again in every caller that it is linked into. Of what a chain of calls takes
 to compile, that is most.
 
 This rests on parts of numba that are not public. Where they are others, numba links calls itself: the results are the
@@ -36,7 +36,7 @@ _NEEDED = {
 
 
 class Library(JITCodeLibrary):
-    """A module that is optimised and becomes machine code when it is to be called, not when another links it in."""
+    """A module that is optimized and becomes machine code when it is to be called, not when another links it in."""
 
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)

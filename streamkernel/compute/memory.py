@@ -1,7 +1,7 @@
-"""The memory: the last records, the nearest of which are found by the learnt metric.
+"""The memory: the last records, the nearest of which are found by the learned metric.
 
 Rows are kept as they were scaled on arrival, an input a row of lanes, so that the compiler takes vectors over records.
-The metric is applied when a record is looked up: where it is learnt anew, distances follow.
+The metric is applied when a record is looked up: where it is learned anew, distances follow.
 """
 
 from typing import Any, NamedTuple
@@ -18,13 +18,13 @@ FEW, MANY = 5, 15
 #: The memories searched, and how many records the short and the medium one have; the long one has all.
 SHORT, MEDIUM, LONG = range(3)
 SHORT_SPAN, MEDIUM_SPAN = 50, 500
-#: Weight of a neighbour: 1 / (distance + NEAREST).
+#: Weight of a neighbor: 1 / (distance + NEAREST).
 NEAREST = 0.01
 #: Squared distances past what float32 holds count as this.
 FARTHEST = float(np.finfo(np.float32).max)
-#: What a neighbours' expert for numbers adds of the median of their residuals.
+#: What a neighbors' expert for numbers adds of the median of their residuals.
 OF_MEDIAN = 0.7
-#: The uniform share of a neighbours' distribution.
+#: The uniform share of a neighbors' distribution.
 UNIFORM = 0.1
 #: The experts for numbers, and for classes.
 NUMBER_EXPERTS = (
@@ -267,7 +267,7 @@ def median_residual(memory: Ring, s: int, n: int, ordered: Array) -> Any:
 
 
 @jit
-def neighbours_of_number(memory: Ring, x: Array, smooth: float, moments: Array, room: Array, out: Array) -> None:
+def neighbors_of_number(memory: Ring, x: Array, smooth: float, moments: Array, room: Array, out: Array) -> None:
     """What the nearest records say of a record with a number for a target.
 
     Parameters
@@ -312,7 +312,7 @@ def vote(memory: Ring, s: int, n: int, weights: Array, out: Array) -> None:
 
 
 @jit
-def neighbours_of_label(memory: Ring, x: Array, room: Array, out: Array) -> None:
+def neighbors_of_label(memory: Ring, x: Array, room: Array, out: Array) -> None:
     """What the nearest records say of a record with a class.
 
     Parameters

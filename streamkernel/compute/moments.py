@@ -8,7 +8,7 @@ A few absurd values must not decide the scale for ever, nor may a stream change 
   where these are so much narrower, the first were outliers (or are past), and the moments of the half take their place.
 
 Inputs are guarded more closely than targets: what is far among inputs is clipped, so that it hardly matters how far it
-is, while a far target may be what is to be learnt.
+is, while a far target may be what is to be learned.
 """
 
 from typing import Any, NamedTuple
@@ -178,12 +178,12 @@ def deviation(moments: Array) -> Any:
 
 
 @jit
-def drawn_in(standardised: float, bounded: bool) -> Any:
-    """A standardised target, +-`TARGETS.far` at most; an outlier counts the less the farther it is."""
+def drawn_in(standardized: float, bounded: bool) -> Any:
+    """A standardized target, +-`TARGETS.far` at most; an outlier counts the less the farther it is."""
     far = TARGETS.far
-    if bounded and abs(standardised) > far:
-        return standardised * (far / standardised) ** 2 * abs(far / standardised)
-    return min(max(standardised, -far), far)
+    if bounded and abs(standardized) > far:
+        return standardized * (far / standardized) ** 2 * abs(far / standardized)
+    return min(max(standardized, -far), far)
 
 
 @jit
@@ -192,10 +192,10 @@ def near(moments: Array, y: float) -> Any:
     spread = deviation(moments)
     if moments[COUNT] < FEWEST or spread <= ROUNDING * abs(moments[MEAN]):
         return y
-    standardised = (y - moments[MEAN]) / spread
-    if abs(standardised) <= TARGETS.far:
+    standardized = (y - moments[MEAN]) / spread
+    if abs(standardized) <= TARGETS.far:
         return y
-    return moments[MEAN] + spread * drawn_in(standardised, are_outliers(moments[RUN], moments[COUNT]))
+    return moments[MEAN] + spread * drawn_in(standardized, are_outliers(moments[RUN], moments[COUNT]))
 
 
 @jit
@@ -278,7 +278,7 @@ def clip_rows(raw: Array, learn: Array, moments: Array, limit: float, out: Array
 @jit
 def scale(
     values: Array,
-    learnt: Array,
+    learned: Array,
     standardize: bool,
     limit: float,
     is_number: Array,
@@ -286,7 +286,7 @@ def scale(
     first: int,
     out: Array,
 ) -> None:
-    """Scale rows (n, d) by their moments or, where numbers are not to be standardised, clip them only.
+    """Scale rows (n, d) by their moments or, where numbers are not to be standardized, clip them only.
 
     They go to `out` (at least first + n, at least d), whose further columns are 0 there.
     """
@@ -295,14 +295,14 @@ def scale(
         for j in range(values.shape[1], own.shape[1]):
             own[r, j] = 0
     if standardize:
-        scale_rows(values, learnt, is_number, moments, limit, own)
+        scale_rows(values, learned, is_number, moments, limit, own)
     else:
-        clip_rows(values, learnt, moments, limit, own)
+        clip_rows(values, learned, moments, limit, own)
 
 
 @jit
 def take_target(moments: Array, y: float) -> Any:
-    """Take a target into the moments, (8,); returns it as these, itself included, standardise it, and if all is new.
+    """Take a target into the moments, (8,); returns it as these, itself included, standardize it, and if all is new.
 
     It is drawn in. All is new where the moments of the block have replaced those of all targets.
     """
@@ -310,13 +310,13 @@ def take_target(moments: Array, y: float) -> Any:
     own = moments.reshape(1, SIZE)
     mean, m2, far = updated(own, 0, y, TARGETS)
     spread = np.sqrt(m2 / (moments[COUNT] + 1))
-    standardised = (y - mean) / (spread if spread > 0 else 1.0)
-    return drawn_in(standardised, bounded), keep(own, 0, y, mean, m2, far, TARGETS)
+    standardized = (y - mean) / (spread if spread > 0 else 1.0)
+    return drawn_in(standardized, bounded), keep(own, 0, y, mean, m2, far, TARGETS)
 
 
 @jit
-def standardise(y: Array, moments: Array, out: Array, before: Array) -> None:
-    """Standardise numbers one after the other by the moments that include each of them.
+def standardize(y: Array, moments: Array, out: Array, before: Array) -> None:
+    """Standardize numbers one after the other by the moments that include each of them.
 
     Parameters
     ----------

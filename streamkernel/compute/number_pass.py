@@ -17,7 +17,7 @@ from streamkernel.compute.experts import (
 )
 from streamkernel.compute.jit import jit, jit_long
 from streamkernel.compute.median import at_median, follow_median
-from streamkernel.compute.memory import MANY, Ring, neighbours_of_number, remember
+from streamkernel.compute.memory import MANY, Ring, neighbors_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
 from streamkernel.compute.residuals import keep_residual
@@ -41,8 +41,8 @@ class TargetStatistics(NamedTuple):
     Attributes
     ----------
     moments, linear_moments
-        Moments of the targets that the heads, and the linear experts, have learnt, float64 of shape (8,). Where the
-        latter are replaced, levels, trees and squared errors begin anew: what they have learnt is of another size.
+        Moments of the targets that the heads, and the linear experts, have learned, float64 of shape (8,). Where the
+        latter are replaced, levels, trees and squared errors begin anew: what they have learned is of another size.
     levels
         The level of the last errors of heads and linear experts mixed, and of that when the trees have corrected it,
         shape (1 + T,): an expert each.
@@ -51,7 +51,7 @@ class TargetStatistics(NamedTuple):
     residuals
         How many errors of the mixture there have been, and the last of them, as `keep_residual` has them.
     asinh
-        An `AsinhStatistics`, as a plain tuple: what the heads have learnt of the targets on the scale of asinh.
+        An `AsinhStatistics`, as a plain tuple: what the heads have learned of the targets on the scale of asinh.
     median
         What `compute.median` keeps, (4,), or (0,) where the mean is predicted. For a median the experts' losses are
         absolute errors, in deviations of the target, and their mixture is shifted; for a mean they are squared ones.
@@ -111,7 +111,7 @@ def pass_numbers(
         A `Ring`; updated.
     mixture_parts
         A `Mixture` of H + E + H + T + M + 1 + T experts: heads, linear experts, heads' second outputs, trees,
-        neighbours, levels; then the 1 + G + S of the last mixture. Its own losses are squared errors in variances of
+        neighbors, levels; then the 1 + G + S of the last mixture. Its own losses are squared errors in variances of
         the target, and none counts as more than `WORST` in its block; updated.
     stacks_parts
         `Stacking` of these experts and, last, of the past; updated.
@@ -148,7 +148,7 @@ def pass_numbers(
     x, room = np.empty(N), np.empty(N + 1)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
     errors = np.empty(2)
-    neighbours = np.empty(MANY)
+    neighbors = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -166,8 +166,8 @@ def pass_numbers(
             predictions[n_smooth] = smooth + leaves[0, 0]
             predictions[first_level + 1] = predictions[n_smooth] + levels[1]
         if memory.span[0]:
-            neighbours_of_number(
-                memory, X[r], smooth, linear_moments, neighbours, predictions[n_smooth + T : first_level]
+            neighbors_of_number(
+                memory, X[r], smooth, linear_moments, neighbors, predictions[n_smooth + T : first_level]
             )
         predictions[first_level] = smooth + levels[0]
         variance = deviation(linear_moments) ** 2
@@ -192,7 +192,7 @@ def pass_numbers(
         mean = 0.0
         for j in range(n_experts):
             capped[j] = capped_error(y - predictions[j], variance, absolute)
-            # Neighbours, and heads on a scale that does not suit the target, must not make the others look alike.
+            # Neighbors, and heads on a scale that does not suit the target, must not make the others look alike.
             if j < H + E or n_smooth <= j < n_smooth + T or j >= first_level:
                 mean += capped[j] / n_others
         for j in range(n_experts):

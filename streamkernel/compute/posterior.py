@@ -12,8 +12,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 #: The columns of a prediction: the mean, the variance in units of the noise's, and the deviation of the targets so far.
 PREDICTION, VARIANCE, UNIT = range(3)
-#: The places of the sums: what targets are less, and the squared norms of the columns learnt, times their weights.
-CENTRE, INFORMATION = range(2)
+#: The places of the sums: what targets are less, and the squared norms of the columns learned, times their weights.
+CENTER, INFORMATION = range(2)
 
 
 class Posterior(NamedTuple):
@@ -24,19 +24,19 @@ class Posterior(NamedTuple):
     P
         (Phi^T Phi + rho I)^-1, float64 of shape (D, D), lower triangle, but for what is deferred.
     W
-        The coefficients of the targets less their centre, and those of targets that are all 1, which move the first
-        ones when the centre moves; float64 of shape (2, D).
+        The coefficients of the targets less their center, and those of targets that are all 1, which move the first
+        ones when the center moves; float64 of shape (2, D).
     deferred
         What P is deferred, as `symmetric_product` has it, float64 of shape (D + 2,).
     moments
         Of the targets, float64 of shape (8,).
     sums
-        float64 of shape (2,): `CENTRE` and `INFORMATION`.
+        float64 of shape (2,): `CENTER` and `INFORMATION`.
     rho
         The ridge: the noise's variance over the prior's.
     drift
         Added to the diagonal of P after each record.
-    centres
+    centers
         Whether targets are taken less their running mean, and far ones drawn in.
 
     """
@@ -48,7 +48,7 @@ class Posterior(NamedTuple):
     sums: Array
     rho: float
     drift: float
-    centres: bool
+    centers: bool
 
 
 @jit
@@ -56,7 +56,7 @@ def _settled(posterior: Posterior, phi: Array, learns: bool, v: Array) -> Any:
     """Fill v with P phi, all deferred applied, and return phi^T P phi, at least what so much information leaves of it.
 
     The eigenvalues of Phi^T Phi are at most the sum of squared norms. Where rounding took P below what that leaves
-    along phi, and phi is to be learnt, P is given back what is missing: it stays positive along all that is learnt,
+    along phi, and phi is to be learned, P is given back what is missing: it stays positive along all that is learned,
     however much that is.
     """
     D = v.shape[0]
@@ -77,12 +77,12 @@ def _settled(posterior: Posterior, phi: Array, learns: bool, v: Array) -> Any:
 
 
 @jit
-def _recentre(posterior: Posterior, mean: float) -> None:
-    """Take all targets less another centre."""
-    by = mean - posterior.sums[CENTRE]
+def _recenter(posterior: Posterior, mean: float) -> None:
+    """Take all targets less another center."""
+    by = mean - posterior.sums[CENTER]
     for i in range(posterior.W.shape[1]):
         posterior.W[0, i] -= by * posterior.W[1, i]
-    posterior.sums[CENTRE] = mean
+    posterior.sums[CENTER] = mean
 
 
 @jit
@@ -102,18 +102,18 @@ def _learn(posterior: Posterior, phi: Array, y: float, weight: float, left: floa
     """One record, given v = P phi and phi^T v."""
     D = v.shape[0]
     norm = dot(phi, phi)
-    nearer = near(posterior.moments, y) if posterior.centres else y
+    nearer = near(posterior.moments, y) if posterior.centers else y
     is_new = take_target(posterior.moments, y)[1]
-    if posterior.centres:
+    if posterior.centers:
         if is_new:
             _forget(posterior)
             left = norm / posterior.rho
             for i in range(D):
                 v[i] = phi[i] / posterior.rho
-        _recentre(posterior, posterior.moments[MEAN])
+        _recenter(posterior, posterior.moments[MEAN])
     W, deferred = posterior.W, posterior.deferred
     gain = 1.0 / (1.0 / weight + left)
-    of_target = gain * (nearer - posterior.sums[CENTRE] - dot(W[0], phi))
+    of_target = gain * (nearer - posterior.sums[CENTER] - dot(W[0], phi))
     of_one = gain * (1.0 - dot(W[1], phi))
     for i in range(D):
         W[0, i] += of_target * v[i]
@@ -149,7 +149,7 @@ def pass_posterior(Phi: Array, targets: Array, weights: Array, posterior_parts: 
         learns = weights[r] > 0 and not np.isnan(targets[r])
         left = _settled(posterior, phi, learns, v)
         unit = deviation(posterior.moments)
-        out[r, PREDICTION] = posterior.sums[CENTRE] + dot(posterior.W[0], phi)
+        out[r, PREDICTION] = posterior.sums[CENTER] + dot(posterior.W[0], phi)
         out[r, VARIANCE] = left
         out[r, UNIT] = unit if unit > 0 else 1.0
         if learns:

@@ -1,4 +1,4 @@
-"""Iterations of the doubly stochastic primal-dual coordinate method, on factorised data.
+"""Iterations of the doubly stochastic primal-dual coordinate method, on factorized data.
 
 Which coordinates an iteration updates is drawn before (draws.py): three arrays say it, (order, starts, chosen).
 Iteration t updates the coordinates order[starts[k]:starts[k + 1]], where k = chosen[t]: k is one of the blocks of a
@@ -24,7 +24,7 @@ Choices = tuple[Array, Array, Array]
 
 
 @jit_long
-def advance_factorised(
+def advance_factorized(
     kind: int,
     records: tuple[Array, Array],
     elastic_net: tuple[float, float],

@@ -67,7 +67,7 @@ def advance_rows(
     Parameters
     ----------
     kind, records, elastic_net, steps, choices
-        As of `advance_factorised`.
+        As of `advance_factorized`.
     A
         Shape (n, p).
     dual
@@ -185,7 +185,7 @@ def advance_columns(
     Parameters
     ----------
     kind, records, elastic_net, steps, choices
-        As of `advance_factorised`.
+        As of `advance_factorized`.
     A
         A's transpose, shape (p, n).
     dual

@@ -17,7 +17,7 @@ def soft_threshold(v: float, by: float) -> Any:
 
 @jit
 def elastic_net_step(v: float, step: float, l2: float, l1: float) -> Any:
-    """The minimiser over x of l2/2 x^2 + l1 |x| + (x - v)^2 / (2 step)."""
+    """The minimizer over x of l2/2 x^2 + l1 |x| + (x - v)^2 / (2 step)."""
     return soft_threshold(v, step * l1) / (1.0 + step * l2)
 
 

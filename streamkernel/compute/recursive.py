@@ -38,7 +38,7 @@ def symmetric_product(P: Array, deferred: Array | None, largest: float, x: Array
     P
         float64 of shape (D, D), lower triangle, its diagonal at or below `largest`; updated if anything is deferred.
     deferred
-        Of shape (D + 2,): u, gain and q of the least squares record learnt last. P -= gain u u^T is due, and then q on
+        Of shape (D + 2,): u, gain and q of the least squares record learned last. P -= gain u u^T is due, and then q on
         the diagonal. Zeros, or None, where nothing is; None spares the writing.
     largest
         What the diagonal never exceeds.
@@ -306,7 +306,7 @@ def learn_newton(
     phi
         The record's columns, float64 of shape (D,).
     p
-        Its probabilities before it is learnt, shape (K,).
+        Its probabilities before it is learned, shape (K,).
     label
         The column of the record's class.
     weight

@@ -1,4 +1,4 @@
-"""Stacking: the mixture of the experts corrected by what each of them says beside it, with weights learnt online.
+"""Stacking: the mixture of the experts corrected by what each of them says beside it, with weights learned online.
 
 Hedge gives its weight to the best experts; errors that experts share, or that cancel, need weights of any sign. Each
 record is one of recursive least squares: for numbers on the experts' predictions, for classes on their

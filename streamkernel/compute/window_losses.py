@@ -64,7 +64,7 @@ def loss_conjugate(kind: int, beta: float, y: float) -> Any:
 
 @jit
 def dual_update(kind: int, beta: float, z: float, y: float, step: float) -> Any:
-    """The maximiser over b of z b - phi*(b) - (b - beta)^2 / (2 step): a proximal step of the dual variable."""
+    """The maximizer over b of z b - phi*(b) - (b - beta)^2 / (2 step): a proximal step of the dual variable."""
     if kind == SQUARED:
         return (beta + step * (z - y)) / (1.0 + step)
     a = -y * beta

@@ -104,7 +104,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
                 )
                 why = loop.run()
             finally:
-                dead_letters.summarise()
+                dead_letters.summarize()
             if why == "exhausted":
                 verify_ending(processor)
                 feed.verify(processor.counts)

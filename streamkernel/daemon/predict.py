@@ -160,7 +160,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
                 raise error.__context__ from None
             raise
         finally:
-            letters.summarise(processor.counts.consumed)
+            letters.summarize(processor.counts.consumed)
     if 2 * processor.counts.dead > processor.counts.consumed:
         raise DaemonError(f"{request.file}: more than half of its records cannot be used{_advice(letters.reasons)}")
 
@@ -243,24 +243,24 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
 
 def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> dict[str, Any]:
     """Return the section of the source without its path."""
-    learnt = dict(config["source"])
-    if learnt.get("target") is None and config.get("labels"):
+    learned = dict(config["source"])
+    if learned.get("target") is None and config.get("labels"):
         late = config["labels"]["source"]  # a label that stands in the file is no input
-        learnt |= {key: late[key] for key in ("target", "target_type") if key in late}
+        learned |= {key: late[key] for key in ("target", "target_type") if key in late}
     suffixes = [suffix.lower() for suffix in PurePath(request.file).suffixes if suffix not in SUFFIXES]
     suffix = suffixes[-1] if suffixes else ""
-    kind = request.kind or _KINDS.get(suffix) or learnt["kind"]
+    kind = request.kind or _KINDS.get(suffix) or learned["kind"]
     if kind not in _SECTIONS:
         raise ConfigError(
             [f"--input-format: required, csv or jsonl: neither the name {request.file} nor the checkpoint says which"]
         )
     if suffix == ".tsv":
-        learnt["delimiter"] = "\t"
+        learned["delimiter"] = "\t"
     known = _SECTIONS[kind].model_fields.keys()
     wrong = [key for key in request.options if key not in known]
     if wrong:
         raise ConfigError([f"{_option(key)}: does not apply to {kind}" for key in wrong])
-    section = {key: value for key, value in {**learnt, **request.options}.items() if key in known}
+    section = {key: value for key, value in {**learned, **request.options}.items() if key in known}
     return {"target_type": "float" if task == "regression" else "str", **section, "kind": kind}
 
 

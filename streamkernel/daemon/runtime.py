@@ -113,10 +113,10 @@ def run(
             try:
                 why, view = warm_up(warm)
             except BaseException:
-                dead_letters.summarise()
+                dead_letters.summarize()
                 raise
             if why != "exhausted":
-                dead_letters.summarise()
+                dead_letters.summarize()
                 _log.info("%s during the warm start", _ENDS.get(why, f"{stopped.name} came"))
                 return view
             if max_records is not None:
@@ -154,7 +154,7 @@ def run(
         try:
             why = _run_to_the_end(loop, checkpoints, health)
         finally:
-            dead_letters.summarise("" if all_dead(processor) or not listener.alone else _way_back(plan))
+            dead_letters.summarize("" if all_dead(processor) or not listener.alone else _way_back(plan))
         if start.join is not None:
             _log.info("%d records wait for their labels", len(start.join.pending))
         _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), checkpoints.safe())

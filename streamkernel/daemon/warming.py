@@ -206,4 +206,4 @@ def _end(run: WarmRun, checkpoints: WarmCheckpoints) -> None:
         # The run goes on from that checkpoint as from one of a process before.
         run.start.resumed, run.start.written = True, time.time()
     crash.point("seam")
-    _log.info("the warm start is done: %d records; the main source follows", warm.counts.learnt)
+    _log.info("the warm start is done: %d records; the main source follows", warm.counts.learned)

@@ -244,7 +244,7 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = {name: getattr(self, name) for name in self._get_params()}
-        return rebuild, (type(self), {**given, "model": _Unlearnt(self.model)}), self.__getstate__()
+        return rebuild, (type(self), {**given, "model": _Unlearned(self.model)}), self.__getstate__()
 
     def __copy__(self) -> Self:
         return self.clone(include_attributes=True)
@@ -337,7 +337,7 @@ class WindowRefitRegressor(WindowRefit, NumberExplainer, base.MiniBatchRegressor
         yield {"model": KernelRegressor(max_features=128, seed=1), "window": 100, "every": 40}
 
 
-class _Unlearnt:
+class _Unlearned:
     """A model in a pickle without what it has learned, which the wrapper's state has."""
 
     def __init__(self, model: StreamEstimator) -> None:

@@ -81,14 +81,14 @@ class VarianceFunctions(abc.ABC):
     def forget(self) -> None:
         """Start over."""
         self.n_steps = 0
-        self.n_learnt = 0
+        self.n_learned = 0
         self.n_blocks = 0
         self.theta = np.zeros((0, 0))
         self._batch.clear()
 
     @property
     def room(self) -> int:
-        """Labelled records until the next step."""
+        """Labeled records until the next step."""
         return self._batch.room
 
     @property
@@ -99,7 +99,7 @@ class VarianceFunctions(abc.ABC):
     def take(self, X: Array, weights: Array, inputs: Inputs, bandwidth: float) -> None:
         """Let scaled rows of the first d inputs, (n, d), wait for their step, and take it when they are enough."""
         self._batch.append(X, np.zeros(len(X)), weights, None)
-        self.n_learnt += len(X)
+        self.n_learned += len(X)
         if not self._batch.room:
             rows = self._batch.rows(X.shape[1])
             self._take_step(rows, self._batch.w, inputs, bandwidth)
@@ -119,7 +119,7 @@ class VarianceFunctions(abc.ABC):
         """The fields of the state."""
         fields = {
             "variance_steps": self.n_steps,
-            "variance_records": self.n_learnt,
+            "variance_records": self.n_learned,
             "variance_theta": self.theta.copy(),
             **self._batch.state(n_inputs),
         }
@@ -130,7 +130,7 @@ class VarianceFunctions(abc.ABC):
         checked(state, self.rules)
         self.forget()
         self.n_steps = whole(state, "variance_steps")
-        self.n_learnt = whole(state, "variance_records")
+        self.n_learned = whole(state, "variance_records")
         self.theta = array(state, "variance_theta", np.float64, None, None)
         self.n_blocks = self.theta.shape[1] // self._expansion.width
         expected = min(self.n_steps, self.max_blocks or self.n_steps)
@@ -154,7 +154,7 @@ class VarianceFunctions(abc.ABC):
         mean_outer(phi, g, gradient)
         gamma = self._step_size(X, bandwidth)
         self._widen(g.shape[1], max(block + 1, self.n_blocks) * phi.shape[1])
-        self.theta *= 1.0 - min(gamma * self.rho / (self.sample_size or self.n_learnt), 1.0)
+        self.theta *= 1.0 - min(gamma * self.rho / (self.sample_size or self.n_learned), 1.0)
         own = self.theta[:, block * phi.shape[1] : (block + 1) * phi.shape[1]]
         own -= gamma * gradient
         np.clip(self.theta, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT, out=self.theta)

@@ -85,11 +85,11 @@ class FixedScaler(InputScaler):
         return np.asarray(np.sqrt(self.moments[:, M2] / np.maximum(self.moments[:, COUNT], 1)))
 
     def _replace(self, values: Array, out: Array) -> None:
-        """Standardise the columns that have fixed moments; absent values are 0."""
+        """Standardize the columns that have fixed moments; absent values are 0."""
         table = self.fixed[: values.shape[1]]
         columns = np.flatnonzero(table[:, _FIXED_DEVIATION] > 0)
         if len(columns):
-            centred = np.clip(values[:, columns], -LARGEST, LARGEST) - table[columns, _FIXED_MEAN]
+            centered = np.clip(values[:, columns], -LARGEST, LARGEST) - table[columns, _FIXED_MEAN]
             with np.errstate(over="ignore"):
-                scaled = centred / table[columns, _FIXED_DEVIATION]
+                scaled = centered / table[columns, _FIXED_DEVIATION]
             out[:, columns] = np.nan_to_num(np.clip(scaled, -RAW_LIMIT, RAW_LIMIT), nan=0.0)

@@ -20,7 +20,7 @@ class LeastSquaresPosterior:
         The variance of the noise over that of the process.
     drift
         What a coefficient's variance gains a record, over the prior's.
-    centres
+    centers
         Whether targets are taken less their running mean.
 
     References
@@ -31,10 +31,10 @@ class LeastSquaresPosterior:
 
     rules: ClassVar[Rules] = {"posterior_P": all_finite, "posterior_W": all_finite, "posterior_sums": all_finite}
 
-    def __init__(self, rho: float, drift: float, centres: bool) -> None:
+    def __init__(self, rho: float, drift: float, centers: bool) -> None:
         self.rho = rho
         self.drift = drift
-        self.centres = centres
+        self.centers = centers
         self.begin(0)
 
     def begin(self, n_columns: int) -> None:
@@ -84,7 +84,7 @@ class LeastSquaresPosterior:
             self._sums,
             self.rho,
             self.drift / self.rho,
-            self.centres,
+            self.centers,
         )
         pass_posterior(Phi, targets, weights, tuple(parts), out)
         return out

@@ -168,15 +168,15 @@ class GaussianProcessMachine:
 
     def _pass(self, rows: Rows, y: Array, weights: Array, predict: bool) -> list[Array]:
         """Predict, then learn, encoded records in segments that end where more than the posterior changes."""
-        learnt = ~np.isnan(y)
-        so_far = np.cumsum(learnt)
+        learned = ~np.isnan(y)
+        so_far = np.cumsum(learned)
         parts = []
         start = done = 0
         while start < len(y):
             stop = min(int(so_far.searchsorted(done + self._room)) + 1, start + AT_ONCE, len(y))
-            if not self.posterior.n_columns and not learnt[start]:
+            if not self.posterior.n_columns and not learned[start]:
                 # What comes before the first label is predicted by nothing.
-                stop = start + int(learnt[start:stop].argmax() or stop - start)
+                stop = start + int(learned[start:stop].argmax() or stop - start)
             segment = slice(start, stop)
             parts.append(self._pass_segment(rows.part(segment), y[segment], weights[segment], predict))
             start = segment.stop
@@ -185,7 +185,7 @@ class GaussianProcessMachine:
 
     @property
     def _room(self) -> int:
-        """Labelled records until the next thing is due."""
+        """Labeled records until the next thing is due."""
         rooms = [AT_ONCE]
         if self.functions is not None:
             rooms.append(self.functions.room)
@@ -197,11 +197,11 @@ class GaussianProcessMachine:
         return min(rooms)
 
     def _pass_segment(self, rows: Rows, y: Array, weights: Array, predict: bool) -> Array:
-        learnt = ~np.isnan(y)
-        X = self.inputs.scaler.scale(rows, learnt, _DTYPE)
+        learned = ~np.isnan(y)
+        X = self.inputs.scaler.scale(rows, learned, _DTYPE)
         begins = not self.posterior.n_columns
         if begins:
-            if not learnt.any():
+            if not learned.any():
                 return self._prior(len(X))
             self._begin(X[:1], int(rows.n_known[0]))
         Phi = self.features.of(X, self.inputs.columns.keys[: rows.values.shape[1]], rows.extra_keys)
@@ -209,19 +209,19 @@ class GaussianProcessMachine:
         out = self._in_units(passed, rows, X) if predict else passed
         if begins:
             out[:1] = self._prior(1)
-        if learnt.any():
-            self._keep(rows, X, y, weights, learnt)
+        if learned.any():
+            self._keep(rows, X, y, weights, learned)
         return out
 
-    def _keep(self, rows: Rows, X: Array, y: Array, weights: Array, learnt: Array) -> None:
+    def _keep(self, rows: Rows, X: Array, y: Array, weights: Array, learned: Array) -> None:
         """Let learned rows wait for what comes later: a step of the variance's functions, the end of the warm-up."""
         # A call may hold inputs that only later records bring.
         n_known = int(rows.n_known[-1])
-        self.n_records += int(learnt.sum())
+        self.n_records += int(learned.sum())
         if self.functions is not None:
-            self.functions.take(X[learnt, :n_known], weights[learnt], self.inputs, self.features.bandwidth)
+            self.functions.take(X[learned, :n_known], weights[learned], self.inputs, self.features.bandwidth)
         if self._warm_up is not None:
-            self._warm_up.append(rows.values[learnt], y[learnt].tolist(), weights[learnt])
+            self._warm_up.append(rows.values[learned], y[learned].tolist(), weights[learned])
             if len(self._warm_up.targets) in STAGES:
                 self._learn_again(self._warm_up, n_known)
         elif self._scaler is not None and not self.n_records % LOOK:
@@ -286,7 +286,7 @@ class GaussianProcessMachine:
         if self.with_noise:
             variance = variance + self.noise
         deviation = np.sqrt(variance)
-        if self.posterior.centres:
+        if self.posterior.centers:
             deviation = deviation * unit
         return np.stack([passed[:, PREDICTION], deviation, unit**2], axis=1)
 

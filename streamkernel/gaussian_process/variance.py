@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from river import base
 
-from streamkernel.compute.cholesky import factorise, solve
+from streamkernel.compute.cholesky import factorize, solve
 from streamkernel.compute.gaussians import mix64
 from streamkernel.domain import Domain
 from streamkernel.fields import all_finite, array, checked
@@ -298,7 +298,7 @@ class _PointFunctions(VarianceFunctions):
             placed = occupied(self._placed)
             self._factor = kernel_matrix(self.kernel, placed, placed, bandwidth) / self.kappa
             self._factor[np.diag_indices(len(placed))] += _JITTER
-            factorise(self._factor)
+            factorize(self._factor)
         points = np.pad(self._placed, ((0, 0), (0, x.shape[1] - self._placed.shape[1])))
         both = occupied(np.concatenate([x, points]))
         weights = np.ascontiguousarray(kernel_matrix(self.kernel, both[:1], both[1:], bandwidth) / self.kappa)

@@ -144,7 +144,7 @@ class Machine:
         scores = np.concatenate([np.zeros((0, K)), *(padded(scores, K) for _, scores in parts)])
         losses = self.targets.losses(encoded, scores)
         if self._has_own_loss:
-            warn_of_losses(self.targets.loss, losses[encoded.labelled])
+            warn_of_losses(self.targets.loss, losses[encoded.labeled])
         return BatchResult(encoded, scores, losses)
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
@@ -158,7 +158,7 @@ class Machine:
         if not fast_path.takes(x):
             return self.predict([x])
         X = np.empty(fast_path.values.shape, self.expansion.dtype)
-        scale(fast_path.values, _NOT_LEARNT, *fast_path.scaling, 0, X)
+        scale(fast_path.values, _NOT_LEARNED, *fast_path.scaling, 0, X)
         return padded(self.solution.scores(X, self.inputs.columns.keys, _NO_KEYS), self.targets.n_outputs)
 
     def predict(self, xs: Records) -> Array:
@@ -258,8 +258,8 @@ class Machine:
 
     def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> list[tuple[Encoded, Array]]:
         """Take encoded records in segments that end where the coefficients change; targets and scores, if wanted."""
-        learnt = np.array([y is not None for y in targets], np.bool_)
-        so_far = np.cumsum(learnt)
+        learned = np.array([y is not None for y in targets], np.bool_)
+        so_far = np.cumsum(learned)
         parts = []
         start, done = 0, 0
         while start < len(targets):
@@ -267,7 +267,7 @@ class Machine:
             room = min(part.room for part in waiting if part is not None)
             stop = int(so_far.searchsorted(done + room)) + 1
             segment = slice(start, min(stop, len(targets)))
-            part = self._pass_segment(rows.part(segment), targets[segment], weights[segment], learnt[segment], predict)
+            part = self._pass_segment(rows.part(segment), targets[segment], weights[segment], learned[segment], predict)
             if part:
                 parts.append(part)
             start = segment.stop
@@ -275,22 +275,22 @@ class Machine:
         return parts
 
     def _pass_segment(
-        self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool
+        self, rows: Rows, targets: Sequence[Any], weights: Array, learned: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
-        X = self._scaled(rows, learnt)
+        X = self._scaled(rows, learned)
         scores = self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
         encoded = self.targets.admit(targets)
-        if learnt.any():
-            kept = X[learnt, : rows.values.shape[1]]
+        if learned.any():
+            kept = X[learned, : rows.values.shape[1]]
             # Gradients are taken at the last solution.
-            at_last = None if scores is None or self._average is not None else scores[learnt]
-            self._batch.append(kept, encoded.y[learnt], weights[learnt], at_last)
+            at_last = None if scores is None or self._average is not None else scores[learned]
+            self._batch.append(kept, encoded.y[learned], weights[learned], at_last)
             if self.warm_up is not None:
-                self.warm_up.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
+                self.warm_up.append(rows.values[learned], [y for y in targets if y is not None], weights[learned])
             if self.window is not None:
-                n_inputs = int(rows.n_known[learnt][-1])
+                n_inputs = int(rows.n_known[learned][-1])
                 known = [y for y in targets if y is not None]
-                self.window.append(rows.values[learnt], n_inputs, known, encoded.y[learnt], weights[learnt])
+                self.window.append(rows.values[learned], n_inputs, known, encoded.y[learned], weights[learned])
         if not self._batch.room:
             self._take_step()
         if self.warm_up is not None and not self.warm_up.room:
@@ -299,8 +299,8 @@ class Machine:
             self.window.refit()
         return None if scores is None else (encoded, scores)
 
-    def _scaled(self, rows: Rows, learnt: Array) -> Array:
-        X = self.inputs.scaler.scale(rows, learnt, self.expansion.dtype)
+    def _scaled(self, rows: Rows, learned: Array) -> Array:
+        X = self.inputs.scaler.scale(rows, learned, self.expansion.dtype)
         # The frequencies of an input follow from its key; or, structured, from its place.
         return rows.in_order(X) if self.expansion.kernel.structured else X
 
@@ -346,5 +346,5 @@ class Machine:
 
 
 _NO_KEYS = np.zeros(0, np.uint64)
-_NOT_LEARNT = np.zeros(1, np.bool_)
+_NOT_LEARNED = np.zeros(1, np.bool_)
 _ONE = np.ones(1)

@@ -9,7 +9,7 @@ from streamkernel.compute.moments import scale
 from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, state_mismatch
 from streamkernel.state import Array, State
 
-_LEARNT = np.ones(1, np.bool_)
+_LEARNED = np.ones(1, np.bool_)
 
 
 class MiniBatch:
@@ -84,7 +84,7 @@ class MiniBatch:
         n = self.n
         if values.shape[1] > self._X.shape[1]:
             self._widen(values.shape[1])
-        scale(values, _LEARNT, *scaling, n, self._X)
+        scale(values, _LEARNED, *scaling, n, self._X)
         self._y[n] = y
         self._w[n] = 1.0
         self.n = n + 1

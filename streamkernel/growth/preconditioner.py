@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from streamkernel.compute.cholesky import add_gram, factorise, solve
+from streamkernel.compute.cholesky import add_gram, factorize, solve
 from streamkernel.compute.features import mean_outer
 from streamkernel.finite import NotFiniteError
 from streamkernel.state import Array
@@ -102,5 +102,5 @@ def _solve(P: Array, ridge: float, b: Array) -> None:
     C = np.zeros((m, m))
     np.fill_diagonal(C, ridge)
     add_gram(P, 0, n, 0, 1.0, C)
-    factorise(C)
+    factorize(C)
     solve(C, b)

@@ -101,7 +101,7 @@ class Classes:
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         out = np.full(len(encoded.y), np.nan)
-        rows = encoded.labelled
+        rows = encoded.labeled
         known = np.where(rows, np.fmax(encoded.n_classes, encoded.y + 1), 0).astype(np.int64)
         # Cut to the classes known: numpy's sums change their last bits with the number of terms, even of zeros.
         for n_classes in np.unique(known[rows]):

@@ -119,16 +119,16 @@ class FrameEncoder:
         """Give columns to the things without one, record by record and in each in the order of their keys."""
         inputs, n, n_things = self._inputs, len(learn), len(self._place)
         room = inputs.room
-        first, n_learnt = np.full(n_things, n), np.zeros(n_things, np.int64)
-        unlearnt = [np.zeros((2, 0), np.int64)]
+        first, n_learned = np.full(n_things, n), np.zeros(n_things, np.int64)
+        unlearned = [np.zeros((2, 0), np.int64)]
         for things, rows in self._unknown():
-            learnt = learn[rows]
-            np.minimum.at(first, things[learnt], rows[learnt])
-            np.add.at(n_learnt, things[learnt], 1)
-            unlearnt.append(np.stack([things[~learnt], rows[~learnt]]))
-        things, rows = np.concatenate(unlearnt, axis=1)
+            learned = learn[rows]
+            np.minimum.at(first, things[learned], rows[learned])
+            np.add.at(n_learned, things[learned], 1)
+            unlearned.append(np.stack([things[~learned], rows[~learned]]))
+        things, rows = np.concatenate(unlearned, axis=1)
         if not room:
-            inputs.n_ignored += int(n_learnt.sum())
+            inputs.n_ignored += int(n_learned.sum())
             return
         brought = np.flatnonzero(first < n)
         tagged = {thing: self._tagged(thing) for thing in {*brought.tolist(), *things.tolist()}}
@@ -137,11 +137,11 @@ class FrameEncoder:
         if len(set(own_keys)) < len(own_keys) or any(map(inputs.columns.is_taken, own_keys)):
             self._in_turn = True  # which of two inputs of one key is ignored depends on the rows before, too
             return
-        inputs.n_ignored += int(n_learnt.sum())
+        inputs.n_ignored += int(n_learned.sum())
         keys[list(tagged)] = np.array(own_keys, np.uint64)
 
         added = brought[np.lexsort((keys[brought], first[brought]))][:room]
-        inputs.n_ignored -= int(n_learnt[added].sum())
+        inputs.n_ignored -= int(n_learned[added].sum())
         self._place[added] = self._n_known + np.arange(len(added))
         self._added = [tagged[thing] for thing in added.tolist()]
         self._brought = first[added]

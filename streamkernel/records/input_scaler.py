@@ -113,8 +113,8 @@ class InputScaler:
         """Encoded values of shape (n, d), scaled by the current moments, which are not updated."""
         if self.standardize:
             deviation = np.sqrt(self.moments[:, M2] / np.maximum(self.moments[:, COUNT], 1))
-            centred = np.clip(values, -LARGEST, LARGEST) - self.moments[:, MEAN]
-            scaled = np.divide(centred, deviation, out=np.zeros_like(values), where=deviation > 0)
+            centered = np.clip(values, -LARGEST, LARGEST) - self.moments[:, MEAN]
+            scaled = np.divide(centered, deviation, out=np.zeros_like(values), where=deviation > 0)
             values = np.where(self._is_number, np.clip(scaled, -SCALED_LIMIT, SCALED_LIMIT), values)
         return np.asarray(np.nan_to_num(np.clip(values, -RAW_LIMIT, RAW_LIMIT), nan=0.0))
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from river.optim.losses import RegressionLoss
 
-from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, drawn_in, standardise
+from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, drawn_in, standardize
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.dates import instead_of_number
 from streamkernel.fields import Rules, array, checked, whole
@@ -66,7 +66,7 @@ class Numbers:
     def admit(self, ys: Sequence[Any]) -> Encoded:
         encoded = np.empty(len(ys))
         before = np.empty((len(ys), 2))
-        standardise(np.array(ys, np.float64), self.moments, encoded, before)  # None is NaN
+        standardize(np.array(ys, np.float64), self.moments, encoded, before)  # None is NaN
         return Encoded(encoded, before)
 
     @property
@@ -77,8 +77,8 @@ class Numbers:
     def as_of_now(self, values: Array) -> Array:
         """Prepared targets, (n,), standardized by the current moments, which are not updated; outliers drawn in."""
         spread = self.deviation
-        standardised = (values - self.moments[MEAN]) / (spread if spread > 0 else 1.0)
-        return np.array([drawn_in(number, bounded=True) for number in standardised.tolist()])
+        standardized = (values - self.moments[MEAN]) / (spread if spread > 0 else 1.0)
+        return np.array([drawn_in(number, bounded=True) for number in standardized.tolist()])
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         return loss_answer(self.loss, "__call__", self.loss(encoded.y, scores[:, 0]), encoded.y.shape)

@@ -59,7 +59,7 @@ class OneClass(LearningTargets):
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         values = np.asarray(self.loss(encoded.before[:, 0], scores[:, 0]), np.float64)
-        return np.where(encoded.labelled, values, np.nan)
+        return np.where(encoded.labeled, values, np.nan)
 
     def gradient(self, y: Array, scores: Array) -> Array:  # noqa: ARG002 - there is no target
         return np.asarray(self.loss.gradient(self.threshold, scores[:, 0]), np.float64)[:, None]

@@ -31,7 +31,7 @@ class Encoded:
     before: Array
 
     @property
-    def labelled(self) -> Array:
+    def labeled(self) -> Array:
         """Which records have a target, bool of shape (n,)."""
         return ~np.isnan(self.y)
 

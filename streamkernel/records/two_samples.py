@@ -92,7 +92,7 @@ class TwoSamples(LearningTargets):
         # From below only: past `clip` the loss goes on as a tangent.
         f = np.maximum(scores[:, 0], -self.loss.clip)
         values = np.asarray(self.loss(encoded.y == 1.0, f), np.float64)
-        return np.where(encoded.labelled, values, np.nan)
+        return np.where(encoded.labeled, values, np.nan)
 
     def gradient(self, y: Array, scores: Array) -> Array:
         slopes = np.asarray(self.loss.gradient(y, scores[:, 0]), np.float64)
@@ -115,7 +115,7 @@ class TwoSamples(LearningTargets):
                 self.means[side] += delta / size
                 self.sizes[side] = size
 
-    def slope(self, scores: Array, weights: Array) -> float:  # noqa: ARG002 - nothing but f is learnt by steps
+    def slope(self, scores: Array, weights: Array) -> float:  # noqa: ARG002 - nothing but f is learned by steps
         return 0.0
 
     def take_slope(self, step: float) -> None:

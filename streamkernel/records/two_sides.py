@@ -65,7 +65,7 @@ class TwoSides:
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         out = np.full(len(encoded.y), np.nan)
-        rows = encoded.labelled
+        rows = encoded.labeled
         y = encoded.y[rows]
         out[rows] = loss_answer(self.loss, "__call__", self.loss(y, scores[rows, 0]), y.shape)
         return out

@@ -89,18 +89,18 @@ def vocabulary(inputs: Inputs, targets: Targets, columns: FrameColumns, ys: list
 
     """
     found = Vocabulary()
-    learnt = np.array([y is not None for y in ys], np.bool_)
+    learned = np.array([y is not None for y in ys], np.bool_)
     if isinstance(targets, _WithLabels):
         unknown = unknown_labels(targets, ys)
         found.labels = _fewest_labels(unknown, targets)
         found.n_unknown_labels = sum(y in unknown for y in ys) if unknown else 0
         if unknown and _room_for_labels(targets) == 0:  # such rows are predicted only
-            learnt = np.array([y is not None and y not in unknown for y in ys], np.bool_)
+            learned = np.array([y is not None and y not in unknown for y in ys], np.bool_)
     for j, name in enumerate(columns.names):
-        if name not in inputs.columns.numbers and (n := int((~np.isnan(columns.numbers[learnt, j])).sum())):
+        if name not in inputs.columns.numbers and (n := int((~np.isnan(columns.numbers[learned, j])).sum())):
             found.numbers[name] = n
     for text in columns.texts:
-        codes = text.codes[learnt]
+        codes = text.codes[learned]
         counts = np.bincount(codes[codes >= 0], minlength=len(text.values))
         known = inputs.columns.indicators.get(text.name, {})
         is_known = np.array([value in known for value in text.values], np.bool_)

@@ -25,13 +25,13 @@ from streamkernel.spark.progress import StreamProgress
 __all__ = ["Books", "CheckpointBooks", "MemoryBooks"]
 
 #: What each model has learned in this process without a checkpoint, by query: not of its state, which is copied.
-_learnt: WeakKeyDictionary[StreamEstimator, dict[str, StreamProgress]] = WeakKeyDictionary()
+_learned: WeakKeyDictionary[StreamEstimator, dict[str, StreamProgress]] = WeakKeyDictionary()
 
 
 class Books(Protocol):
     """What a model has learned of a query."""
 
-    def is_learnt(self, query: str, batch: int) -> bool:
+    def is_learned(self, query: str, batch: int) -> bool:
         """Whether a micro-batch was learned before; BatchOrderError where it must not come, see `StreamProgress`."""
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:
@@ -52,13 +52,13 @@ class MemoryBooks:
     """
 
     def __init__(self, model: StreamEstimator) -> None:
-        self._learnt = _learnt.setdefault(model, {})
+        self._learned = _learned.setdefault(model, {})
 
-    def is_learnt(self, query: str, batch: int) -> bool:
-        return self._learnt.get(query, StreamProgress()).is_learnt(query, batch)
+    def is_learned(self, query: str, batch: int) -> bool:
+        return self._learned.get(query, StreamProgress()).is_learned(query, batch)
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - not kept
-        self._learnt[progress.query] = progress
+        self._learned[progress.query] = progress
 
     def close(self) -> None:
         """Nothing is held."""
@@ -110,14 +110,14 @@ class CheckpointBooks:
         self.progress = StreamProgress.from_json(header.get("spark"))
         return True
 
-    def is_learnt(self, query: str, batch: int) -> bool:
-        return self.progress.is_learnt(query, batch)
+    def is_learned(self, query: str, batch: int) -> bool:
+        return self.progress.is_learned(query, batch)
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:
         tally = partials.tally
-        learnt = RecordCounts(tally.n, tally.n, tally.n_learnt, tally.n - tally.n_learnt)
+        learned = RecordCounts(tally.n, tally.n, tally.n_learned, tally.n - tally.n_learned)
         counts = RecordCounts(**self._counts.to_json())
-        counts.add(learnt)
+        counts.add(learned)
         self._write(model, counts, progress)
         self._counts, self.progress = counts, progress
 

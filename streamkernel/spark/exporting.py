@@ -50,11 +50,11 @@ class JobMonitor:
         self.view = View()
         self.refresh()
 
-    def learnt(self, done: ChunkResult, partials: Partials) -> None:
+    def learned(self, done: ChunkResult, partials: Partials) -> None:
         """Take note of a micro-batch: its counts and dead letters, and its tally."""
         tally = partials.tally
         self._total = Tally.total([self._total, tally])
-        if tally.n_learnt:
+        if tally.n_learned:
             self._last = tally
         self._last_record = time.time()
         if self._exporter is not None:

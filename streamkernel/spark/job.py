@@ -200,7 +200,7 @@ def _check_follows(session: SparkSession, location: str, progress: StreamProgres
     """Refuse a location that does not go on where the model is: it would be so found only when new files come."""
     query, last = committed(session, location)
     try:
-        progress.is_learnt(query, last + 1)
+        progress.is_learned(query, last + 1)
     except BatchOrderError as error:
         raise DaemonError(str(error)) from error
 

@@ -157,7 +157,7 @@ class MicroBatches:
 
     def _learn(self, df: DataFrame, batch: int) -> None:
         books, query = self._books, _query_of(df)
-        if books.is_learnt(query, batch):
+        if books.is_learned(query, batch):
             _log.info("micro-batch %d of the query %s was learned before", batch, query)
             return
         started = time.perf_counter()
@@ -167,7 +167,7 @@ class MicroBatches:
             partials = learn_rows(self.model, rows)
             if self._predictions is not None:
                 self._predictions.write(rows.lines)
-            crash.point("batch-learnt")
+            crash.point("batch-learned")
             books.enter(StreamProgress(query, batch), self.model, partials)
         except BaseException:  # the query ends, and whoever goes on with the model must not have what is not saved
             self.model.__setstate__(before)

@@ -75,8 +75,8 @@ class PlanBooks:
         self._closed = False
         self.header = ""
 
-    def is_learnt(self, query: str, batch: int) -> bool:
-        return self.progress.is_learnt(query, batch, self._has_positions)
+    def is_learned(self, query: str, batch: int) -> bool:
+        return self.progress.is_learned(query, batch, self._has_positions)
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - the processor has it
         with self._entry:
@@ -94,7 +94,7 @@ class PlanBooks:
         processor, tally = self._processor, partials.tally
         done = ChunkResult()
         done.counts.consumed = tally.n + partials.n_skipped
-        done.counts.predicted, done.counts.learnt = tally.n, tally.n_learnt
+        done.counts.predicted, done.counts.learned = tally.n, tally.n_learned
         done.counts.skipped = partials.n_skipped
         n_dead = len(partials.dead)
         done.counts.consumed += n_dead
@@ -113,7 +113,7 @@ class PlanBooks:
         self._sinks.write({"dead_letters": done.letters}, {"dead_letters": done.letter_origins})
         self._start.positions.update(partials.ends)
         self.save(progress)
-        self._monitor.learnt(done, partials)
+        self._monitor.learned(done, partials)
 
     def save(self, progress: StreamProgress) -> None:
         """Write a checkpoint of the model as it is, with the last micro-batch that it learned."""

@@ -28,7 +28,7 @@ class StreamProgress:
     query: str = ""
     batch: int = -1
 
-    def is_learnt(self, query: str, batch: int, has_positions: bool = False) -> bool:
+    def is_learned(self, query: str, batch: int, has_positions: bool = False) -> bool:
         """Whether a micro-batch was learned before: Spark repeats one that it had not committed when it ended.
 
         Parameters

@@ -28,7 +28,7 @@ class Tally:
 
     Attributes
     ----------
-    n, n_learnt
+    n, n_learned
         Records, and those of them that are learned.
     n_losses, loss, n_not_finite
         The finite losses of the model's own, their sum, and how many were not finite.
@@ -46,7 +46,7 @@ class Tally:
     """
 
     n: int = 0
-    n_learnt: int = 0
+    n_learned: int = 0
     n_losses: int = 0
     loss: float = 0.0
     n_not_finite: int = 0
@@ -64,37 +64,37 @@ class Tally:
     def of(cls, model: StreamEstimator, chunk: ScoredChunk) -> Self:
         """The tally of a chunk."""
         targets: Any = model._targets
-        learnt = np.flatnonzero(chunk.encoded.learnt)
-        losses = chunk.result.losses[learnt]
+        learned = np.flatnonzero(chunk.encoded.learned)
+        losses = chunk.result.losses[learned]
         finite = np.isfinite(losses)
         tally = cls(
             len(chunk.encoded.y),
-            len(learnt),
+            len(learned),
             int(finite.sum()),
             clamped(float(losses[finite].sum())),
             int((~finite).sum()),
         )
-        if not len(learnt):
+        if not len(learned):
             return tally
         outcome = model._outcome(chunk.result)
-        predictions = [outcome.predictions[i] for i in learnt.tolist()]
+        predictions = [outcome.predictions[i] for i in learned.tolist()]
         if isinstance(targets, Classes | TwoSides):
-            return tally._of_labels(chunk, learnt, predictions, outcome.probabilities or [])
+            return tally._of_labels(chunk, learned, predictions, outcome.probabilities or [])
         if isinstance(targets, Numbers):
-            return tally._of_numbers(chunk, learnt, predictions)
-        return replace(tally, n_scores=len(learnt), n_flagged=sum(score > 0 for score in predictions))
+            return tally._of_numbers(chunk, learned, predictions)
+        return replace(tally, n_scores=len(learned), n_flagged=sum(score > 0 for score in predictions))
 
-    def _of_labels(self, chunk: ScoredChunk, learnt: Any, predictions: list[Any], probabilities: Any) -> Self:
-        truths = [chunk.encoded.targets[i] for i in learnt.tolist()]
-        given = [probabilities[i] for i in learnt.tolist()]
+    def _of_labels(self, chunk: ScoredChunk, learned: Any, predictions: list[Any], probabilities: Any) -> Self:
+        truths = [chunk.encoded.targets[i] for i in learned.tolist()]
+        given = [probabilities[i] for i in learned.tolist()]
         # As the daemon's report: those predicted before any label was known are left out.
         kept = [(y, p, shares) for y, p, shares in zip(truths, predictions, given, strict=True) if p is not None]
         pairs = Counter((y, p) for y, p, _ in kept)
         log_loss = float(log_losses([y for y, _, _ in kept], [shares for _, _, shares in kept]).sum())
         return replace(self, pairs=pairs, log_loss=log_loss)
 
-    def _of_numbers(self, chunk: ScoredChunk, learnt: Any, predictions: list[Any]) -> Self:
-        truths = np.clip(np.array([chunk.encoded.targets[i] for i in learnt.tolist()]), -LARGEST, LARGEST)
+    def _of_numbers(self, chunk: ScoredChunk, learned: Any, predictions: list[Any]) -> Self:
+        truths = np.clip(np.array([chunk.encoded.targets[i] for i in learned.tolist()]), -LARGEST, LARGEST)
         errors = truths - np.clip(np.array(predictions, np.float64), -LARGEST, LARGEST)
         mean = float(truths.mean())
         return replace(
@@ -120,7 +120,7 @@ class Tally:
         share = other.n_numbers / n if n else 0.0
         return type(self)(
             self.n + other.n,
-            self.n_learnt + other.n_learnt,
+            self.n_learned + other.n_learned,
             self.n_losses + other.n_losses,
             clamped(self.loss + other.loss),
             self.n_not_finite + other.n_not_finite,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.anchors import add_to_anchors, anchor_weights, claim_rows, move_centres, nearest
+from streamkernel.compute.anchors import add_to_anchors, anchor_weights, claim_rows, move_centers, nearest
 from streamkernel.compute.semi_stochastic import anchor_gradient
 from streamkernel.compute.window_losses import LOGISTIC, SQUARED
 from streamkernel.window.linear_model import Problem
@@ -35,13 +35,13 @@ def choose_anchors(X: Array, m: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     among = np.sort(rng.choice(n, min(n, _ROWS_AN_ANCHOR * m), replace=False))
     sample = X[among]
-    centres = sample[np.sort(rng.choice(len(among), m, replace=False))]
+    centers = sample[np.sort(rng.choice(len(among), m, replace=False))]
     places, distances = np.empty((len(among), 1), np.int64), np.empty((len(among), 1))
     for _ in range(_LLOYD_STEPS):
-        nearest(sample, centres, places, distances)
-        move_centres(sample, places, centres)
+        nearest(sample, centers, places, distances)
+        move_centers(sample, places, centers)
     own = np.empty(m, np.int64)
-    claim_rows(sample, centres, own)
+    claim_rows(sample, centers, own)
     return np.sort(among[own])
 
 

@@ -13,7 +13,7 @@ from streamkernel.finite import is_finite
 from streamkernel.state import excerpt
 from streamkernel.window.arguments import require_counts
 from streamkernel.window.coordinates import Blocks, Coordinates, Subsets
-from streamkernel.window.factorised import Factorised, FactorisedIterates, padded_factors
+from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
 from streamkernel.window.history import History
 from streamkernel.window.iterates import Iterates
 from streamkernel.window.linear_model import LinearSolver, Problem, dense_rows
@@ -53,7 +53,7 @@ class DSPDC(LinearSolver):
         m, the number of records that an iteration updates. None is all of them. Defaults to 1.
     primal
         q, the number of coefficients that an iteration updates. None is all of them, which is SPDC. Defaults to 1. A
-        smaller number makes an iteration cheaper if X is `Factorised`. Plain rows are read whole, and None is mostly
+        smaller number makes an iteration cheaper if X is `Factorized`. Plain rows are read whole, and None is mostly
         the fastest.
     tol
         The duality gap at which to stop. Defaults to 1e-6.
@@ -130,7 +130,7 @@ class DSPDC(LinearSolver):
         return checked
 
     def _rows(self, X: Any) -> Any:
-        if isinstance(X, Factorised):
+        if isinstance(X, Factorized):
             return X
         return sparse_rows(X) if sparse.issparse(X) else dense_rows(X)
 
@@ -197,7 +197,7 @@ class DSPDC(LinearSolver):
 
 def prepare(X: Any, rows: Coordinates, columns: Coordinates) -> Any:
     """What iterations read: padded factors, or A^T where columns cost less than rows; None where it is X itself."""
-    if isinstance(X, Factorised):
+    if isinstance(X, Factorized):
         return padded_factors(X, columns)
     if sparse.issparse(X) or rows.ratio >= columns.ratio:
         return None
@@ -206,8 +206,8 @@ def prepare(X: Any, rows: Coordinates, columns: Coordinates) -> Any:
 
 def iterates_of(problem: Problem, rows: Coordinates, columns: Coordinates, prepared: Any) -> Iterates:
     """The iterates of a problem, by the form of its data; `prepared` is what `prepare` returns of them."""
-    if isinstance(problem.X, Factorised):
-        return FactorisedIterates(problem, rows, columns, prepared)
+    if isinstance(problem.X, Factorized):
+        return FactorizedIterates(problem, rows, columns, prepared)
     if sparse.issparse(problem.X):
         return SparseIterates(problem, rows, columns)
     if prepared is None:

@@ -12,7 +12,7 @@ from streamkernel.window.arguments import require_counts
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearSolver, Problem
 from streamkernel.window.losses import WindowLoss
-from streamkernel.window.normal_equations import RowParts, minimise
+from streamkernel.window.normal_equations import RowParts, minimize
 from streamkernel.window.regularizers import ElasticNet
 
 __all__ = ["Exact"]
@@ -80,7 +80,7 @@ class Exact(LinearSolver):
         begun = time.perf_counter()
         spent, history = 0.0, [(0.0, 0.0, rows.objective(start), np.nan)]
         x = start
-        for number, coefs in enumerate(minimise(rows, self.l2, start[None, :], self.tol, self.max_passes), 1):
+        for number, coefs in enumerate(minimize(rows, self.l2, start[None, :], self.tol, self.max_passes), 1):
             x = coefs[0]
             spent += time.perf_counter() - begun
             history.append((float(number), spent, rows.objective(x), np.nan))

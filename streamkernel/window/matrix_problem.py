@@ -63,7 +63,7 @@ class MatrixProblem:
         """The minimizers over X_j of g_j(X_j) + |X_j - V_j|^2 / (2 step), of some blocks j."""
         return self.project((V + step * self.linear[blocks]) / (1.0 + step * self.l2[blocks]))
 
-    def minimisers(self, G: Array) -> Array:
+    def minimizers(self, G: Array) -> Array:
         """The minimizers over X_j of <G_j, X_j> + g_j(X_j), of all blocks."""
         return self.project((self.linear - G) / self.l2)
 

@@ -45,7 +45,7 @@ class MetricLearner(Component, base.Base):
 
     Parameters
     ----------
-    neighbours
+    neighbors
         k, the number of target neighbors of a record. Defaults to 3.
     impostors
         The number of nearest records with other labels to compare with each pair. Defaults to 1, as in the paper.
@@ -109,7 +109,7 @@ class MetricLearner(Component, base.Base):
 
     def __init__(
         self,
-        neighbours: int = 3,
+        neighbors: int = 3,
         impostors: int = 1,
         max_triplets: int = 100_000,
         pull: float = 1.0,
@@ -123,7 +123,7 @@ class MetricLearner(Component, base.Base):
         max_passes: int = 100,
         seed: int | None = None,
     ) -> None:
-        self.neighbours = neighbours
+        self.neighbors = neighbors
         self.impostors = impostors
         self.max_triplets = max_triplets
         self.pull = pull
@@ -199,7 +199,7 @@ class MetricLearner(Component, base.Base):
         found = []
         for number, name in enumerate(names):
             rows = np.arange(len(X)) if tasks is None else np.flatnonzero(tasks == name)
-            pairs, triplets = find_triplets(X[rows], y[rows], self.neighbours, self.impostors)
+            pairs, triplets = find_triplets(X[rows], y[rows], self.neighbors, self.impostors)
             found.append((number, Triplets(rows[pairs], rows[triplets])))
         n_triplets = sum(len(of_task.triplets) for _, of_task in found)
         if not n_triplets:
@@ -302,7 +302,7 @@ class MetricLearner(Component, base.Base):
 
     def _check(self) -> None:
         require_block_arguments(self)
-        require_counts(self, "neighbours", "impostors", "max_triplets")
+        require_counts(self, "neighbors", "impostors", "max_triplets")
         require_numbers(self, "pull", "shared_l2", "l2")
         whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
         if self.seed is not None and not whole:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from streamkernel.compute.cholesky import add_gram, add_products, factorise, solve
+from streamkernel.compute.cholesky import add_gram, add_products, factorize, solve
 from streamkernel.compute.features import mean_outer
 from streamkernel.state import Array
 
-__all__ = ["NormalEquations", "RowParts", "minimise"]
+__all__ = ["NormalEquations", "RowParts", "minimize"]
 
 
 class RowParts(abc.ABC):
@@ -58,7 +58,7 @@ class NormalEquations:
         np.fill_diagonal(self._C, l2)
         for part, A in rows.parts():
             add_gram(A * np.sqrt(rows.weights[part] * (rows.curvature / rows.n))[:, None], 0, len(A), 0, 1.0, self._C)
-        factorise(self._C)
+        factorize(self._C)
         diagonal = np.diag(self._C)
         # A factor tells its matrix's condition no better than by its diagonal.
         if not np.isfinite(diagonal).all() or diagonal.min() <= diagonal.max() * _SMALLEST:
@@ -74,8 +74,8 @@ class NormalEquations:
         return x
 
 
-def minimise(rows: RowParts, l2: float, start: Array, tol: float, max_passes: int) -> Iterator[Array]:
-    """Minimise the mean loss + l2/2 |x|^2 from `start`; yields the coefficients, (K, p), after each pass over the rows.
+def minimize(rows: RowParts, l2: float, start: Array, tol: float, max_passes: int) -> Iterator[Array]:
+    """Minimize the mean loss + l2/2 |x|^2 from `start`; yields the coefficients, (K, p), after each pass over the rows.
 
     Each step minimizes the quadratic of the loss's curvature that touches the objective from above: of a square that
     is the solution, of other losses a step of Newton's method with a bound in place of the Hessian, one factor for all.

@@ -21,7 +21,7 @@ from streamkernel.state import Array, State
 from streamkernel.window.exact import Exact
 from streamkernel.window.last_records import LastRecords
 from streamkernel.window.linear_model import LinearSolver
-from streamkernel.window.normal_equations import RowParts, minimise
+from streamkernel.window.normal_equations import RowParts, minimize
 from streamkernel.window.s3gd import S3GD
 
 __all__ = ["LastRefit", "Refit", "default_solver", "require_solvable"]
@@ -219,7 +219,7 @@ class Refit:
 
     def _exactly(self, rows: "_FeatureRows", start: Array) -> Array:
         solver: Any = self._solver
-        *_, solution = minimise(rows, solver.l2, start, solver.tol, solver.max_passes)
+        *_, solution = minimize(rows, solver.l2, start, solver.tol, solver.max_passes)
         return solution
 
     def _by_solver(self, rows: "_FeatureRows", start: Array) -> Array:

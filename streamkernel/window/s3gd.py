@@ -49,7 +49,7 @@ class S3GD(StochasticSolver):
         The weight of the sum of absolute values.
     anchors
         The number of anchors, at most the number of rows.
-    neighbours
+    neighbors
         The number of anchors that approximate a row's derivative.
     inner
         The number of steps between two gradients at the anchors.
@@ -112,7 +112,7 @@ class S3GD(StochasticSolver):
         l2: float = 1e-3,
         l1: float = 0.0,
         anchors: int = 100,
-        neighbours: int = 5,
+        neighbors: int = 5,
         inner: int = 20,
         batch: int = 10,
         step: float | None = None,
@@ -128,7 +128,7 @@ class S3GD(StochasticSolver):
         self.l2 = l2
         self.l1 = l1
         self.anchors = anchors
-        self.neighbours = neighbours
+        self.neighbors = neighbors
         self.inner = inner
         self.batch = batch
         self.step = step
@@ -155,13 +155,13 @@ class S3GD(StochasticSolver):
 
     def cut_to(self, n: int, p: int) -> dict[str, Any]:  # noqa: ARG002 - columns do not matter
         """Limit anchors and neighbors to n rows."""
-        return {"anchors": min(self.anchors, n), "neighbours": min(self.neighbours, n)}
+        return {"anchors": min(self.anchors, n), "neighbors": min(self.neighbors, n)}
 
     def _checked(self) -> Any:
-        for name in ("anchors", "neighbours", "inner"):
+        for name in ("anchors", "neighbors", "inner"):
             require_counts(self, name)
-        if self.neighbours > self.anchors:
-            raise ValueError(f"neighbours must be at most anchors={self.anchors}, got {self.neighbours}")
+        if self.neighbors > self.anchors:
+            raise ValueError(f"neighbors must be at most anchors={self.anchors}, got {self.neighbors}")
         if self.record_every is not None:
             require_numbers(self, "record_every")
         return super()._checked()
@@ -171,7 +171,7 @@ class S3GD(StochasticSolver):
             raise ValueError(
                 f"anchors must be at most the number of rows, {len(X)}, got {self.anchors}: use fewer anchors"
             )
-        prepared = _Prepared(X, self.anchors, self.neighbours, seed)
+        prepared = _Prepared(X, self.anchors, self.neighbors, seed)
         if "_prepared" in vars(self):
             self._prepared = prepared
         return prepared
@@ -214,13 +214,13 @@ class S3GD(StochasticSolver):
 class _Prepared:
     """What all outputs of a fit share, and what it took."""
 
-    def __init__(self, X: Array, anchors: int, neighbours: int, seed: int) -> None:
+    def __init__(self, X: Array, anchors: int, neighbors: int, seed: int) -> None:
         few = X[:2]
         AnchorGraph(few, 1, 1, 1.0, seed)  # compiled before time is measured
         begin = time.perf_counter()
         self.squares = squared_norms(X)
         scale = 1.0 / (float(np.sqrt(self.squares.mean())) or 1.0)
-        self.graph = AnchorGraph(X, anchors, neighbours, scale, seed)
+        self.graph = AnchorGraph(X, anchors, neighbors, scale, seed)
         self.seconds = time.perf_counter() - begin
         self.switched: list[float] = []
 

@@ -181,9 +181,9 @@ def test_500_inputs_at_default_settings(kind):
 
 def test_200_classes():
     rng = np.random.default_rng(0)
-    centres = rng.normal(size=(200, 6)) * 3
+    centers = rng.normal(size=(200, 6)) * 3
     labels = np.concatenate([rng.permutation(200) for _ in range(5)])
-    X = centres[labels] + 0.2 * rng.normal(size=(1_000, 6))
+    X = centers[labels] + 0.2 * rng.normal(size=(1_000, 6))
     model = AdaptiveKernelClassifier(seed=1)
     outcome = _assert_survives(model, _dicts(X), labels.tolist())
     assert len(model.classes) == 200

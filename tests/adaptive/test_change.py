@@ -80,7 +80,7 @@ def test_a_record_that_does_not_fit_is_refused(name, value):
             Change().load_state({**Change().state(), "change_last": last})
 
 
-def test_the_metric_is_learnt_again_when_the_stream_changes():
+def test_the_metric_is_learned_again_when_the_stream_changes():
     """One input matters more, then another: the metric says so soon after."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(4_000, 5))

@@ -19,10 +19,10 @@ X = np.random.default_rng(0).normal(size=(120, 2))
 @pytest.mark.parametrize(
     "make", [pd.DataFrame, pl.DataFrame, pa.table, None], ids=["pandas", "polars", "pyarrow", "array"]
 )
-@pytest.mark.parametrize("n_learnt", [0, 100])
-def test_they_come_in_the_frame_they_were_asked_with(make, n_learnt):
+@pytest.mark.parametrize("n_learned", [0, 100])
+def test_they_come_in_the_frame_they_were_asked_with(make, n_learned):
     model = AdaptiveKernelRegressor(n_features=16, seed=1)
-    model.learn_many(X[:n_learnt], X[:n_learnt, 0] ** 2)
+    model.learn_many(X[:n_learned], X[:n_learned, 0] ** 2)
     rows = X if make is None else make({"0": X[:, 0], "1": X[:, 1]})
     xs = [dict(zip("01" if make else (0, 1), row, strict=True)) for row in X.tolist()]
     one = [model.predict_one(x, with_dist=True) for x in xs]

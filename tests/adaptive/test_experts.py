@@ -57,7 +57,7 @@ def _bits(experts):
 
 
 @pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
-def test_who_looks_sees_every_record_learnt(kind):
+def test_who_looks_sees_every_record_learned(kind):
     for n in (0, 1, 3, 8, 9):
         experts, (Phi, *_, w) = _taught(kind, n)
         exact = np.eye(D) / RIDGE

@@ -22,7 +22,7 @@ def _numbers(n=260, seed=0):
         y = 0.95 * y + a + 0.1 * rng.normal()
         xs.append({"a": a, "b": None if i % 11 == 3 else b})
         if i % 5 == 2:
-            xs[-1]["colour"] = "red" if b > 0 else "blue"
+            xs[-1]["color"] = "red" if b > 0 else "blue"
         if i > 150:
             xs[-1]["late"] = b
         ys.append(None if i % 13 == 6 else y)
@@ -95,7 +95,7 @@ def test_lags_out_of_their_range_are_refused(kind, most):
             kind(lags=lags)
 
 
-def test_a_lag_that_is_no_target_is_refused_and_nothing_is_learnt():
+def test_a_lag_that_is_no_target_is_refused_and_nothing_is_learned():
     model = _model(AdaptiveKernelRegressor, 1)
     model.learn_one({"a": 1.0}, 2.0)
     before = model.state_digest()
@@ -145,10 +145,10 @@ def test_lags_stand_beside_the_plain_experts():
     importance = model.feature_importances_
     assert sum(importance.values()) == pytest.approx(1)
     assert importance[LAG] > 0.3
-    assert model.memory_bytes > 1.3 * _learnt_without_lags(xs, ys).memory_bytes
+    assert model.memory_bytes > 1.3 * _learned_without_lags(xs, ys).memory_bytes
 
 
-def _learnt_without_lags(xs, ys):
+def _learned_without_lags(xs, ys):
     model = _model(AdaptiveKernelRegressor, 0)
     model.advance(xs, ys)
     return model

@@ -89,7 +89,7 @@ def test_where_bytes_suffice_the_arguments_hold(kind, arguments):
     assert "parts" not in free.__getstate__()
 
 
-def test_a_model_that_had_no_room_left_still_knows_what_it_learnt():
+def test_a_model_that_had_no_room_left_still_knows_what_it_learned():
     model = _fed(AdaptiveKernelClassifier(seed=1, max_bytes=2**17), _records(1_000))
     parts = machine_of(model).core.parts
     for label in ("third", "fourth"):  # there is room for two classes
@@ -139,7 +139,7 @@ def test_a_state_of_other_sizes_is_refused(kind, arguments, place):
 
 
 @CASES
-def test_what_has_learnt_nothing_takes_no_more_either(kind, arguments):
+def test_what_has_learned_nothing_takes_no_more_either(kind, arguments):
     model = kind(seed=1, max_bytes=2**15, **arguments)
     xs, *_ = zip(*_records(50), strict=True)
     for _ in range(2):

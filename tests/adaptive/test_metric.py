@@ -18,12 +18,12 @@ def _keys(d):
     return np.arange(11, 11 + d, dtype=np.uint64)
 
 
-def _columns(d, F, later=0, learnt=False):
+def _columns(d, F, later=0, learned=False):
     columns = AdaptiveFeatures(Gaussian(), F, seed=3)
     columns.begin(d)
     for _ in range(later):
         columns.add_input()
-    if learnt:
+    if learned:
         columns.set_metric(np.linspace(0.3, 1.7, d + later), 1.9)
     return columns
 
@@ -49,7 +49,7 @@ def _slopes(columns, X, coefficients):
 
 
 @pytest.mark.parametrize(
-    ("d", "F", "later", "learnt", "n_linear"),
+    ("d", "F", "later", "learned", "n_linear"),
     [
         (4, 16, 0, False, 4),
         (4, 16, 0, True, 4),
@@ -60,8 +60,8 @@ def _slopes(columns, X, coefficients):
     ],
 )
 @pytest.mark.parametrize("K", [1, 3])
-def test_the_gradient_is_that_of_finite_differences(d, F, later, learnt, n_linear, K):
-    columns = _columns(d, F, later, learnt)
+def test_the_gradient_is_that_of_finite_differences(d, F, later, learned, n_linear, K):
+    columns = _columns(d, F, later, learned)
     assert columns.n_linear == n_linear
     d += later
     rng = np.random.default_rng(d)
@@ -119,7 +119,7 @@ def test_importance_finds_the_two_inputs_of_ten_that_matter():
 @pytest.mark.parametrize("K", [1, 3])
 def test_importance_is_the_mean_squared_slope_in_units_of_its_mean(K):
     rng = np.random.default_rng(2)
-    columns, X = _columns(4, 8, later=1, learnt=True), rng.normal(size=(30, 5)).astype(np.float32)
+    columns, X = _columns(4, 8, later=1, learned=True), rng.normal(size=(30, 5)).astype(np.float32)
     coefficients = rng.normal(size=(K, columns.n_columns))
     energy = (_slopes(columns, X, coefficients) ** 2).mean(axis=(0, 1))
     important = _importance_of(columns.of(X, _keys(5)), coefficients, _feature_map(columns))

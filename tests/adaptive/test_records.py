@@ -75,7 +75,7 @@ def test_a_record_without_a_target_changes_nothing(kind):
 
 
 @BOTH
-def test_a_late_input_is_learnt(kind):
+def test_a_late_input_is_learned(kind):
     """From its arrival on it is all that matters."""
     rng = np.random.default_rng(1)
     model, hits = kind(n_features=32, seed=1), []
@@ -93,7 +93,7 @@ def test_a_late_input_is_learnt(kind):
     assert max(model.feature_importances_, key=model.feature_importances_.get) == "late"
 
 
-def test_a_late_class_is_learnt():
+def test_a_late_class_is_learned():
     rng = np.random.default_rng(1)
     model, hits = AdaptiveKernelClassifier(n_features=32, seed=1), []
     for i in range(1_200):
@@ -214,7 +214,7 @@ def test_a_weight_of_two_is_near_a_record_given_twice():
     ],
     ids=str,
 )
-def test_an_input_that_is_none_is_one_sentence_and_nothing_is_learnt(kind, bad, message):
+def test_an_input_that_is_none_is_one_sentence_and_nothing_is_learned(kind, bad, message):
     xs, ys = _stream(kind, 40)
     model = _model(kind)
     model.advance(xs[:20], ys[:20])

@@ -145,7 +145,7 @@ def test_the_warm_up_that_ends_within_a_batch_tells_nothing_of_its_targets():
 
 
 @EVERY
-def test_nothing_is_learnt_of_rows_that_are_predicted_only(name):
+def test_nothing_is_learned_of_rows_that_are_predicted_only(name):
     model = MODELS[name].clone()
     (X, ys), (more, _) = _batches(name, (400, 100))
     for number in (0, 1):
@@ -251,8 +251,8 @@ class Spoilt(Squared):
 )
 def test_a_batch_that_cannot_be_used_changes_nothing(model, change, error):
     X, y = _rows(300)
-    labelled = not isinstance(model, KernelRegressor)
-    ys = (y > 0).tolist() if labelled else y.tolist()
+    labeled = not isinstance(model, KernelRegressor)
+    ys = (y > 0).tolist() if labeled else y.tolist()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     for begun in (0, 150, 250):  # before the first record, in the warm-up, and later
         one = model.clone()

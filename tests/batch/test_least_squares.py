@@ -262,8 +262,8 @@ def test_states_go_on(name):
         others[0] = pickle.loads(pickle.dumps(others[0]))
         others[1].__setstate__(from_bytes(to_bytes(others[1].__getstate__())))
         others[2] = others[2].clone(include_attributes=True)
-    labelled = [y for y in stream(name, 240)[1] if y is not None]
-    assert model.n_records == len(labelled)
+    labeled = [y for y in stream(name, 240)[1] if y is not None]
+    assert model.n_records == len(labeled)
     assert 0 < model.last_batch_size < 40 < model.n_steps < model.n_records
 
 

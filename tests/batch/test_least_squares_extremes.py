@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs")
 EVERY = pytest.mark.parametrize("name", MODELS)
 
 
-def _learnt(name, n=120):
+def _learned(name, n=120):
     model = MODELS[name].clone()
     xs, ys, ws = stream(name, n)
     model.batch_step(_frame(xs), ys, ws)
@@ -46,7 +46,7 @@ BAD = {
 @EVERY
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_rows_leave_the_model_as_it_was(name, bad):
-    for model in (MODELS[name].clone(), _learnt(name)):
+    for model in (MODELS[name].clone(), _learned(name)):
         before = model.state_digest()
         with pytest.raises((ValueError, TypeError)) as error:
             model.batch_step(*BAD[bad])
@@ -58,7 +58,7 @@ def test_bad_rows_leave_the_model_as_it_was(name, bad):
 @EVERY
 def test_a_step_that_fails_leaves_the_model_as_it_was(name, monkeypatch):
     """The labels and inputs of the batch have joined by then, and the moments of new inputs begun."""
-    model = _learnt(name)
+    model = _learned(name)
     before = model.state_digest()
 
     def fail(_):
@@ -70,7 +70,7 @@ def test_a_step_that_fails_leaves_the_model_as_it_was(name, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             model.batch_step(_frame(xs), [7.0, 8.0])
     assert model.state_digest() == before
-    twin = _learnt(name)
+    twin = _learned(name)
     for one in (model, twin):
         one.batch_step(_frame(xs), [7.0, 8.0])
     assert model.state_digest() == twin.state_digest()
@@ -225,7 +225,7 @@ def _damaged(state):
 
 @EVERY
 def test_a_damaged_state_is_refused(name):
-    model = _learnt(name)
+    model = _learned(name)
     state, before = model.__getstate__(), model.state_digest()
     for field, wrong in _damaged(state):
         with pytest.raises(ValueError, match="does not fit"):

@@ -106,20 +106,20 @@ def test_every_estimator(name, begin, dtype):
     """Of a first batch that waits for the bandwidth, is past the warm-up, or follows on records one by one."""
     kind, model = MODELS[name]
     records = _records(kind, 600)
-    learnt = assert_any_parts(model.clone({"dtype": dtype}), *records, [120, 0, 200, 1, 60], begin)
-    assert learnt.n_records == sum(y is not None for y in records[1][: begin + 381])
+    learned = assert_any_parts(model.clone({"dtype": dtype}), *records, [120, 0, 200, 1, 60], begin)
+    assert learned.n_records == sum(y is not None for y in records[1][: begin + 381])
     # Of ids and names that are no number 64 values each, and the rest as they repeat.
-    assert 64 + 64 + 3 <= len(learnt.input_names) < 64 + 100 + 6 + 20
+    assert 64 + 64 + 3 <= len(learned.input_names) < 64 + 100 + 6 + 20
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_limits_are_the_same_for_any_parts(dtype):
     xs, ys, ws = _records("class", 600)
     model = KernelClassifier(Gaussian(2.0), max_classes=2, max_inputs=40, dtype=dtype, seed=1)
-    learnt = assert_any_parts(model, xs, ys, ws, [250, 250, 100])
-    assert (len(learnt.classes), len(learnt.input_names)) == (2, 40)
-    assert learnt.n_ignored_labels == sum(y is not None and y not in learnt.classes for y in ys)
-    assert learnt.n_records == sum(y in learnt.classes for y in ys)
+    learned = assert_any_parts(model, xs, ys, ws, [250, 250, 100])
+    assert (len(learned.classes), len(learned.input_names)) == (2, 40)
+    assert learned.n_ignored_labels == sum(y is not None and y not in learned.classes for y in ys)
+    assert learned.n_records == sum(y in learned.classes for y in ys)
 
 
 def test_structured_frequencies():

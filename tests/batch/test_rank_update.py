@@ -96,7 +96,7 @@ def test_columns_that_are_copies_of_each_other_leave_all_finite(size, ridge):
     assert max(worst[5:]) < 1e-3
 
 
-def test_a_p_that_rounding_has_left_not_positive_is_learnt_with():
+def test_a_p_that_rounding_has_left_not_positive_is_learned_with():
     Phi, Y, weights = _records(30, 5)
     P, W = _begun(5)
     P[1, 0] = 10.001  # past the roots of the diagonal

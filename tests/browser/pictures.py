@@ -44,12 +44,12 @@ def line(draw: random.Random, turned: bool) -> str:
     x, y, speed = draw.gauss(0, 1), draw.gauss(0, 1), draw.random()
     inside = bool((x * x + y * y < 1.2) ^ turned ^ (draw.random() < 0.04))
     kind = draw.random()
-    colour = draw.choice(["red", "green", "blue"])
+    color = draw.choice(["red", "green", "blue"])
     if kind < 0.00005:
-        return f"inf,{y:.4f},{speed:.3f},{colour},{inside}"
+        return f"inf,{y:.4f},{speed:.3f},{color},{inside}"
     if kind < 0.0001:
         return f"{x:.4f},{y:.4f},<script>alert(1)</script>"
-    return f"{x:.4f},{y:.4f},{speed:.3f},{colour},{inside}"
+    return f"{x:.4f},{y:.4f},{speed:.3f},{color},{inside}"
 
 
 def feed(path: Path, seconds: float, ended: threading.Event) -> None:
@@ -92,7 +92,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "rings.yaml").write_text(yaml.safe_dump(configuration()))
-        (folder / "stream.csv").write_text("x,y,speed,colour,inside\n")
+        (folder / "stream.csv").write_text("x,y,speed,color,inside\n")
         log = folder / "log"
         with log.open("w") as errors:
             daemon = subprocess.Popen(

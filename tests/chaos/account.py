@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from tests.chaos.stream import LEARNT, SKIPPED, UNLABELLED, Row
+from tests.chaos.stream import LEARNED, SKIPPED, UNLABELED, Row
 from tests.kafka.producing import consume
 
 __all__ = ["Findings", "Line", "Place", "account", "compare", "listen", "read_file", "read_topic"]
@@ -142,14 +142,14 @@ def _compare_books(rows: Iterable[Row], books: Mapping[str, int], found: Finding
     fates = Counter(row.fate if not row.dead else "dead" for row in rows)
     wanted = {
         "consumed": fates.total(),
-        "predicted": fates[LEARNT] + fates[UNLABELLED],
-        **{fate: fates[fate] for fate in (LEARNT, UNLABELLED, SKIPPED, "dead")},
+        "predicted": fates[LEARNED] + fates[UNLABELED],
+        **{fate: fates[fate] for fate in (LEARNED, UNLABELED, SKIPPED, "dead")},
     }
     for name, count in wanted.items():
         if books[name] != count:
             found.faults.append(f"{name} is {books[name]} in the checkpoint, and must be {count}")
-    found.lost += max(0, wanted[LEARNT] - books[LEARNT])
-    found.doubled += max(0, books[LEARNT] - wanted[LEARNT])
+    found.lost += max(0, wanted[LEARNED] - books[LEARNED])
+    found.doubled += max(0, books[LEARNED] - wanted[LEARNED])
 
 
 def compare(found: Findings, ours: Sequence[bytes], digest: str, theirs: Sequence[bytes], undisturbed: str) -> None:

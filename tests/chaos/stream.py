@@ -11,7 +11,7 @@ from kafka import KafkaProducer
 
 from streamkernel.connectors.encode import to_json
 
-LEARNT, UNLABELLED, SKIPPED = "learnt", "unlabelled", "skipped"
+LEARNED, UNLABELED, SKIPPED = "learned", "unlabeled", "skipped"
 """Fates of a record; any other one is the reason in its dead letter."""
 
 POISON = "poison"
@@ -41,12 +41,12 @@ class Row(NamedTuple):
     @property
     def predicted(self) -> bool:
         """Whether a prediction is made for it."""
-        return self.fate in (LEARNT, UNLABELLED)
+        return self.fate in (LEARNED, UNLABELED)
 
     @property
     def dead(self) -> bool:
         """Whether it becomes a dead letter."""
-        return self.fate not in (LEARNT, UNLABELLED, SKIPPED)
+        return self.fate not in (LEARNED, UNLABELED, SKIPPED)
 
 
 def rows(seed: int, poison: int | None = None) -> Iterator[Row]:
@@ -67,9 +67,9 @@ def rows(seed: int, poison: int | None = None) -> Iterator[Row]:
         kind = draw.random()
         a, b = draw.gauss(0, 1), draw.gauss(0, 1)
         label = "yes" if (a * a + b * b < 1.2) != (draw.random() < 0.05) else "no"
-        x = {"a": round(a, 6), "b": round(b, 6), "colour": draw.choice(["red", "green", None])}
+        x = {"a": round(a, 6), "b": round(b, 6), "color": draw.choice(["red", "green", None])}
         if number == poison:
-            yield Row(key, to_json({**x, "colour": POISON, "y": label}), "kills_process")
+            yield Row(key, to_json({**x, "color": POISON, "y": label}), "kills_process")
         elif kind < 0.01:
             yield Row(key, b'{"a": 1.5, "b": ', "not_json")
         elif kind < 0.02:
@@ -77,9 +77,9 @@ def rows(seed: int, poison: int | None = None) -> Iterator[Row]:
         elif kind < 0.03:
             yield Row(key, None, SKIPPED)
         elif kind < 0.06:
-            yield Row(key, to_json(x), UNLABELLED)
+            yield Row(key, to_json(x), UNLABELED)
         else:
-            yield Row(key, to_json({**x, "y": label}), LEARNT)
+            yield Row(key, to_json({**x, "y": label}), LEARNED)
         number += 1
 
 

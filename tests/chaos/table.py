@@ -105,7 +105,7 @@ def report(rows: Sequence[Row], command: str, where: str) -> str:
     lines = [
         "# Every failure, and what became of the records",
         f"`{command}` ({where}). Each record that was produced must be predicted exactly once downstream, or be a "
-        "dead letter there exactly once, and be learnt exactly once by the account in the last checkpoint; the model "
+        "dead letter there exactly once, and be learned exactly once by the account in the last checkpoint; the model "
         "must be that of an undisturbed run over the same records (one partition, or `order: logged`).",
         table(header, [row.cells() for row in rows] + [[*total[:3], f"{total[3]:,}", *total[4:], "", ""]]),
     ]

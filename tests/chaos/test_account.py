@@ -13,7 +13,7 @@ import pytest
 from tests.chaos.account import Findings, Line, Place, account, compare, listen
 from tests.chaos.settings import PLAIN
 from tests.chaos.site import Site
-from tests.chaos.stream import LEARNT, SKIPPED, UNLABELLED, Row, rows
+from tests.chaos.stream import LEARNED, SKIPPED, UNLABELED, Row, rows
 from tests.chaos.trial import Trial
 
 EXPECTED: dict[Place, Row] = {(0, number): row for number, row in enumerate(islice(rows(3), 500))}
@@ -26,7 +26,7 @@ class Books:
         self.predictions = [Line(place, b'{"prediction":"yes"}') for place, row in EXPECTED.items() if row.predicted]
         self.letters = [Line(place, orjson.dumps({"reason": row.fate})) for place, row in EXPECTED.items() if row.dead]
         fates = Counter("dead" if row.dead else row.fate for row in EXPECTED.values())
-        assert set(fates) == {"dead", LEARNT, SKIPPED, UNLABELLED}
+        assert set(fates) == {"dead", LEARNED, SKIPPED, UNLABELED}
         self.account = {**fates, "consumed": len(EXPECTED), "predicted": len(self.predictions)}
 
     def findings(self) -> Findings:
@@ -50,11 +50,11 @@ def a_doubled_dead_letter(books: Books) -> None:
 
 
 def a_lost_record(books: Books) -> None:
-    books.account["learnt"] -= 1
+    books.account["learned"] -= 1
 
 
 def a_doubled_record(books: Books) -> None:
-    books.account["learnt"] += 1
+    books.account["learned"] += 1
 
 
 def a_record_that_was_never_taken(books: Books) -> None:
@@ -90,8 +90,8 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
         (a_doubled_prediction, 0, 1, "1 doubled predictions: 0:"),
         (a_lost_dead_letter, 1, 0, "1 no dead letters: 0:"),
         (a_doubled_dead_letter, 0, 1, "1 doubled dead letters: 0:"),
-        (a_lost_record, 1, 0, "learnt is "),
-        (a_doubled_record, 0, 1, "learnt is "),
+        (a_lost_record, 1, 0, "learned is "),
+        (a_doubled_record, 0, 1, "learned is "),
         (a_record_that_was_never_taken, 0, 0, "consumed is 499 in the checkpoint, and must be 500"),
         (a_dead_letter_for_a_good_record, 0, 0, "1 dead letters of the other kind of record: 0:"),
         (a_prediction_for_a_bad_record, 0, 0, "1 predictions of the other kind of record: 0:"),
@@ -160,7 +160,7 @@ def test_what_a_decoder_says_of_a_dead_letter_is_no_fault(group: bool) -> None:
         ("kafka:KafkaProducer.send", 2, False, True),
         ("streamkernel.daemon.stream.learner:AdvancingLearner._advance", 2, False, False),
     ],
-    ids=["lines are dropped", "a line is sent twice", "records are learnt twice"],
+    ids=["lines are dropped", "a line is sent twice", "records are learned twice"],
 )
 def test_a_fault_of_the_daemon_is_found(site: Site, call: str, times: int, lost: bool, doubled: bool) -> None:
     with Trial(site, PLAIN, random.Random(0)) as trial:

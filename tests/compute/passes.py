@@ -203,13 +203,13 @@ def assert_any_cut_gives_the_same_bits(through, stream, cuts):
 
 
 def assert_what_is_only_predicted_changes_nothing(through, stream, no_truth):
-    learnt, _ = through(stream)
-    predicted = stream._replace(truths=np.full_like(stream.truths, no_truth), state=learnt)
+    learned, _ = through(stream)
+    predicted = stream._replace(truths=np.full_like(stream.truths, no_truth), state=learned)
     after, out = through(predicted)
-    assert bits(without_search(after)) == bits(without_search(learnt))
+    assert bits(without_search(after)) == bits(without_search(learned))
     assert np.isfinite(out).all()
     # Each record on its own is predicted the same, as nothing came between.
-    assert [through(predicted.part([r], learnt))[1].tobytes() for r in range(N)] == [row.tobytes() for row in out]
+    assert [through(predicted.part([r], learned))[1].tobytes() for r in range(N)] == [row.tobytes() for row in out]
 
 
 def assert_nothing_is_read_above_the_diagonal(through, stream):

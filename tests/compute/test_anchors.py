@@ -42,12 +42,12 @@ def test_nearest(n, m, p, seed, data):
 
 
 @given(sizes, sizes, sizes, seeds)
-def test_centres(n, m, p, seed):
-    X, centres = _rows(seed, n, p), _rows(seed + 1, m, p)
+def test_centers(n, m, p, seed):
+    X, centers = _rows(seed, n, p), _rows(seed + 1, m, p)
     places = np.random.default_rng(seed).integers(0, m, size=(n, 1))
-    expected = naive.move_centres(X, places, centres)
-    kernels.move_centres(X, places, centres)
-    assert np.allclose(centres, expected)
+    expected = naive.move_centers(X, places, centers)
+    kernels.move_centers(X, places, centers)
+    assert np.allclose(centers, expected)
 
 
 @given(sizes, sizes, sizes, seeds)

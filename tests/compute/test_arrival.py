@@ -35,16 +35,16 @@ def _records(seed=0):
 
 
 @BOTH
-@pytest.mark.parametrize("learnt", [0.0, 0.8, 1.0])
-def test_arrive(standardize, learnt):
+@pytest.mark.parametrize("learned", [0.0, 0.8, 1.0])
+def test_arrive(standardize, learned):
     """In float64, of which the twin's Python numbers are."""
     rng, values, extras = _records()
-    learnt = rng.random(N) < learnt
+    learned = rng.random(N) < learned
     scaling, feature_map = _scaling(standardize), _feature_map(rng, np.float64)
     X, Phi = np.full((N, INPUTS + EXTRAS), np.nan), np.full((N, D), np.nan)
-    kernels.arrive(values, extras, learnt, scaling, feature_map, X, Phi)
+    kernels.arrive(values, extras, learned, scaling, feature_map, X, Phi)
     scaled, exact, observed = naive.arrive(
-        values, extras, learnt, (standardize, LIMIT, IS_NUMBER, None), feature_map[:4]
+        values, extras, learned, (standardize, LIMIT, IS_NUMBER, None), feature_map[:4]
     )
     np.testing.assert_allclose(X, scaled, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(Phi, exact, rtol=1e-9, atol=1e-9)
@@ -53,20 +53,20 @@ def test_arrive(standardize, learnt):
             len(v) * number for v, number in zip(observed, IS_NUMBER, strict=True)
         ]
     else:
-        assert scaling.moments[:, moments.COUNT].tolist() == (~np.isnan(values[learnt])).sum(axis=0).tolist()
+        assert scaling.moments[:, moments.COUNT].tolist() == (~np.isnan(values[learned])).sum(axis=0).tolist()
 
 
 @BOTH
 @pytest.mark.parametrize("cuts", [(1,), (63, 64, 65), tuple(range(1, N))])
 def test_any_cut_gives_the_same_bits(standardize, cuts):
     rng, values, extras = _records()
-    learnt = rng.random(N) < 0.8
+    learned = rng.random(N) < 0.8
     feature_map, seen = _feature_map(rng, np.float32), []
     for parts in ([np.arange(N)], np.split(np.arange(N), cuts)):
         scaling, X, Phi = _scaling(standardize), np.full((N, INPUTS + EXTRAS), np.nan, np.float32), np.empty((N, D))
         for part in parts:
             scaled, columns = np.empty_like(X[part]), np.empty((len(part), D))
-            kernels.arrive(values[part], extras[part], learnt[part], scaling, feature_map, scaled, columns)
+            kernels.arrive(values[part], extras[part], learned[part], scaling, feature_map, scaled, columns)
             X[part], Phi[part] = scaled, columns
         seen.append(passes.bits([X, Phi, *scaling[3:]]))
     assert seen[0] == seen[1]
@@ -93,11 +93,11 @@ EITHER = pytest.mark.parametrize("kind", [_labels, _numbers])
 def _advanced(stream, extras, scaling, feature_map, arguments, learn, width):
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), width), np.nan)
-    labelled = stream.truths.dtype == np.int64
-    learnt = stream.truths >= 0 if labelled else ~np.isnan(stream.truths)
-    records = Arrivals(stream.values, extras, learnt, *stream[3:5], stream.past, scaling, feature_map)
+    labeled = stream.truths.dtype == np.int64
+    learned = stream.truths >= 0 if labeled else ~np.isnan(stream.truths)
+    records = Arrivals(stream.values, extras, learned, *stream[3:5], stream.past, scaling, feature_map)
     given = passes.plain(*arguments(matrices, others, memory, forest))
-    advance_records(learn, records, given, out, -1 if labelled else np.nan)
+    advance_records(learn, records, given, out, -1 if labeled else np.nan)
     return (*matrices, *others, *memory, *forest), out
 
 
@@ -112,8 +112,8 @@ def test_blocks_are_seen_by_nobody(kind, standardize, n_trees, memory):
     feature_map = _feature_map(rng, np.float32)
     ours, others = _scaling(standardize), _scaling(standardize)
     X, Phi = np.empty((N, INPUTS + EXTRAS), np.float32), np.empty((N, D))
-    learnt = stream.truths >= 0 if nothing == -1 else ~np.isnan(stream.truths)
-    kernels.arrive(stream.values, extras, learnt, others, feature_map, X, Phi)
+    learned = stream.truths >= 0 if nothing == -1 else ~np.isnan(stream.truths)
+    kernels.arrive(stream.values, extras, learned, others, feature_map, X, Phi)
     to_learn = np.where(stream.weights > 0, stream.truths, nothing)
     expected, predictions = through(stream._replace(Phi=Phi, X=X, truths=to_learn))
     state, out = _advanced(stream, extras, ours, feature_map, arguments, advance, predictions.shape[1])

@@ -83,24 +83,24 @@ def test_any_cut_of_what_comes_again_gives_the_same_bits(cuts):
 
 
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))
-def test_standardise_targets(records):
+def test_standardize_targets(records):
     targets, weights = np.array(records).reshape(-1, 2).T
     moments, twins, out = np.zeros(SIZE), naive.Moments(naive.TARGETS), np.full(len(targets), np.nan)
-    kernels.standardise_targets(targets, weights, moments, out)
-    expected = naive.standardise_targets(targets, weights, twins)
+    kernels.standardize_targets(targets, weights, moments, out)
+    expected = naive.standardize_targets(targets, weights, twins)
     np.testing.assert_allclose(moments, twins.numbers, rtol=1e-6, atol=1e-3)
     assert (out[weights == 0] == 0).all()
-    learnt = targets[weights > 0]
+    learned = targets[weights > 0]
     # Where deviations are beside their mean as rounding is, rounding is all there is to standardize by.
-    far = [np.std(learnt[: n + 1]) > 1e-3 * abs(learnt[: n + 1]).max() for n in range(len(learnt))]
+    far = [np.std(learned[: n + 1]) > 1e-3 * abs(learned[: n + 1]).max() for n in range(len(learned))]
     mine, exact = out[weights > 0][far], np.array(expected)[weights > 0][far]
     np.testing.assert_allclose(mine, exact, rtol=1e-6, atol=1e-6)
 
 
-def test_targets_are_standardised_one_after_the_other():
+def test_targets_are_standardized_one_after_the_other():
     out = np.empty(4)
     targets, weights = np.array([5.0, 9.0, math.nan, 1.0]), np.array([1.0, 2.0, 0.0, 0.5])
-    kernels.standardise_targets(targets, weights, np.zeros(SIZE), out)
+    kernels.standardize_targets(targets, weights, np.zeros(SIZE), out)
     np.testing.assert_allclose(out, [0.0, 1.0, 0.0, -4 / math.sqrt(32 / 3)], rtol=1e-12, atol=1e-12)
 
 

@@ -66,7 +66,7 @@ def test_the_hash_is_a_bijection_so_its_bits_are_uniform(low, high):
 @pytest.fixture(scope="module")
 def law():
     """Every value that a draw can have, float64 of shape (49, 65536), and the probability of each of its rows."""
-    values = naive.shaped(naive.centred(np.arange(49)[:, None], np.arange(2**16)[None, :]))
+    values = naive.shaped(naive.centered(np.arange(49)[:, None], np.arange(2**16)[None, :]))
     assert values.dtype == np.float32
     return values.astype(np.float64), np.array([math.comb(48, c) / 2**48 for c in range(49)])
 
@@ -79,7 +79,7 @@ def test_moments_of_the_law(law):
     assert moments[2] == pytest.approx(0, abs=1e-12)
     assert moments[3] == pytest.approx(3, abs=1e-6)
     assert moments[5] == pytest.approx(15, abs=0.02)
-    counts = naive.centred(np.arange(49)[:, None], np.arange(2**16)[None, :]).astype(np.float64)
+    counts = naive.centered(np.arange(49)[:, None], np.arange(2**16)[None, :]).astype(np.float64)
     assert weights @ (counts**2).mean(axis=1) == pytest.approx(kernels.COUNTED_DEVIATION**2, rel=1e-12)
 
 
@@ -106,5 +106,5 @@ def test_a_large_sample_looks_standard_normal_and_independent():
     # The largest of 120 standard normals is past 4.5 once in a thousand times.
     for values in (out, out**2, out**3 - 3 * out):
         assert np.abs(np.corrcoef(values)[pairs]).max() < 4.5 / math.sqrt(n)
-    neighbours = (out[:, 1:] * out[:, :-1]).mean(axis=1)
-    assert np.abs(neighbours).max() < 4 / math.sqrt(n)
+    neighbors = (out[:, 1:] * out[:, :-1]).mean(axis=1)
+    assert np.abs(neighbors).max() < 4 / math.sqrt(n)

@@ -39,7 +39,7 @@ def test_what_runs_for_long_lets_other_threads_run():
     released = {name for name, kernel in _kernels() if kernel.targetoptions.get("nogil")}
     assert {"nearest", "variance_reduced_steps", "semi_stochastic_rounds"} <= released
     assert {"pass_labels", "pass_numbers"} <= released  # of a block of records
-    assert {"advance_rows", "advance_columns", "advance_sparse", "advance_factorised"} <= released
+    assert {"advance_rows", "advance_columns", "advance_sparse", "advance_factorized"} <= released
 
 
 def test_only_compute_compiles():

@@ -98,7 +98,7 @@ def test_nothing_is_read_above_the_diagonal(n_trees, memory, n_past):
 
 @pytest.mark.parametrize(("expert", "least"), [(5, 0.02 / 1.02), (6, 0.002 / 2.002), (7, UNIFORM)])
 @pytest.mark.parametrize("K", [2, 12])
-def test_no_tree_and_no_neighbour_is_ever_sure(K, expert, least):
+def test_no_tree_and_no_neighbor_is_ever_sure(K, expert, least):
     """Where only an expert of trees or of the memory is heard, classes that it has not seen are possible still."""
     stream = _stream(5, 3, K, TREES, MEMORY)
     matrices, others, memory, forest = passes.copied(_through(stream)[0])

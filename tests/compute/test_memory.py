@@ -57,12 +57,12 @@ def _found(memory, s):
 def _assert_found(pair, x):
     memory, twin = pair
     kernels.search(memory, x)
-    for s, neighbours in enumerate(naive.search(twin, x)):
+    for s, neighbors in enumerate(naive.search(twin, x)):
         places, distances = _found(memory, s)
-        assert distances == [distance for _, distance in neighbours]
+        assert distances == [distance for _, distance in neighbors]
         # The rows may be equal: it is the weight that tells one record from another.
-        assert memory.weights[places].tolist() == [weight for (_, _, weight, _), _ in neighbours]
-        assert memory.targets[places].tolist() == [target for (_, target, _, _), _ in neighbours]
+        assert memory.weights[places].tolist() == [weight for (_, _, weight, _), _ in neighbors]
+        assert memory.targets[places].tolist() == [target for (_, target, _, _), _ in neighbors]
 
 
 @given(
@@ -208,13 +208,13 @@ def test_a_change_is_searched_for_anew(change):
 
 def _numbers_said(memory, x, smooth, moments):
     out = np.full(len(NUMBER_EXPERTS), np.nan)
-    kernels.neighbours_of_number(memory, x, smooth, np.array(moments.numbers), np.empty(MANY), out)
+    kernels.neighbors_of_number(memory, x, smooth, np.array(moments.numbers), np.empty(MANY), out)
     return out
 
 
 def _labels_said(memory, x, n_classes):
     out = np.full((len(LABEL_EXPERTS), n_classes), np.nan)
-    kernels.neighbours_of_label(memory, x, np.empty(MANY), out)
+    kernels.neighbors_of_label(memory, x, np.empty(MANY), out)
     return out
 
 
@@ -231,7 +231,7 @@ SEEN = pytest.mark.parametrize("n", sorted({0, 1, 2, FEW, MANY - 1, MANY + 3, SH
 
 
 @SEEN
-def test_neighbours_of_number(n):
+def test_neighbors_of_number(n):
     """Of which some are outliers."""
     rng = np.random.default_rng(n)
     pair = _pair(3, PAST - 100, 1, rng=rng)
@@ -241,20 +241,20 @@ def test_neighbours_of_number(n):
     moments = _moments()
     for x in _records(rng, 5, 3)[0]:
         said = _numbers_said(pair[0], x, 0.7, moments)
-        np.testing.assert_allclose(said, naive.neighbours_of_number(pair[1], x, 0.7, moments), rtol=1e-12)
+        np.testing.assert_allclose(said, naive.neighbors_of_number(pair[1], x, 0.7, moments), rtol=1e-12)
         if n == 0:
             assert said.tolist() == [0.7] * len(said)
 
 
 @SEEN
 @pytest.mark.parametrize("n_classes", [3, 9])
-def test_neighbours_of_label(n, n_classes):
+def test_neighbors_of_label(n, n_classes):
     rng = np.random.default_rng(n)
     pair = _pair(3, PAST - 100, 1, rng=rng)
     _remember(pair, *_records(rng, n, 3))
     for x in _records(rng, 5, 3)[0]:
         said = _labels_said(pair[0], x, n_classes)
-        np.testing.assert_allclose(said, naive.neighbours_of_label(pair[1], x, n_classes), rtol=1e-12)
+        np.testing.assert_allclose(said, naive.neighbors_of_label(pair[1], x, n_classes), rtol=1e-12)
         np.testing.assert_allclose(said.sum(axis=1), 1, rtol=1e-12)
         assert said.min() >= (UNIFORM if n else 1) / n_classes
 
@@ -268,19 +268,19 @@ def test_parts_of_what_they_say(n, s, n_classes, seed):
     _remember(pair, *_records(rng, 40, 2, 3))
     x, room, numbers = _records(rng, 1, 2, 3)[0][0], np.empty(MANY), np.array(moments.numbers)
     kernels.search(memory, x)
-    neighbours = naive.search(twin, x)[s][:n]
-    weights = naive._weigh(neighbours)
+    neighbors = naive.search(twin, x)[s][:n]
+    weights = naive._weigh(neighbors)
     total = kernels._weigh(memory, s, n, room)
     np.testing.assert_allclose(room[:n], weights, rtol=1e-14)
     assert total == pytest.approx(weights.sum(), rel=1e-14)
     for name, given_too in (("mean_target", (room, numbers, 0.3)), ("mean_residual", (room,))):
         said = getattr(kernels, name)(memory, s, n, *given_too)
         twin_too = (moments, 0.3) if name == "mean_target" else ()
-        assert said == pytest.approx(getattr(naive, name)(neighbours, *twin_too), rel=1e-12)
-    assert kernels.median_residual(memory, s, n, room) == pytest.approx(naive.median_residual(neighbours), rel=1e-12)
+        assert said == pytest.approx(getattr(naive, name)(neighbors, *twin_too), rel=1e-12)
+    assert kernels.median_residual(memory, s, n, room) == pytest.approx(naive.median_residual(neighbors), rel=1e-12)
     p = np.empty(n_classes + 1)
     kernels.vote(memory, s, n, room, p)
-    np.testing.assert_allclose(p, naive.vote(neighbours, n_classes + 1), rtol=1e-12)
+    np.testing.assert_allclose(p, naive.vote(neighbors, n_classes + 1), rtol=1e-12)
 
 
 def test_a_record_that_came_before_is_nearest_and_counts_most():

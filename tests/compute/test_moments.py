@@ -99,15 +99,15 @@ numbers = st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-3, 3).map(float)
 
 
 @given(numbers, numbers)
-def test_standardise(earlier, y):
+def test_standardize(earlier, y):
     """In two calls, of which the second goes on from the moments of the first."""
     moments, twins = np.zeros(kernels.SIZE), naive.Moments(naive.TARGETS)
     came = np.array([*earlier, *y])
     size = np.nanmax(np.abs(came), initial=0.0)
     for part in (earlier, y):
         out, before = np.full(len(part), 7.0), np.full((len(part), 2), np.nan)
-        kernels.standardise(np.array(part), moments, out, before)
-        exact, exact_before = naive.standardise(part, twins)
+        kernels.standardize(np.array(part), moments, out, before)
+        exact, exact_before = naive.standardize(part, twins)
         assert np.isnan(out).tolist() == np.isnan(part).tolist()
         # Where deviations are beside their mean as rounding is, rounding is all there is to standardize by.
         assert np.allclose(before, np.reshape(exact_before, (-1, 2)), rtol=1e-9, atol=1e-7 * size)
@@ -119,7 +119,7 @@ def test_standardise(earlier, y):
 
 def test_the_same_number_again_and_again_is_0():
     out = np.full(4, np.nan)
-    kernels.standardise(np.full(4, 0.1), np.zeros(kernels.SIZE), out, np.empty((4, 2)))
+    kernels.standardize(np.full(4, 0.1), np.zeros(kernels.SIZE), out, np.empty((4, 2)))
     assert out.tolist() == [0, 0, 0, 0]
 
 
@@ -155,8 +155,8 @@ def test_the_twin_agrees_about_targets():
     y[[50, 51, 300]] = [-90, 1e3, 1e5]
     y[400:] *= 1e-3
     moments, twin, out = np.zeros(kernels.SIZE), naive.Moments(naive.TARGETS), np.empty(700)
-    kernels.standardise(y, moments, out, np.empty((700, 2)))
-    assert np.allclose(out, naive.standardise(y, twin)[0], atol=1e-6, rtol=1e-6)
+    kernels.standardize(y, moments, out, np.empty((700, 2)))
+    assert np.allclose(out, naive.standardize(y, twin)[0], atol=1e-6, rtol=1e-6)
     assert np.allclose(moments, twin.numbers, rtol=1e-6)
 
 

@@ -9,10 +9,10 @@ from streamkernel.compute.recursive import apply_deferred
 from tests import naive
 
 
-def _fresh(D, rho, centres=True, drift=0.0):
+def _fresh(D, rho, centers=True, drift=0.0):
     P = np.eye(D) / rho
     P[np.triu_indices(D, 1)] = np.nan
-    return kernels.Posterior(P, np.zeros((2, D)), np.zeros(D + 2), np.zeros(SIZE), np.zeros(2), rho, drift, centres)
+    return kernels.Posterior(P, np.zeros((2, D)), np.zeros(D + 2), np.zeros(SIZE), np.zeros(2), rho, drift, centers)
 
 
 def _passed(posterior, Phi, y, w):
@@ -21,17 +21,17 @@ def _passed(posterior, Phi, y, w):
     return out
 
 
-@pytest.mark.parametrize("centres", [True, False])
+@pytest.mark.parametrize("centers", [True, False])
 @pytest.mark.parametrize("D", [1, 3, 9])
-def test_it_is_its_twin(D, centres):
+def test_it_is_its_twin(D, centers):
     rng = np.random.default_rng(D)
     Phi = rng.normal(size=(40, D))
     y = Phi.sum(axis=1) + rng.normal(size=40) + 7
     y[rng.random(40) < 0.2] = np.nan
     w = rng.choice([1.0, 0.5, 3.0], 40)
     w[5] = 0.0
-    expected = naive.pass_posterior(Phi, y, w, 0.3, centres)
-    assert np.allclose(_passed(_fresh(D, 0.3, centres), Phi, y, w), expected, rtol=1e-9, atol=1e-9)
+    expected = naive.pass_posterior(Phi, y, w, 0.3, centers)
+    assert np.allclose(_passed(_fresh(D, 0.3, centers), Phi, y, w), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_copies_of_a_record_leave_what_their_number_says():
@@ -60,7 +60,7 @@ def test_where_p_is_no_longer_positive_it_becomes_so_again():
     assert posterior.P[0, 0] == pytest.approx(1 / 2.1)
 
 
-def test_drift_gives_back_what_was_learnt():
+def test_drift_gives_back_what_was_learned():
     rng = np.random.default_rng(0)
     Phi = np.zeros((400, 2))
     Phi[:200, 0] = Phi[200:, 1] = 1.0
@@ -84,7 +84,7 @@ def test_targets_of_another_size_that_came_first_are_forgotten():
     assert (out[200:, kernels.UNIT] < 3).all()
 
 
-def _half_learnt(D=5):
+def _half_learned(D=5):
     """A posterior of some records, and one record more."""
     rng = np.random.default_rng(D)
     posterior = _fresh(D, 0.3)
@@ -97,7 +97,7 @@ def _half_learnt(D=5):
 
 @pytest.mark.parametrize(("learns", "lost"), [(True, 0.0), (True, 1.0), (False, 1.0)])
 def test_what_is_known_along_a_record_is_its_twin(learns, lost):
-    posterior, phi = _half_learnt()
+    posterior, phi = _half_learned()
     posterior.P[np.tril_indices(5)] -= lost * np.outer(phi, phi)[np.tril_indices(5)]
     v = np.empty(5)
     expected = naive._settled(naive.symmetric(posterior.P), phi, 0.3, posterior.sums[kernels.INFORMATION], learns)
@@ -107,16 +107,16 @@ def test_what_is_known_along_a_record_is_its_twin(learns, lost):
     assert np.allclose(v, expected[1])
 
 
-def test_another_centre_is_its_twin():
-    posterior, _ = _half_learnt()
-    expected = naive._recentre(posterior.W, posterior.sums[kernels.CENTRE], 7.0)
-    kernels._recentre(posterior, 7.0)
+def test_another_center_is_its_twin():
+    posterior, _ = _half_learned()
+    expected = naive._recenter(posterior.W, posterior.sums[kernels.CENTER], 7.0)
+    kernels._recenter(posterior, 7.0)
     assert np.allclose(posterior.W, expected)
-    assert posterior.sums[kernels.CENTRE] == 7.0
+    assert posterior.sums[kernels.CENTER] == 7.0
 
 
 def test_the_prior_again_is_its_twin():
-    posterior, _ = _half_learnt()
+    posterior, _ = _half_learned()
     kernels._forget(posterior)
     P, W = naive._forget(5, 0.3)
     assert np.allclose(naive.symmetric(posterior.P), P)
@@ -124,14 +124,14 @@ def test_the_prior_again_is_its_twin():
     assert not posterior.sums.any()
 
 
-def test_a_record_learnt_is_its_twin():
-    posterior, phi = _half_learnt()
+def test_a_record_learned_is_its_twin():
+    posterior, phi = _half_learned()
     before, W = naive.symmetric(posterior.P), posterior.W.copy()
     v = before @ phi
-    centre = posterior.sums[kernels.CENTRE]
+    center = posterior.sums[kernels.CENTER]
     kernels._learn(posterior, phi, 1.5, 2.0, phi @ v, v)
-    mean = posterior.sums[kernels.CENTRE]
-    P, W = naive._learn(before, naive._recentre(W, centre, mean), phi, [1.5 - mean, 1.0], 2.0)
+    mean = posterior.sums[kernels.CENTER]
+    P, W = naive._learn(before, naive._recenter(W, center, mean), phi, [1.5 - mean, 1.0], 2.0)
     apply_deferred(posterior.P, posterior.deferred, 1 / 0.3)
     assert np.allclose(naive.symmetric(posterior.P), P)
     assert np.allclose(posterior.W, W)

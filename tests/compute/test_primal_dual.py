@@ -8,7 +8,7 @@ from scipy import sparse
 
 from streamkernel.compute import draws, duality, primal_dual, primal_dual_rows, tiles
 from streamkernel.window.coordinates import Blocks, Subsets
-from streamkernel.window.factorised import Factorised, FactorisedIterates, padded_factors
+from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
 from streamkernel.window.linear_model import Problem
 from streamkernel.window.losses import LOSSES
 from streamkernel.window.regularizers import ElasticNet
@@ -83,11 +83,11 @@ def test_columns(kind, seed, subsets):
 )
 def test_factors(loss, seed, subsets, p, d):
     case = Case(LOSSES[loss].kind, seed, subsets, p=p, d=d)
-    problem = Problem(Factorised(case.U, case.V), case.y, case.weights, LOSSES[loss], ElasticNet(0.3, 0.05))
-    iterates = FactorisedIterates(problem, case.rows, case.columns, padded_factors(problem.X, case.columns))
+    problem = Problem(Factorized(case.U, case.V), case.y, case.weights, LOSSES[loss], ElasticNet(0.3, 0.05))
+    iterates = FactorizedIterates(problem, case.rows, case.columns, padded_factors(problem.X, case.columns))
     iterates.load(case.x, case.beta)
     tau, dual_step, _, extrapolation = case.first[3]
-    expected = naive.advance_factorised(
+    expected = naive.advance_factorized(
         *case.first, (case.U, case.V, None), case.choices, (case.beta,), (case.x[None],)
     )
     # The same choices once more.

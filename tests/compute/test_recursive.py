@@ -234,7 +234,7 @@ def test_sound_gain(n):
             assert (gain == 0) == (spread <= 0)
 
 
-def test_records_of_absurd_size_and_weight_leave_what_others_are_learnt_by():
+def test_records_of_absurd_size_and_weight_leave_what_others_are_learned_by():
     """Rounding, multiplied by 10^12 and more, makes P less than positive; it must not make it ever less so."""
     rng, D = np.random.default_rng(0), 6
     for drift in (0.0, 0.03):

@@ -71,7 +71,7 @@ def test_elastic_nets_conjugate_is_the_supremum(s, l2, l1):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(z=scores, y=labels, a=st.floats(0, 1), step=st.floats(1e-3, 1e3))
-def test_dual_update_is_the_maximiser(kind, z, y, a, step):
+def test_dual_update_is_the_maximizer(kind, z, y, a, step):
     def decrease(share):
         b = -y * share
         return losses.loss_conjugate(kind, b, y) + (b + y * a) ** 2 / (2 * step) - z * b

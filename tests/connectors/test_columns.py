@@ -285,7 +285,7 @@ def test_messages_with_what_comes_beside_their_value() -> None:
 
 
 def test_what_becomes_of_each_column(tmp_path: Path) -> None:
-    text = CSV.replace(b"amount", b"amount,colour").replace(b"NA,", b"NA,,").replace(b"7.5,", b"7.5,red,")
+    text = CSV.replace(b"amount", b"amount,color").replace(b"NA,", b"NA,,").replace(b"7.5,", b"7.5,red,")
     with CsvSource(written(tmp_path / "a.csv", text), "y", "int", inputs=SETTINGS) as source:
         source.open()
         (first,) = source.poll(1, 0)
@@ -295,9 +295,9 @@ def test_what_becomes_of_each_column(tmp_path: Path) -> None:
             ("zip", "'02134'", "string", "input"),
             ("when", "'2024-05-01'", "date", "input when.day=1, when.weekday=2"),
             ("amount", "'NA'", "string", "input, missing here"),
-            ("colour", "''", "string", "input, missing here"),
+            ("color", "''", "string", "input, missing here"),
         ]
-        assert empty_inputs(source, first) == ["amount", "colour"]
+        assert empty_inputs(source, first) == ["amount", "color"]
         assert empty_inputs(source, first._replace(raw=b"1,2")) == []  # of a file with another header
 
 

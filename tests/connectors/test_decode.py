@@ -48,7 +48,7 @@ def test_targets(subtests: pytest.Subtests) -> None:
             assert type(decoded) is type(label)
 
 
-def test_a_missing_target_is_unlabelled(subtests: pytest.Subtests) -> None:
+def test_a_missing_target_is_unlabeled(subtests: pytest.Subtests) -> None:
     for target_type in ["str", "int", "bool", "float"]:
         for value in [None, "", "  ", math.nan]:
             with subtests.test(target_type=target_type, value=value):
@@ -57,7 +57,7 @@ def test_a_missing_target_is_unlabelled(subtests: pytest.Subtests) -> None:
 
 @pytest.mark.parametrize("target_type", ["int", "bool", "float"])
 @pytest.mark.parametrize("value", ["nan", "NaN", "-nan"])
-def test_a_target_that_is_no_number_is_unlabelled(target_type: str, value: str) -> None:
+def test_a_target_that_is_no_number_is_unlabeled(target_type: str, value: str) -> None:
     assert TargetDecoder(target_type, 256).decode(value) is None
 
 

@@ -40,7 +40,7 @@ def test_every_acknowledged_record_is_read_once_through_any_kills(
     writer, source = opened(folder, 64 * SEGMENT), JournalSource(folder, checkpoints_kept=2)
     source.open()
     acknowledged: list[int] = []
-    learnt: list[int] = []  # by a reader whose checkpoints are `saved`
+    learned: list[int] = []  # by a reader whose checkpoints are `saved`
     saved: tuple[dict[int, Position], int] = ({}, 0)
     positions: dict[int, Position] = {}
     number = 0
@@ -70,22 +70,22 @@ def test_every_acknowledged_record_is_read_once_through_any_kills(
             records = source.poll(data.draw(st.integers(1, 50)), 0)
             if records and not positions:
                 assert records[0].position == source.starting_offsets[0]
-            learnt += [record.x["n"] for record in records]
+            learned += [record.x["n"] for record in records]
             if records:
                 positions = {0: records[-1].next}
         elif step == "s":
             if positions:
                 positions = {0: source.lasting(positions[0])}
                 source.saved(positions)
-                saved = positions, len(learnt)
+                saved = positions, len(learned)
         else:  # the reader is killed
             source.close()
-            positions, n_learnt = saved
-            del learnt[n_learnt:]
+            positions, n_learned = saved
+            del learned[n_learned:]
             source.open(positions)
     while some := read(source):
-        learnt += some
-    assert learnt == acknowledged
+        learned += some
+    assert learned == acknowledged
     source.close()
     writer.close()
 

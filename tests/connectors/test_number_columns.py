@@ -52,7 +52,7 @@ def test_a_number_is_read_as_it_is_written(decimal: str, thousands: str, text: s
 def csv(folder: Path, inputs: InputSettings, *prices: str, target: str | None = None) -> list[Any]:
     """What is read of a column of prices, record by record: its value, or why there is none."""
     path = folder / "comma.csv"
-    path.write_text("\n".join(["price;colour", *(f"{price};red" for price in prices)]) + "\n", encoding="utf-8")
+    path.write_text("\n".join(["price;color", *(f"{price};red" for price in prices)]) + "\n", encoding="utf-8")
     with CsvSource(path, target, "float", ";", inputs=inputs) as source:
         source.open()
         records = source.poll(100, 0)

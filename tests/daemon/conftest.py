@@ -211,24 +211,24 @@ def homes(tmp_path: Path) -> Callable[[str], Home]:
 def write_stream(path: Path, records: int, seed: int = 0, bad: bool = True) -> None:
     """Write a CSV stream of two rings with, if asked for, every kind of record that is not learned."""
     draw = random.Random(seed)
-    lines = ["a,b,colour,y"]
+    lines = ["a,b,color,y"]
     for _ in range(records):
         kind = draw.random() if bad else 1.0
         a, b = draw.gauss(0, 1), draw.gauss(0, 1)
-        colour = draw.choice(["red", "green", ""])
+        color = draw.choice(["red", "green", ""])
         label = "yes" if (a * a + b * b < 1.2) != (draw.random() < 0.05) else "no"
         if kind < 0.01:
             lines.append(f"{a:.6f},{b:.6f}")
         elif kind < 0.02:
-            lines.append(f"inf,{b:.6f},{colour},{label}")
+            lines.append(f"inf,{b:.6f},{color},{label}")
         elif kind < 0.03:
             lines.append("")
         elif kind < 0.06:
-            lines.append(f"{a:.6f},{b:.6f},{colour},")
+            lines.append(f"{a:.6f},{b:.6f},{color},")
         elif kind < 0.09:
-            lines.append(f",{b:.6f},{colour},{label}")
+            lines.append(f",{b:.6f},{color},{label}")
         else:
-            lines.append(f"{a:.6f},{b:.6f},{colour},{label}")
+            lines.append(f"{a:.6f},{b:.6f},{color},{label}")
     path.write_text("\n".join(lines) + "\n")
 
 

@@ -20,8 +20,8 @@ def write_pair(folder: Path, kind: str, records: int, seed: int = 0, bad: bool =
     for number in range(records):
         a, b = draw.gauss(0, 1), draw.gauss(0, 1)
         label = "yes" if (a * a + b * b < 1.2) != (draw.random() < 0.05) else "no"
-        colour = draw.choice(["red", "green", None])
-        row: dict[str, Any] = {"id": f"k{number}", "a": round(a, 6), "b": round(b, 6), "colour": colour, "y": None}
+        color = draw.choice(["red", "green", None])
+        row: dict[str, Any] = {"id": f"k{number}", "a": round(a, 6), "b": round(b, 6), "color": color, "y": None}
         truth: dict[str, Any] = {"id": f"k{number}", "y": label}
         comes = len(rows) + draw.expovariate(1 / 60)
         what = draw.random() if bad else 1.0
@@ -54,7 +54,7 @@ def write_pair(folder: Path, kind: str, records: int, seed: int = 0, bad: bool =
         rows.append(row)
         if not bad or draw.random() > 0.05:
             labels.append((comes, truth))
-    _write(folder / f"records.{kind}", rows, ["id", "a", "b", "colour", "y"])
+    _write(folder / f"records.{kind}", rows, ["id", "a", "b", "color", "y"])
     _write(folder / f"labels.{kind}", _in_step(sorted(labels, key=lambda one: one[0])), ["id", "y"])
 
 
@@ -109,5 +109,5 @@ def adds_up(header: dict[str, Any]) -> None:
     assert late["kept"] == late["matched"] + late["expired"] + labels["pending"]
     settled = sum(late[name] for name in ("matched", "unmatched", "doubled", "skipped", "dead"))
     assert late["taken"] == settled + labels["waiting"]
-    at_once = account["learnt"] - late["matched"]
-    assert account["consumed"] == account["skipped"] + account["dead"] + account["unlabelled"] + at_once + late["kept"]
+    at_once = account["learned"] - late["matched"]
+    assert account["consumed"] == account["skipped"] + account["dead"] + account["unlabeled"] + at_once + late["kept"]

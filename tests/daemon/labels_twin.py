@@ -26,7 +26,7 @@ class Counting(base.Classifier):
     """Says how much it has learned; refuses records with a `bad` input, and the label `bad`."""
 
     def __init__(self) -> None:
-        self.learnt: list[tuple[dict[str, Any], str]] = []
+        self.learned: list[tuple[dict[str, Any], str]] = []
 
     @property
     def _multiclass(self) -> bool:
@@ -35,15 +35,15 @@ class Counting(base.Classifier):
     def predict_proba_one(self, x: dict[str, Any], **_: Any) -> dict[str, float]:
         if "bad" in x:
             raise ValueError("a bad record")
-        if not self.learnt:
+        if not self.learned:
             return {}
-        share = sum(y == "a" for _, y in self.learnt) / len(self.learnt)
+        share = sum(y == "a" for _, y in self.learned) / len(self.learned)
         return {"a": share, "b": 1.0 - share}
 
     def learn_one(self, x: dict[str, Any], y: str) -> None:
         if y == "bad":
             raise ValueError("a bad label")
-        self.learnt.append((dict(x), y))
+        self.learned.append((dict(x), y))
 
 
 class Advancing(Counting):
@@ -118,7 +118,7 @@ class Twin:
                 self.labels["doubled"] += self.waiting.pop(key, None) is not None
                 self.settled[key] = True
         elif key is None or key in self.pending or key in self.settled:
-            self.records["unlabelled"] += 1
+            self.records["unlabeled"] += 1
             self.labels["keyless" if key is None else "repeated"] += 1
         else:
             self.labels["kept"] += 1
@@ -167,7 +167,7 @@ class Twin:
             self.letters.append(("labels", record.position.offset, reason))
 
     def _learn(self, x: dict[str, Any], y: str, predicted: Any) -> None:
-        self.records["learnt"] += 1
+        self.records["learned"] += 1
         self.model.learn_one(x, y)
         if predicted is not None:
             self.judged.append((y, predicted))
@@ -224,7 +224,7 @@ class Daemon:
 
     def agrees_with(self, twin: Twin) -> None:
         late, account = self.join, self.processor.counts
-        assert self.model.learnt == twin.model.learnt
+        assert self.model.learned == twin.model.learned
         assert account.to_json() == {name: twin.records[name] for name in account.to_json()}
         assert late.counts.to_json() == {name: twin.labels[name] for name in late.counts.to_json()}
         assert self.lines == twin.lines
@@ -240,9 +240,9 @@ def balances(late: LabelJoin, account: RecordCounts) -> None:
     """Every record and every label is accounted for."""
     counts = late.counts
     assert counts.balances(len(late.pending), len(late.waiting))
-    at_once = account.learnt - counts.matched
-    assert account.consumed == account.skipped + account.dead + account.unlabelled + at_once + counts.kept
-    assert account.predicted == account.unlabelled + at_once + counts.kept
+    at_once = account.learned - counts.matched
+    assert account.consumed == account.skipped + account.dead + account.unlabeled + at_once + counts.kept
+    assert account.predicted == account.unlabeled + at_once + counts.kept
 
 
 def event(late: bool, offset: int, key: str | None, y: str | None, kind: str) -> Record:

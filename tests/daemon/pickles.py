@@ -116,7 +116,7 @@ def written(model: Any) -> bytes:
     return dump_model(model).partition(b"\n")[2]
 
 
-def learnt(model: Any) -> Any:
+def learned(model: Any) -> Any:
     rng = random.Random(1)
     for _ in range(120):
         x = {"a": rng.gauss(0, 1), "b": rng.random()}
@@ -128,7 +128,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "pipeline": lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
     "bayes": lambda: naive_bayes.GaussianNB(),
     "one against rest": lambda: multiclass.OneVsRestClassifier(linear_model.LogisticRegression()),
-    "neighbours": lambda: neighbors.KNNClassifier(3),
+    "neighbors": lambda: neighbors.KNNClassifier(3),
     "bagging": lambda: ensemble.ADWINBaggingClassifier(tree.HoeffdingTreeClassifier(grace_period=20), 2, seed=1),
     "ours": lambda: (
         compose.TransformerUnion(compose.Select("a"), preprocessing.MinMaxScaler())

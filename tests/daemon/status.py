@@ -63,4 +63,4 @@ def _no_json(name: str) -> float:
 
 def account(**counts: int) -> Mapping[str, int]:
     """The records of a run."""
-    return {"consumed": 0, "predicted": 0, "learnt": 0, "unlabelled": 0, "skipped": 0, "dead": 0, **counts}
+    return {"consumed": 0, "predicted": 0, "learned": 0, "unlabeled": 0, "skipped": 0, "dead": 0, **counts}

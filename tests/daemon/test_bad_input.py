@@ -61,7 +61,7 @@ GOOD = b'{"a": 1, "y": "p"}\n'
 )
 def test_json_that_cannot_be_used_is_a_dead_letter(home: Home, raw: bytes, reason: str) -> None:
     account = go(home, GOOD + raw + b"\n" + GOOD, limits={"max_record_bytes": 1000})
-    assert account == {"consumed": 3, "predicted": 2, "learnt": 2, "unlabelled": 0, "skipped": 0, "dead": 1}
+    assert account == {"consumed": 3, "predicted": 2, "learned": 2, "unlabeled": 0, "skipped": 0, "dead": 1}
     letter = only_letter(home)
     assert letter["reason"] == reason
     assert letter["detail"]
@@ -87,7 +87,7 @@ def test_json_that_cannot_be_used_is_a_dead_letter(home: Home, raw: bytes, reaso
 def test_csv_that_cannot_be_used_is_a_dead_letter(home: Home, raw: bytes, reason: str) -> None:
     content = b"a,y\n1,p\n" + raw + b"\n2,q\n"
     account = go(home, content, source={"kind": "csv"}, limits={"max_record_bytes": 1000})
-    assert account == {"consumed": 3, "predicted": 2, "learnt": 2, "unlabelled": 0, "skipped": 0, "dead": 1}
+    assert account == {"consumed": 3, "predicted": 2, "learned": 2, "unlabeled": 0, "skipped": 0, "dead": 1}
     assert only_letter(home)["reason"] == reason
     assert only_letter(home)["position"]["offset"] == len(b"a,y\n1,p\n")
 
@@ -95,7 +95,7 @@ def test_csv_that_cannot_be_used_is_a_dead_letter(home: Home, raw: bytes, reason
 @pytest.mark.parametrize("raw", [b'{"a": 1}', b'{"a": 1, "y": null}', b'{"a": 1, "y": ""}', b'{"a": 1, "y": NaN}'])
 def test_a_record_without_a_target_is_predicted_and_counted(home: Home, raw: bytes) -> None:
     account = go(home, GOOD + raw + b"\n")
-    assert account == {"consumed": 2, "predicted": 2, "learnt": 1, "unlabelled": 1, "skipped": 0, "dead": 0}
+    assert account == {"consumed": 2, "predicted": 2, "learned": 1, "unlabeled": 1, "skipped": 0, "dead": 0}
     assert [line["target"] for line in home.lines("out/predictions.jsonl")] == ["p", None]
     assert home.lines("out/predictions.jsonl")[1]["prediction"] == "p"
 
@@ -104,7 +104,7 @@ def test_a_third_class_for_a_loss_of_two_is_a_dead_letter(home: Home) -> None:
     content = b"".join(b'{"a": 1, "y": "%s"}\n' % label for label in (b"p", b"q", b"r", b"p"))
     model = [{"streamkernel.KernelClassifier": {"loss": {"river.optim.losses.Hinge": {}}, "seed": 1}}]
     account = go(home, content, model=model)
-    assert (account["learnt"], account["dead"]) == (3, 1)
+    assert (account["learned"], account["dead"]) == (3, 1)
     assert only_letter(home)["reason"] == "refused"
     assert only_letter(home)["raw"] == '{"a": 1, "y": "r"}'
 
@@ -116,19 +116,19 @@ def test_inputs_and_classes_past_the_limits_are_ignored_and_the_record_goes_on(h
         account = go(home, content, model=model)
     assert (account["consumed"], account["predicted"], account["dead"]) == (10, 10, 0)
     # What the model did not learn does not count as learned.
-    assert (account["learnt"], account["unlabelled"]) == (4, 6)
+    assert (account["learned"], account["unlabeled"]) == (4, 6)
 
 
 def test_empty_lines_are_skipped_and_counted(home: Home) -> None:
     account = go(home, GOOD + b"\n   \n\r\n" + GOOD)
-    assert account == {"consumed": 5, "predicted": 2, "learnt": 2, "unlabelled": 0, "skipped": 3, "dead": 0}
+    assert account == {"consumed": 5, "predicted": 2, "learned": 2, "unlabeled": 0, "skipped": 3, "dead": 0}
 
 
 def test_what_a_river_model_raises_is_a_dead_letter(home: Home) -> None:
     content = b'{"a": 1, "y": true}\n{"a": "word", "y": true}\n{"a": 2, "y": false}\n'
     model = ["river.preprocessing.StandardScaler", "river.linear_model.LogisticRegression"]
     account = go(home, content, model=model, source={"kind": "jsonl", "target_type": "bool"})
-    assert (account["learnt"], account["dead"]) == (2, 1)
+    assert (account["learned"], account["dead"]) == (2, 1)
     assert only_letter(home)["reason"] == "refused"
     assert only_letter(home)["detail"].startswith("TypeError: ")
 
@@ -179,8 +179,8 @@ def account_of(folder: Path, kind: str, content: bytes, **source: Any) -> tuple[
 
 
 def assert_all_accounted_for(account: dict[str, int], predictions: int, letters: int) -> None:
-    assert account["learnt"] + account["unlabelled"] + account["skipped"] + account["dead"] == account["consumed"]
-    assert account["learnt"] + account["unlabelled"] == account["predicted"] == predictions
+    assert account["learned"] + account["unlabeled"] + account["skipped"] + account["dead"] == account["consumed"]
+    assert account["learned"] + account["unlabeled"] == account["predicted"] == predictions
     assert account["dead"] == letters
 
 

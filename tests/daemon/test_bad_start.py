@@ -45,12 +45,12 @@ def test_a_run_stops_after_fifty_and_saves_none_of_them(home: Home, n_bad: int, 
         run(configured(home, "\n" + NESTED * n_bad + GOOD * 60))
     assert len(home.lines("dead.jsonl")) == 50
     source = {"kind": "jsonl", "path": "x.jsonl", "target": "y", "inputs": {"nested": "flatten"}}
-    assert run(prepare(home.configure(source=source, dead_letters=None))).account["learnt"] == n_bad + 60
+    assert run(prepare(home.configure(source=source, dead_letters=None))).account["learned"] == n_bad + 60
 
 
 def test_or_warns_at_once_and_goes_on(home: Home, caplog: pytest.LogCaptureFixture) -> None:
     plan = configured(home, NESTED * 400 + GOOD * 600, at_start="go_on")
-    assert run(plan).account["learnt"] == 600
+    assert run(plan).account["learned"] == 600
     (told,) = [line for line in caplog.messages if "are all dead letters" in line]
     assert told.endswith("the source does not match the configuration; the run continues anyway")
 

@@ -75,7 +75,7 @@ class TestAtTheCheckpoint:
         good, bad = told(home, source=jsonl())
         assert bad == []
         assert good[0].endswith("none of its first 3 records has the label 'y'")
-        assert run(prepare(home.config)).account["unlabelled"] == 3
+        assert run(prepare(home.config)).account["unlabeled"] == 3
 
     def test_late_labels_are_read_on_there_too(self, home: Home) -> None:
         def both(of: str, n: int) -> tuple[str, str]:
@@ -167,7 +167,7 @@ class TestTheFirstRecords:
         (said,) = told(home, source=jsonl(target=None), labels=late, model=LOGISTIC)[1]
         assert said.startswith("the first 50 labels are all dead letters (the last one: refused, ValueError")
 
-    def test_a_warm_start_is_learnt_before(self, home: Home) -> None:
+    def test_a_warm_start_is_learned_before(self, home: Home) -> None:
         (home.folder / "x.jsonl").write_text(lines("betrag"))
         (home.folder / "old.jsonl").write_text(lines("amount", n=40))
         warm = {"source": jsonl("old.jsonl")}
@@ -199,7 +199,7 @@ class TestTheFirstRecords:
         plan = prepare(home.configure(source=jsonl()))
         check(plan)
         assert sorted(path.name for path in Path(home.folder).iterdir()) == ["config.yaml", "x.jsonl"]
-        assert run(plan).account["learnt"] == 60
+        assert run(plan).account["learned"] == 60
         before = home.header()["model"]
         run(prepare(home.config), fresh=True)
         assert home.header()["model"] == before

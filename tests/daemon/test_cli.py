@@ -43,7 +43,7 @@ def test_check_tries_everything_and_starts_nothing(here: Home, launcher: Launche
         "  y       'yes'        string  target 'yes'",
         "  a       '0.052192'   number  input a=0.052192",
         "  b       '-1.043409'  number  input b=-1.04341",
-        "  colour  'green'      string  input",
+        "  color  'green'      string  input",
         "config.yaml is fine",
     ]
     assert sorted(path.name for path in here.folder.iterdir()) == ["config.yaml", "stream.csv"]

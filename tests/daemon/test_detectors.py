@@ -54,8 +54,8 @@ def test_it_learns_what_it_can_and_goes_on_after_a_restart(home: Home, step: dic
     run(configured(home, 230, step))
     account = dict(run(configured(home, 400, step)).account)
     samples = [row["y"] for row in rows(400)]
-    n_unlabelled = samples.count(None) if step is RATIO else 0
-    assert (account["learnt"], account["unlabelled"]) == (400 - n_unlabelled, n_unlabelled)
+    n_unlabeled = samples.count(None) if step is RATIO else 0
+    assert (account["learned"], account["unlabeled"]) == (400 - n_unlabeled, n_unlabeled)
     alone = kind(**step[f"streamkernel.{kind.__name__}"])
     scores = alone.advance(inputs(400), samples if step is RATIO else None).predictions
     lines = home.lines("out/predictions.jsonl")
@@ -66,7 +66,7 @@ def test_it_learns_what_it_can_and_goes_on_after_a_restart(home: Home, step: dic
 
 def test_a_novelty_detector_behind_a_scaler(home: Home) -> None:
     account = dict(run(configured(home, 60, "river.preprocessing.StandardScaler", NOVELTY)).account)
-    assert account["learnt"] == 60
+    assert account["learned"] == 60
     model = preprocessing.StandardScaler() | KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
     for x, line in zip(inputs(60), home.lines("out/predictions.jsonl"), strict=True):
         assert line["prediction"] == model.score_one(x)
@@ -75,7 +75,7 @@ def test_a_novelty_detector_behind_a_scaler(home: Home) -> None:
 
 def test_a_density_ratio_behind_a_scaler(home: Home) -> None:
     account = dict(run(configured(home, 60, "river.preprocessing.StandardScaler", RATIO)).account)
-    assert account["learnt"] == 60 - [row["y"] for row in rows(60)].count(None)
+    assert account["learned"] == 60 - [row["y"] for row in rows(60)].count(None)
     assert all(math.isfinite(line["prediction"]) for line in home.lines("out/predictions.jsonl"))
 
 
@@ -91,7 +91,7 @@ def test_scores_in_an_output_of_one_type(home: Home, target: str | None) -> None
         source |= {"target": "y", "target_type": target}
     output = {"kind": "parquet", "path": "out/scores"}
     account = dict(run(configured(home, 0, NOVELTY, source=source, predictions=output)).account)
-    assert account["learnt"] == 60
+    assert account["learned"] == 60
     table = pq.read_table(home.folder / "out/scores")
     alone = KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
     assert table.column("prediction").to_pylist() == alone.advance(inputs(60)).predictions
@@ -113,7 +113,7 @@ def test_a_density_ratio_that_only_predicts_writes_an_output_of_one_type(home: H
         source={"kind": "jsonl", "path": "new.jsonl"},
         predictions={"kind": "parquet", "path": "out/ratios"},
     )
-    assert dict(run(plan).account)["learnt"] == 0
+    assert dict(run(plan).account)["learned"] == 0
     model = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
     model.advance(inputs(200), [row["y"] for row in rows(200)])
     ratios = pq.read_table(home.folder / "out/ratios").column("prediction").to_pylist()

@@ -114,7 +114,7 @@ class TestLog:
                 for _ in range(10):
                     bad("csv_width", second)
                 bad("target", 7)
-            log.summarise("mend them")
+            log.summarize("mend them")
         assert caplog.messages == [
             "a dead letter of the records at offset 0: csv_width: because",
             "a dead letter of the records at offset 7: target: because",
@@ -184,8 +184,8 @@ def test_labels_that_a_model_for_two_classes_cannot_take_name_the_way_on(
     outputs = {"predictions": predictions("new.jsonl"), "dead_letters": predictions("none.jsonl")}
     assert ended(home, content, source=source, model=model, checkpoint={"directory": "new"}, **outputs) == 0
     assert home.lines("new.jsonl")[-1]["prediction"] in ("spam", "ham")
-    labelled = content.replace("spam", "yes").replace("ham", "no")
-    assert ended(home, labelled, model=[name], checkpoint=None, predictions=None, dead_letters=None) == 0
+    labeled = content.replace("spam", "yes").replace("ham", "no")
+    assert ended(home, labeled, model=[name], checkpoint=None, predictions=None, dead_letters=None) == 0
     assert "knows only the labels true" not in capsys.readouterr().err
 
 

@@ -193,7 +193,7 @@ def test_late_labels_and_a_model_that_only_predicts(here: Home) -> None:
     kept = [row for row in rows if row.count(",") == 3 and not row.startswith(("inf", ","))]
     late = [f"{number},{row.rpartition(',')[2]}" for number, row in enumerate(kept)]
     (here.folder / "inputs.csv").write_text(
-        "id,a,b,colour\n" + "".join(f"{i},{row.rpartition(',')[0]}\n" for i, row in enumerate(kept))
+        "id,a,b,color\n" + "".join(f"{i},{row.rpartition(',')[0]}\n" for i, row in enumerate(kept))
     )
     (here.folder / "labels.csv").write_text("id,y\n" + "\n".join(late) + "\n")
     here.configure(

@@ -87,13 +87,13 @@ class Constant(base.Regressor):
 
     def __init__(self, *says: float) -> None:
         self.says = list(says)
-        self.learnt: list[float] = []
+        self.learned: list[float] = []
 
     def predict_one(self, _x: dict[str, Any]) -> float:
-        return self.says[len(self.learnt) % len(self.says)]
+        return self.says[len(self.learned) % len(self.says)]
 
     def learn_one(self, _x: dict[str, Any], y: float) -> None:
-        self.learnt.append(y)
+        self.learned.append(y)
 
 
 def test_a_prediction_that_is_no_finite_number_is_none_and_counted() -> None:
@@ -101,7 +101,7 @@ def test_a_prediction_that_is_no_finite_number_is_none_and_counted() -> None:
     learned = learner_for(model).advance([{}] * 4, [1e200, 2.0, 3.0, -1e200])
     assert learned.result.predictions == [1.0, None, None, 1.6e308]
     assert (learned.n_not_finite, learned.n_clipped) == (2, 2)
-    assert model.learnt == [1e100, 2.0, 3.0, -1e100]
+    assert model.learned == [1e100, 2.0, 3.0, -1e100]
     assert [math.isfinite(loss) for loss in learned.result.losses] == [True, False, False, True]
 
 
@@ -195,7 +195,7 @@ def test_huge_labels_end_no_daemon_and_spoil_no_checkpoint(
     run(prepare(home.config), max_records=45)
     assert "targets were beyond 1e100" in caplog.text
     run(prepare(home.config))
-    assert home.header()["account"]["learnt"] == 60
+    assert home.header()["account"]["learned"] == 60
     for path in Path(home.folder, "out/state").glob("*.skc"):
         assert not re.search(rb"[:\[, ](NaN|-?Infinity)[,\]} ]", path.read_bytes().split(b"\n")[0])
 
@@ -208,4 +208,4 @@ def test_a_model_that_predicts_infinity_is_counted(home: Home, launcher: Launche
     assert "1 predictions were not finite" in done.stderr
     lines = home.lines("out/predictions.jsonl")
     assert [number for number, line in enumerate(lines) if line["prediction"] is None] == [7]
-    assert home.header()["account"]["learnt"] == 60
+    assert home.header()["account"]["learned"] == 60

@@ -60,7 +60,7 @@ def lines(**changes: Any) -> list[str]:
 
 def test_a_group_is_fine() -> None:
     assert lines() == []
-    assert lines(mode="predict", serve_from="out/learnt/partition-{partition}") == []
+    assert lines(mode="predict", serve_from="out/learned/partition-{partition}") == []
     assert lines(source={**SOURCE, "options": {"session_timeout_ms": 6000, "heartbeat_interval_ms": 1000}}) == []
 
 
@@ -143,10 +143,10 @@ def test_the_share_of_one_partition() -> None:
     assert whole.values["source"]["group"] == "g"
     assert partition_document(parse(yaml.safe_dump({**settings, "metrics": None})), 0).values["metrics"] is None
 
-    served = {**settings, "mode": "predict", "serve_from": "/mnt/learnt/partition-{partition}"}
+    served = {**settings, "mode": "predict", "serve_from": "/mnt/learned/partition-{partition}"}
     served["initial_model"] = {"checkpoint": "/mnt/{partition}.skc"}
     values = partition_document(parse(yaml.safe_dump(served)), 7).values
-    assert values["serve_from"] == "/mnt/learnt/partition-7"
+    assert values["serve_from"] == "/mnt/learned/partition-7"
     assert values["initial_model"] == {"checkpoint": "/mnt/7.skc"}
 
     del settings["source"]["group"]  # type: ignore[attr-defined]

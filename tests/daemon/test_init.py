@@ -335,7 +335,7 @@ def test_it_runs_on_the_bundled_data(beside_the_data: Home, launcher: Launcher, 
     assert len(lines) == 5300
     assert sum(line["prediction"] == line["target"] for line in lines) / 5300 > 0.87
     described = json.loads(launcher.call(home, "inspect", settings["checkpoint"]["directory"], "--json").stdout)
-    assert described["account"]["learnt"] == 5300
+    assert described["account"]["learned"] == 5300
     assert shares == {"expert_weights", "input_importance"} & set(described["model"])
     again = launcher.call(home, "run", "config.yaml", "--fresh", "--max-records=100")
     assert again.returncode == 0, again.stderr

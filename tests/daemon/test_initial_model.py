@@ -42,7 +42,7 @@ def test_it_ends_as_one_run_over_both_streams(here: Home, model: list[Any]) -> N
     (here.folder / "stream.csv").write_text(both)
     run(prepare(here.configure(model=model)), fresh=True)
     whole = here.header()
-    assert whole["account"]["learnt"] == first["account"]["learnt"] + second["account"]["learnt"]
+    assert whole["account"]["learned"] == first["account"]["learned"] + second["account"]["learned"]
     assert whole["model"] == second["model"]
     parts = [here.lines(f"{folder}/predictions.jsonl") for folder in ("next", "out")]
     assert len(parts[0]) > 200

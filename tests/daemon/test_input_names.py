@@ -59,9 +59,9 @@ def test_kills_change_nothing_and_checkpoints_do_not_grow(
 def test_what_is_ignored_is_counted(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     exporters = served(monkeypatch)
     run(prepare(write(home, metrics={"port": 0}).config))
-    learnt = sum(number % 7 != 3 for number in range(RECORDS))
+    learned = sum(number % 7 != 3 for number in range(RECORDS))
     ignored = exporters[-1].registry.get_sample_value("streamkernel_ignored_inputs_total")
-    assert ignored == learnt * NEW + 1 - MOST
+    assert ignored == learned * NEW + 1 - MOST
 
 
 def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home) -> None:
@@ -73,7 +73,7 @@ def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home) -> No
 
 
 class TestNames:
-    def test_the_first_ones_to_be_learnt_have_the_room(self) -> None:
+    def test_the_first_ones_to_be_learned_have_the_room(self) -> None:
         names = InputNames(3)
         assert names.bound({"p": 1, "q": 1, "r": 1}, learn=False) == ({"p": 1, "q": 1, "r": 1}, 0)
         assert names.bound({"p": 1, "q": 1, "r": 1, "s": 1}, learn=False)[1] == 1

@@ -52,14 +52,14 @@ def _growing(kernel: Any) -> Any:
 
 def test_a_kernel_of_a_configuration_learns_is_restored_and_refuses_records(home: Home) -> None:
     account = dict(run(_configured(home, _growing(KERNEL), 50)).account)
-    assert (account["learnt"], account["dead"]) == (48, 2)
+    assert (account["learned"], account["dead"]) == (48, 2)
     letters = home.lines("out/dead.jsonl")
     assert [letter["reason"] for letter in letters] == ["refused", "refused"]
     assert (
         "input 'b' is -1, which the model's kernel does not accept: use a number of at least 0" in letters[0]["detail"]
     )
     account = dict(run(_configured(home, _growing(KERNEL), 100)).account)
-    assert (account["learnt"], account["dead"]) == (98, 2)
+    assert (account["learned"], account["dead"]) == (98, 2)
 
 
 def _metric(number: float) -> Any:
@@ -89,14 +89,14 @@ METRIC = Mahalanobis(["a", "b"], [[2.0, 0.5], [0.5, 1.0]], Laplacian(2))
             "right.factor",
         ),
     ],
-    ids=["a learnt metric", "a sum in an adaptive estimator"],
+    ids=["a learned metric", "a sum in an adaptive estimator"],
 )
 def test_a_kernel_of_parts_is_restored_and_told_from_another(
     home: Home, step: Callable[[float], Any], now: float, other: float, whole: Any, where: str
 ) -> None:
     run(_configured(home, step(now), 50))
     plan = _configured(home, step(now), 100)
-    assert dict(run(plan).account)["learnt"] == 100
+    assert dict(run(plan).account)["learned"] == 100
     for i in range(100):
         whole.learn_one({"a": (i % 7) / 2, "b": -1 if i in (3, 40) else i % 5}, i % 7 > 3)
     assert plan.model.state_digest() == whole.state_digest()

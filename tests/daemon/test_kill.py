@@ -108,7 +108,7 @@ def test_each_line_is_what_the_checkpoint_it_names_says(home: Home) -> None:
     account, lines = home.header("own/state")["account"], home.lines("own/predictions.jsonl")
     offsets = [line["position"]["offset"] for line in lines]
     assert offsets == sorted(set(offsets))
-    assert (account["consumed"], account["predicted"], account["learnt"]) == (RECORDS, len(lines), 0)
+    assert (account["consumed"], account["predicted"], account["learned"]) == (RECORDS, len(lines), 0)
     assert len(home.lines("own/dead.jsonl")) == account["dead"]
     rows = (home.folder / "other.csv").read_text()
     models: dict[int, Any] = {}
@@ -120,7 +120,7 @@ def test_each_line_is_what_the_checkpoint_it_names_says(home: Home) -> None:
         values = rows[line["position"]["offset"] :].partition("\n")[0].split(",")
         x = {
             name: float(value) if name in "ab" else value
-            for name, value in zip(("a", "b", "colour"), values, strict=False)
+            for name, value in zip(("a", "b", "color"), values, strict=False)
             if value
         }
         assert {str(label): one for label, one in models[number].predict_proba_one(x).items()} == line["probabilities"]
@@ -167,7 +167,7 @@ def send(client: Client, path: str, body: Any, **headers: str) -> bool:
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-@pytest.mark.parametrize("late", [False, True], ids=["labelled", "late labels"])
+@pytest.mark.parametrize("late", [False, True], ids=["labeled", "late labels"])
 def test_kills_of_both(home: Home, launcher: Launcher, late: bool, rounds: int) -> None:
     draw = random.Random(13)
     checkpoint = {"directory": "out/state", "every_records": 20, "keep": 2}
@@ -204,14 +204,14 @@ def test_kills_of_both(home: Home, launcher: Launcher, late: bool, rounds: int) 
     learning.wait_for("reading journal")
     for _ in range(3000):
         if len((home.folder / "out/predictions.jsonl").read_text().splitlines()) == wanted and (
-            home.header()["account"]["learnt"] == wanted
+            home.header()["account"]["learned"] == wanted
         ):
             break
         time.sleep(0.02)
     learning.signal(signal.SIGTERM)
     assert learning.wait().returncode == 0
     account = home.header()["account"]
-    assert (account["consumed"], account["predicted"], account["learnt"], account["dead"]) == (
+    assert (account["consumed"], account["predicted"], account["learned"], account["dead"]) == (
         wanted,
         wanted,
         wanted,

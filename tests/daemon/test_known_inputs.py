@@ -42,7 +42,7 @@ def source(name: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def learnt(home: Home) -> Home:
+def learned(home: Home) -> Home:
     """A home in which a run has learned `amount` and `category`."""
     (home.folder / "orders.csv").write_text(rows("amount", "category", "y"))
     (home.folder / "renamed.csv").write_text(rows("betrag", "kategorie", "y"))
@@ -61,28 +61,28 @@ def serves(home: Home, name: str, **more: Any) -> Path:
 
 
 class TestNoneIsThere:
-    @pytest.mark.usefixtures("learnt")
+    @pytest.mark.usefixtures("learned")
     def test_predict(self, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
         assert main(["predict", "out/state", "renamed.csv"]) == 1
         assert capsys.readouterr().out == ""
         assert f"renamed.csv: {NONE}; it knows 'amount', 'category': rename" in caplog.text
 
-    def test_mode_predict_evaluate_and_check(self, learnt: Home) -> None:
-        plan = prepare(serves(learnt, "renamed.csv"))
+    def test_mode_predict_evaluate_and_check(self, learned: Home) -> None:
+        plan = prepare(serves(learned, "renamed.csv"))
         with pytest.raises(DaemonError, match=re.escape(f"source: {NONE}")):
             run(plan)
-        assert learnt.lines("own.jsonl") == []
+        assert learned.lines("own.jsonl") == []
         with pytest.raises(DaemonError, match=re.escape(NONE)):
-            evaluate(prepare(learnt.config), StopSignals())
-        assert [NONE in line for line in check(prepare(learnt.config)).bad] == [True]
+            evaluate(prepare(learned.config), StopSignals())
+        assert [NONE in line for line in check(prepare(learned.config)).bad] == [True]
 
-    def test_a_run_with_an_initial_model_learns_nothing_of_it(self, learnt: Home) -> None:
+    def test_a_run_with_an_initial_model_learns_nothing_of_it(self, learned: Home) -> None:
         off = {"checkpoint": None, "predictions": None, "dead_letters": None}
         given = {"source": source("renamed.csv"), "initial_model": {"checkpoint": "out/state"}, **off}
         with pytest.raises(DaemonError, match=re.escape(NONE)):
-            run(prepare(learnt.configure(**given)))
-        learnt.configure(**given, limits={"min_known_inputs": None})
-        assert run(prepare(learnt.config)).account["learnt"] == 60
+            run(prepare(learned.configure(**given)))
+        learned.configure(**given, limits={"min_known_inputs": None})
+        assert run(prepare(learned.config)).account["learned"] == 60
 
     def test_of_a_pipeline_of_river_too(self, home: Home) -> None:
         (home.folder / "stream.csv").write_text(rows("amount", "y").replace("k", "1").replace("m\n", "0\n"))
@@ -98,7 +98,7 @@ class TestNoneIsThere:
 
 class TestSomeAreThere:
     def test_each_command_tells_it_once(
-        self, learnt: Home, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+        self, learned: Home, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
     ) -> None:
         said = (
             "the model has not learned 'amuont' (did you mean 'amount'?), "
@@ -106,7 +106,7 @@ class TestSomeAreThere:
         )
         commands: dict[str, Callable[[], Any]] = {
             "typo.csv": lambda: main(["predict", "out/state", "typo.csv"]),
-            "source": lambda: run(prepare(serves(learnt, "typo.csv"))),
+            "source": lambda: run(prepare(serves(learned, "typo.csv"))),
         }
         for place, command in commands.items():
             caplog.clear()
@@ -114,7 +114,7 @@ class TestSomeAreThere:
             told = [one.getMessage() for one in caplog.records if said in one.getMessage()]
             assert told == [f"{place}: {said} (in the first 16 records)"]
         assert len(capsys.readouterr().out.splitlines()) == 60
-        assert any(said in line for line in check(prepare(learnt.config)).good)
+        assert any(said in line for line in check(prepare(learned.config)).good)
 
     def test_of_a_model_of_river_too(self, home: Home, caplog: pytest.LogCaptureFixture) -> None:
         (home.folder / "stream.csv").write_text(rows("amount", "category", "y").replace("k", "1").replace("m,", "0,"))
@@ -126,24 +126,24 @@ class TestSomeAreThere:
         # A step may leave inputs out: of none it is said that it is missing.
         assert any("has not learned 'amuont' (did you mean 'amount'?) (in the" in one for one in caplog.messages)
 
-    def test_how_many_must_be_there_is_said_by_the_configuration(self, learnt: Home) -> None:
+    def test_how_many_must_be_there_is_said_by_the_configuration(self, learned: Home) -> None:
         with pytest.raises(
             DaemonError, match=r"has not learned 1 of the 2 inputs that arrive: 'amuont' \(did you mean"
         ):
-            run(prepare(serves(learnt, "typo.csv", limits={"min_known_inputs": 0.6})))
+            run(prepare(serves(learned, "typo.csv", limits={"min_known_inputs": 0.6})))
 
-    def test_the_target_of_the_run_that_learnt_is_told(self, learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
-        run(prepare(serves(learnt, "orders.csv")))
+    def test_the_target_of_the_run_that_learned_is_told(self, learned: Home, caplog: pytest.LogCaptureFixture) -> None:
+        run(prepare(serves(learned, "orders.csv")))
         assert "source: the model has not learned 'y' (in the first 16 records)" in caplog.messages
 
     @pytest.mark.parametrize("text", ["amount,category\n,k\n", "amount,category\n,k\n0.5,\n,m\n"])
-    def test_an_empty_cell_is_no_absent_input(self, learnt: Home, caplog: pytest.LogCaptureFixture, text: str) -> None:
-        (learnt.folder / "gaps.csv").write_text(text)
+    def test_an_empty_cell_is_no_absent_input(self, learned: Home, caplog: pytest.LogCaptureFixture, text: str) -> None:
+        (learned.folder / "gaps.csv").write_text(text)
         assert main(["predict", "out/state", "gaps.csv"]) == 0
-        run(prepare(serves(learnt, "gaps.csv")))
-        assert not [one for one in caplog.messages + check(prepare(learnt.config)).good if "not arrive" in one]
+        run(prepare(serves(learned, "gaps.csv")))
+        assert not [one for one in caplog.messages + check(prepare(learned.config)).good if "not arrive" in one]
         caplog.clear()
-        (learnt.folder / "gaps.csv").write_text("category\nk\n")
+        (learned.folder / "gaps.csv").write_text("category\nk\n")
         assert main(["predict", "out/state", "gaps.csv"]) == 0
         (told,) = caplog.messages
         assert (
@@ -159,7 +159,7 @@ class TestSomeAreThere:
             known.difference(["a"]) == "the model's inputs 'day.month', 'day.year' do not arrive and count as missing"
         )
 
-    @pytest.mark.usefixtures("learnt")
+    @pytest.mark.usefixtures("learned")
     def test_nothing_is_said_where_all_agree(self, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.WARNING):
             assert main(["predict", "out/state", "orders.csv"]) == 0
@@ -167,23 +167,23 @@ class TestSomeAreThere:
 
 
 def test_a_number_that_comes_as_text_is_told_once(
-    learnt: Home, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    learned: Home, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (learnt.folder / "typo.csv").write_text('amount,category\n"1,5",k\n"2,5",m\n')
+    (learned.folder / "typo.csv").write_text('amount,category\n"1,5",k\n"2,5",m\n')
     said = (
         "input 'amount' was a number and is now the text '1,5', which counts as a category: use numbers, or set "
         'source.inputs.types: {amount: {type: number, decimal: ","}}'
     )
     for command in (
         lambda: main(["predict", "out/state", "typo.csv"]),
-        lambda: run(prepare(serves(learnt, "typo.csv"))),
+        lambda: run(prepare(serves(learned, "typo.csv"))),
     ):
         caplog.clear()
         command()
         assert [message for message in caplog.messages if "was a number" in message] == [said]
     assert len(capsys.readouterr().out.splitlines()) == 2
     caplog.clear()
-    check(prepare(learnt.config))
+    check(prepare(learned.config))
     assert said in caplog.messages
 
 
@@ -241,7 +241,7 @@ class TestLive:
                 feed.poll(16, 0)
             assert f"(in the first {n_records} records)" in caplog.text
 
-    def test_so_is_a_model_that_has_learnt_little(self) -> None:
+    def test_so_is_a_model_that_has_learned_little(self) -> None:
         known = KnownInputs("ab", settled=False)
         feed = ComparedFeed(Trickle(words("xy", "xy", "a")), known, 0.0)
         assert [len(feed.poll(16, 0)) for _ in range(3)] == [1, 1, 1]
@@ -273,7 +273,7 @@ def test_replay_learns_no_letters_whose_columns_are_others(home: Home, capsys: p
     )
     assert home.header() == before
     assert main(["replay", "mended.jsonl", str(home.config), "--set", "limits.min_known_inputs=null"]) == 0
-    assert home.header()["account"]["learnt"] == before["account"]["learnt"] + 2
+    assert home.header()["account"]["learned"] == before["account"]["learned"] + 2
 
 
 def test_an_empty_cell_of_a_replayed_letter_is_no_absent_input(home: Home, caplog: pytest.LogCaptureFixture) -> None:
@@ -286,16 +286,16 @@ def test_an_empty_cell_of_a_replayed_letter_is_no_absent_input(home: Home, caplo
     assert not [message for message in caplog.messages if "does not arrive" in message]
 
 
-def test_other_inputs_of_a_resumed_run_are_told(learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
-    run(prepare(learnt.configure(source=source("orders.csv", inputs={"exclude": ["category"]}))))
+def test_other_inputs_of_a_resumed_run_are_told(learned: Home, caplog: pytest.LogCaptureFixture) -> None:
+    run(prepare(learned.configure(source=source("orders.csv", inputs={"exclude": ["category"]}))))
     (told,) = [line for line in caplog.messages if "source.inputs" in line]
     assert told.startswith("source.inputs.exclude is [] in the checkpoint and ['category'] in the configuration: the")
 
 
 @pytest.mark.usefixtures("processes")
-def test_a_request_without_any_known_input_is_refused(learnt: Home) -> None:
-    learnt.configure(source=source("orders.csv"), serve={"port": 0})
-    with serving(learnt, serve={"port": 0}, source=source("orders.csv")) as (client, _):
+def test_a_request_without_any_known_input_is_refused(learned: Home) -> None:
+    learned.configure(source=source("orders.csv"), serve={"port": 0})
+    with serving(learned, serve={"port": 0}, source=source("orders.csv")) as (client, _):
         assert client.ask("/predict", {"amount": 0.1, "new": 1})[0] == 200
         status, answer = client.ask("/predict", {"betrag": 0.1, "kategorie": "k"})
         assert (status, answer["error"]["reason"]) == (422, "refused")
@@ -303,11 +303,11 @@ def test_a_request_without_any_known_input_is_refused(learnt: Home) -> None:
 
 
 @pytest.mark.usefixtures("processes")
-def test_so_is_a_record_to_learn_which_would_end_the_learner(learnt: Home, caplog: pytest.LogCaptureFixture) -> None:
-    with serving(learnt, **{**DIRECT, "source": {**DIRECT["source"], "target_type": "bool"}}) as (client, _):
+def test_so_is_a_record_to_learn_which_would_end_the_learner(learned: Home, caplog: pytest.LogCaptureFixture) -> None:
+    with serving(learned, **{**DIRECT, "source": {**DIRECT["source"], "target_type": "bool"}}) as (client, _):
         status, answer = client.ask("/learn", {"betrag": 0.1, "kategorie": "k", "y": True})
         assert (status, answer["error"]["reason"]) == (422, "refused")
         assert client.ask("/learn", {"amount": 0.1, "kategorie": "k", "y": True})[0] == 202
         assert client.ask("/predict", {"amuont": 0.1, "category": "k"})[0] == 200
-    assert [record["amount"] for record in journalled(learnt)] == [0.1]
+    assert [record["amount"] for record in journalled(learned)] == [0.1]
     assert "/predict: the model has not learned 'amuont' (did you mean 'amount'?)" in caplog.text

@@ -131,7 +131,7 @@ KINDS = [(AdaptiveKernelRegressor, 2), (AdaptiveKernelClassifier, 1), (AdaptiveK
 
 @pytest.mark.parametrize(("kind", "lags"), KINDS)
 @pytest.mark.parametrize("size", [1, 10, 1000])
-def test_a_record_is_learnt_with_the_lags_of_its_prediction(kind: type, lags: int, size: int) -> None:
+def test_a_record_is_learned_with_the_lags_of_its_prediction(kind: type, lags: int, size: int) -> None:
     model = model_of(kind, lags)
     daemon = Run(model)
     daemon.take(events_of(happenings(kind)), size)
@@ -194,7 +194,7 @@ def test_each_of_several_models_has_lags_of_its_own() -> None:
     assert daemon.join.n_lags == 3
 
 
-def test_a_model_that_has_learnt_begins_with_what_it_knows() -> None:
+def test_a_model_that_has_learned_begins_with_what_it_knows() -> None:
     model, own = (model_of(AdaptiveKernelRegressor, 2) for _ in range(2))
     for one in (model, own):
         one.advance([x_of(number) for number in range(9)], [float(number) for number in range(9)])

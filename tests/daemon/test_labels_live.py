@@ -58,13 +58,13 @@ class TestLive:
         wait_until(daemon, home, lambda header: header["labels"]["account"]["matched"] == 200)
         daemon.signal(signal.SIGKILL)
         daemon.wait()
-        assert home.header()["account"]["learnt"] == 200
+        assert home.header()["account"]["learned"] == 200
         # Labels first, this time.
         append(home.folder / "labels.jsonl", [f'{{"id": {i}, "y": "p"}}' for i in range(200, 300)])
         daemon = launcher.start(home, "run", "config.yaml")
         wait_until(daemon, home, lambda header: header["labels"]["waiting"] == 100)
         append(home.folder / "records.jsonl", [f'{{"id": {i}, "a": {i}}}' for i in range(200, 300)])
-        wait_until(daemon, home, lambda header: header["account"]["learnt"] == 300)
+        wait_until(daemon, home, lambda header: header["account"]["learned"] == 300)
         daemon.signal(signal.SIGTERM)
         ended = daemon.wait()
         assert ended.returncode == 0
@@ -86,7 +86,7 @@ class Deadly(dummy.PriorClassifier):
 """
 
 
-def test_a_label_that_kills_the_process_is_found_and_the_others_are_learnt(home: Home, launcher: Launcher) -> None:
+def test_a_label_that_kills_the_process_is_found_and_the_others_are_learned(home: Home, launcher: Launcher) -> None:
     (home.folder / "deadly.py").write_text(MODEL)
     append(home.folder / "records.jsonl", [f'{{"id": {i}, "a": {i}}}' for i in range(900)])
     labels = [f'{{"id": {i}, "y": "{"pq"[i % 2]}"}}' for i in range(900)]
@@ -102,7 +102,7 @@ def test_a_label_that_kills_the_process_is_found_and_the_others_are_learnt(home:
     assert (letter["reason"], letter["raw"], letter["position"]["source"]) == ("kills_process", labels[413], "labels")
     header = home.header()
     adds_up(header)
-    assert (header["account"]["learnt"], header["labels"]["pending"]) == (899, 1)
+    assert (header["account"]["learned"], header["labels"]["pending"]) == (899, 1)
     assert len(home.lines("out/predictions.jsonl")) == 900
 
 

@@ -25,7 +25,7 @@ MODELS: dict[str, list[Any]] = {
     "adaptive": [{"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}],
     "growing": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],
     "River's": [
-        {"river.compose.Discard": {"args": ["colour"]}},
+        {"river.compose.Discard": {"args": ["color"]}},
         "river.preprocessing.StandardScaler",
         "river.linear_model.LogisticRegression",
     ],
@@ -57,7 +57,7 @@ def test_everything_that_can_be_is_in_the_account_and_adds_up(undisturbed: Home)
     assert min(header["labels"]["account"].values()) > 20
     assert header["labels"]["pending"] > 100
     assert header["labels"]["waiting"] > 0
-    assert header["model"]["n_records"] == header["account"]["learnt"] > 0.7 * RECORDS
+    assert header["model"]["n_records"] == header["account"]["learned"] > 0.7 * RECORDS
 
 
 def test_each_record_has_one_prediction_and_no_label_line(undisturbed: Home) -> None:
@@ -105,7 +105,7 @@ def test_it_learns_what_a_loop_by_hand_learns(home: Home) -> None:
     assert not early
     assert not pending
     assert home.header()["model"]["state_digest"] == model.state_digest()
-    assert home.header()["account"]["learnt"] == 400
+    assert home.header()["account"]["learned"] == 400
 
 
 @pytest.mark.parametrize(("kind", "model"), [("csv", "growing"), ("jsonl", "River's")])
@@ -137,7 +137,7 @@ def test_the_account_is_exact_where_time_decides_and_kills_interfere(copied: Hom
     header = copied.header()
     adds_up(header)
     assert header["labels"]["account"]["expired"] > 100
-    assert header["model"]["n_records"] == header["account"]["learnt"]
+    assert header["model"]["n_records"] == header["account"]["learned"]
     assert len(copied.lines("out/predictions.jsonl")) == header["account"]["predicted"]
 
 
@@ -163,7 +163,7 @@ class TestWhatItGoesOnFrom:
         ("labels", "difference"),
         [
             (None, "labels is set in the checkpoint and not in the configuration"),
-            ({"key": "colour"}, "labels.key is 'id' in the checkpoint and 'colour' in the configuration"),
+            ({"key": "color"}, "labels.key is 'id' in the checkpoint and 'color' in the configuration"),
             (
                 {"source": {"kind": "jsonl", "path": "labels.jsonl", "target": "z"}},
                 "labels.source.target is 'y' in the checkpoint and 'z' in the configuration",
@@ -196,8 +196,8 @@ class TestWhatItGoesOnFrom:
         run(prepare(here.configure(**sections())))
         header = here.header()
         assert header["account"]["consumed"] == before["consumed"] + header["labels"]["account"]["kept"] + (
-            header["account"]["learnt"] - before["learnt"] - header["labels"]["account"]["matched"]
-        ) + sum(header["account"][name] - before[name] for name in ("unlabelled", "skipped", "dead"))
+            header["account"]["learned"] - before["learned"] - header["labels"]["account"]["matched"]
+        ) + sum(header["account"][name] - before[name] for name in ("unlabeled", "skipped", "dead"))
         assert header["labels"]["account"]["matched"] > 100
 
     def test_a_model_that_serves_is_judged_by_the_labels_and_learns_nothing(self, here: Home) -> None:
@@ -206,7 +206,7 @@ class TestWhatItGoesOnFrom:
         view = run(prepare(here.configure(**{**sections(), **predicting()})))
         after = here.header("out/own")
         assert after["model"] == before["model"]
-        assert after["account"]["learnt"] == 0
+        assert after["account"]["learned"] == 0
         assert after["labels"]["account"]["matched"] > 200
         assert view.overall["accuracy"] > 0.6
         assert here.header() == before

@@ -205,7 +205,7 @@ def test_a_chunk_costs_the_exporter_the_same_however_long_it_is(monkeypatch: pyt
     found = []
     for length in (1, 16, 512, 10_000):
         calls.clear()
-        account = RecordCounts(consumed=length, predicted=length, learnt=length)
+        account = RecordCounts(consumed=length, predicted=length, learned=length)
         done = ChunkResult(counts=account, losses=[draw.random()] * length, learn_seconds=1e-6, predict_seconds=1e-6)
         done.late = LabelChunk(LabelCounts(taken=length, matched=length), delay=1.0)
         done.dead.update({"refused": length})
@@ -230,7 +230,7 @@ def write_json_stream(path: Path, records: int) -> None:
     lines = []
     for _ in range(records):
         a, b = draw.gauss(0, 1), draw.gauss(0, 1)
-        x: dict[str, Any] = {"a": a, "b": b, "colour": draw.choice(["red", "green", None]), "y": a * a + b * b < 1.2}
+        x: dict[str, Any] = {"a": a, "b": b, "color": draw.choice(["red", "green", None]), "y": a * a + b * b < 1.2}
         kind = draw.random()
         if kind < 0.03:
             x["y"] = None

@@ -41,10 +41,10 @@ from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
 from tests.daemon.service import service_metrics
 from tests.daemon.test_calibration import served
-from tests.daemon.test_metrics_models import learnt
+from tests.daemon.test_metrics_models import learned
 
 ALWAYS = {
-    *("records_consumed_total", "records_learned_total", "records_predicted_total", "records_unlabelled_total"),
+    *("records_consumed_total", "records_learned_total", "records_predicted_total", "records_unlabeled_total"),
     *("records_skipped_total", "records_dead_lettered_total", "loss_observations_total", "checkpoint_failures_total"),
     *("lifetime_records", "progressive_loss", "loss_sum", "rolling_metric", "model_memory_bytes"),
     *("last_record_timestamp_seconds", "checkpoint_last_success_timestamp_seconds", "checkpoint_size_bytes"),
@@ -122,7 +122,7 @@ def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Laun
     assert after["consumed"] == 1500
     for name, key in (
         ("consumed", "consumed"),
-        ("learned", "learnt"),
+        ("learned", "learned"),
         ("predicted", "predicted"),
         ("skipped", "skipped"),
     ):
@@ -146,7 +146,7 @@ def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Laun
 
 def test_a_chunk_is_counted() -> None:
     exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10)
-    account = RecordCounts(consumed=9, predicted=6, learnt=4, unlabelled=2, skipped=1, dead=2)
+    account = RecordCounts(consumed=9, predicted=6, learned=4, unlabeled=2, skipped=1, dead=2)
     processed = ChunkResult(counts=account, losses=[0.5, 0.25], learn_seconds=3e-6)
     processed.dead.update(["infinite", "refused"])
     exporter.chunk(processed)
@@ -227,7 +227,7 @@ def test_every_metric_is_typed_and_explained(model: Any) -> None:
 
 KINDS: dict[str, Callable[[], Exporter]] = {
     "growing": lambda: Exporter(KernelClassifier(), ["accuracy"], 1000),
-    "adaptive": lambda: Exporter(learnt(30), ["accuracy"], 1000),
+    "adaptive": lambda: Exporter(learned(30), ["accuracy"], 1000),
     "adaptive, fresh": lambda: Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000),
     "a regressor": lambda: Exporter(AdaptiveKernelRegressor(), ["mae"], 1000),
     "refitted": lambda: Exporter(WindowRefit(KernelRegressor(max_features=64)), ["mae"], 1000),

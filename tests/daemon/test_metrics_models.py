@@ -84,12 +84,12 @@ class TestChanges:
 
     def test_another_model_of_a_reload_adds_nothing_of_its_past(self) -> None:
         xs, ys = drifting()
-        fresh, learnt = (AdaptiveKernelRegressor(n_features=8, n_trees=0, seed=1) for _ in range(2))
-        learnt.advance(xs, ys)
+        fresh, learned = (AdaptiveKernelRegressor(n_features=8, n_trees=0, seed=1) for _ in range(2))
+        learned.advance(xs, ys)
         registry = CollectorRegistry()
         metrics = metrics_of(fresh, "streamkernel", registry)
         assert metrics is not None
-        metrics.follow(learnt)
+        metrics.follow(learned)
         metrics.refresh()
         assert registry.get_sample_value("streamkernel_drift_events_total") == 0
 
@@ -175,7 +175,7 @@ def test_what_is_said_to_go_on_does_and_counters_begin_at_0(model: Any) -> None:
     assert len(gone_on) > 1
 
 
-def learnt(n_inputs: int, records: int = 120) -> AdaptiveKernelClassifier:
+def learned(n_inputs: int, records: int = 120) -> AdaptiveKernelClassifier:
     """A model that has learned its first metric, of inputs that matter the less the later they come."""
     draw = random.Random(1)
     xs = [{f"x{j}": draw.gauss(0, 1) for j in range(n_inputs)} for _ in range(records)]
@@ -197,7 +197,7 @@ class Weighing(base.Classifier):
 
 class TestMixture:
     def test_a_scrape_gives_weights_and_importances(self) -> None:
-        model = learnt(3)
+        model = learned(3)
         with serving(registry=Exporter(model, ["accuracy"], 10).registry) as url:
             values = values_of(get(f"{url}/metrics")[1])
         for expert, weight in model.expert_weights.items():
@@ -223,7 +223,7 @@ class TestMixture:
         assert not [name for name in values if name.startswith(("expert_weight", "input_importance"))]
 
     def test_only_the_most_important_inputs_are_exported(self) -> None:
-        model = learnt(50)
+        model = learned(50)
         with serving(registry=Exporter(model, ["accuracy"], 10).registry) as url:
             text = get(f"{url}/metrics")[1]
         found = {name: value for name, value in values_of(text).items() if name.startswith("input_importance")}

@@ -142,12 +142,12 @@ class TestNoCheckpointKnowsTheFile:
         path, away = home.folder / f"out/other.jsonl{suffix}", home.folder / "away"
         configured(home, predictions=predictions(str(path)))
         plan = prepare(home.config)
-        learnt = plan.source.poll
+        learned = plan.source.poll
 
         def poll(max_records: int, timeout: float) -> Any:
             if home.header()["account"]["consumed"] == 200 and not away.exists():
                 meddle(path, away, done)
-            return learnt(max_records, timeout)
+            return learned(max_records, timeout)
 
         plan.source.poll = poll  # type: ignore[method-assign]
         size = "where" if done in ("cut", "written to") else "was renamed, removed or replaced"

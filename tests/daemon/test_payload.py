@@ -84,7 +84,7 @@ def test_an_estimator_of_ours_keeps_its_digest_bare_and_in_a_pipeline() -> None:
     assert inside["KernelClassifier"].state_digest() == pipeline["KernelClassifier"].state_digest()
 
 
-def test_a_model_that_has_learnt_nothing_comes_back() -> None:
+def test_a_model_that_has_learned_nothing_comes_back() -> None:
     for make in MODELS.values():
         assert structure(load_model(dump_model(make()), make())) == structure(make())
         assert structure(load_model(dump_model(make()), make()), settled=True) == structure(make(), settled=True)

@@ -60,14 +60,14 @@ class TestLines:
             n_before = (trained.folder / "other.csv").read_bytes()[:offset].count(b"\n")
             assert line.startswith(f"other.csv, line {n_before + 1} (offset {offset}): {letter['reason']}: ")
 
-    def test_another_format_than_the_one_learnt_from(self, trained: Home, predict: Predict) -> None:
+    def test_another_format_than_the_one_learned_from(self, trained: Home, predict: Predict) -> None:
         _, lines, _ = predict("out/state", "other.csv")
         rows = list(csv.DictReader((trained.folder / "other.csv").read_text().splitlines()))
         with (trained.folder / "other.jsonl").open("w") as file:
             for row in rows:
                 if row["y"] is not None and row["a"] != "inf":
                     numbers = {name: float(row[name]) for name in "ab" if row[name]}
-                    words = {name: row[name] for name in ("colour", "y") if row[name]}
+                    words = {name: row[name] for name in ("color", "y") if row[name]}
                     file.write(json.dumps(numbers | words) + "\n")
         (trained.folder / "other.txt").write_bytes((trained.folder / "other.jsonl").read_bytes())
         for arguments in (("other.jsonl",), ("other.txt", "--input-format", "jsonl")):
@@ -77,7 +77,7 @@ class TestLines:
 
     def test_options_are_taken_before_the_checkpoint(self, trained: Home, predict: Predict) -> None:
         _, lines, _ = predict("out/state", "other.csv")
-        text = (trained.folder / "other.csv").read_text().replace(",", "\t").replace("colour\ty", "colour\tlabel")
+        text = (trained.folder / "other.csv").read_text().replace(",", "\t").replace("color\ty", "color\tlabel")
         (trained.folder / "other.tsv").write_text(text)
         (trained.folder / "semicolons").write_text(text.replace("\t", ";"))
         (trained.folder / "tabs").write_text(text)
@@ -97,7 +97,7 @@ class TestLines:
         assert {row["checkpoint"] for row in rows} == {"2"}
         assert [(row["a"], row["label"]) for row in rows] == [(line["a"] or "", line["label"] or "") for line in lines]
 
-    def test_columns_are_read_as_the_run_that_learnt_read_them(self, here: Home, predict: Predict) -> None:
+    def test_columns_are_read_as_the_run_that_learned_read_them(self, here: Home, predict: Predict) -> None:
         rows = [(f"0{n % 3}", f"{n % 28 + 1:02}.02.2024", "n/a" if n % 5 == 0 else str(n % 7), n) for n in range(200)]
         text = "".join(f"{zip},{day},{price},{n},{'yes' if zip == '01' else 'no'}\n" for zip, day, price, n in rows)
         (here.folder / "orders.csv").write_text(f"zip,day,price,id,y\n{text}")
@@ -122,7 +122,7 @@ class TestLines:
     def test_the_key_and_label_of_late_labels_are_no_inputs(self, here: Home, predict: Predict) -> None:
         write_pair(here.folder, "jsonl", 1000)
         model = ["river.preprocessing.StandardScaler", "river.linear_model.SoftmaxRegression"]
-        discard = {"river.compose.Discard": {"args": ["colour"]}}
+        discard = {"river.compose.Discard": {"args": ["color"]}}
         run(prepare(here.configure(**{**sections(), "model": [discard, *model]})))
         record = {"a": 0.1, "b": 0.2, "y": "yes"}
         (here.folder / "new.jsonl").write_text(
@@ -134,7 +134,7 @@ class TestLines:
         (here.folder / "others.jsonl").write_text('{"c": 0.1, "d": 0.2}\n')
         status, lines, err = predict("out/state", "others.jsonl")
         assert (status, lines) == (1, [])
-        assert "the model has learned none of the inputs that arrive ('c', 'd'); it knows 'a', 'b', 'colour': " in err
+        assert "the model has learned none of the inputs that arrive ('c', 'd'); it knows 'a', 'b', 'color': " in err
 
     def test_an_argument_may_be_a_number_that_json_does_not_have(self, here: Home, predict: Predict) -> None:
         (here.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 50)
@@ -170,7 +170,7 @@ class TestRefusals:
             (
                 "out/state other.csv --delimiter ;",
                 1,
-                "other.csv: the model has learned none of the inputs that arrive ('a,b,colour,y'); it knows 'a', ",
+                "other.csv: the model has learned none of the inputs that arrive ('a,b,color,y'); it knows 'a', ",
             ),
             ("out/state other.csv --target-type x", 2, "--target-type: must be one of str, int, bool, float"),
             ("out/state other.csv --target-type float", 2, "--target-type: must be str, int or bool for a cl"),
@@ -190,7 +190,7 @@ class TestRefusals:
         assert why in err
         assert "Traceback" not in err
 
-    def test_what_a_topic_or_data_set_was_learnt_from_says_no_format(self, here: Home, predict: Predict) -> None:
+    def test_what_a_topic_or_data_set_was_learned_from_says_no_format(self, here: Home, predict: Predict) -> None:
         source = {"kind": "river", "dataset": "Phishing"}
         off = {"kind": "none"}
         checkpoint = {"directory": "out/phishing"}
@@ -207,7 +207,7 @@ class TestRefusals:
     ) -> None:
         """Neither the registry nor the variables of its secrets are asked for."""
         _, lines, _ = predict("out/state", "other.csv")
-        learnt = {
+        learned = {
             "kind": "kafka",
             "topic": "clicks",
             "bootstrap_servers": "broker:9092",
@@ -215,7 +215,7 @@ class TestRefusals:
             "value_format": "avro",
             "schema_registry": {"url": "https://registry", "username": "me", "password": "${NOT_SET}"},
         }
-        monkeypatch.setattr(predict_file, "check_header", lambda header: header["config"].update(source=learnt))
+        monkeypatch.setattr(predict_file, "check_header", lambda header: header["config"].update(source=learned))
         status, others, _ = predict("out/state", "other.csv")
         assert status == 0
         assert [(line["prediction"], line["target"]) for line in others] == [
@@ -237,7 +237,7 @@ class TestRefusals:
     def test_a_file_that_is_another_is_a_failure(
         self, trained: Home, predict: Predict, records: int, arguments: list[str], advice: str
     ) -> None:
-        (trained.folder / "wrong.csv").write_text("a,b,colour,y\n" + "1,2\x1b[2J\n" * records + "1,2,red,yes\n")
+        (trained.folder / "wrong.csv").write_text("a,b,color,y\n" + "1,2\x1b[2J\n" * records + "1,2,red,yes\n")
         status, lines, err = predict("out/state", "wrong.csv", *arguments)
         assert status == 1
         assert len(lines) <= 1
@@ -261,7 +261,7 @@ class TestAsAFilter:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        process.stdin.write(b"a,b,colour,y\n0.1,0.2,red,\n")
+        process.stdin.write(b"a,b,color,y\n0.1,0.2,red,\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["position"]["offset"] == 13  # before the input ends
         process.stdout.close()
@@ -274,7 +274,7 @@ class TestAsAFilter:
     def test_a_signal_ends_it_before_the_file_does(
         self, trained: Home, predict: Predict, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        (trained.folder / "long.csv").write_text("a,b,colour,y\n" + "0.1,0.2,red,yes\n" * 5000)
+        (trained.folder / "long.csv").write_text("a,b,color,y\n" + "0.1,0.2,red,yes\n" * 5000)
         chunk = predict_file._Flushing.chunk
 
         def interrupted(self: predict_file._Flushing, done: ChunkResult) -> None:

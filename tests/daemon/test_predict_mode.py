@@ -59,10 +59,10 @@ class TestWhatItReads:
         view = predict(trained, **spelling)
         assert untouched(trained.folder / "out/state") == before
         assert view.account["consumed"] == 400
-        assert view.account["learnt"] == 0
+        assert view.account["learned"] == 0
         assert (
             view.checkpoint
-            == f"off; predicting with checkpoint 2, {trained.header()['account']['learnt']} records learned"
+            == f"off; predicting with checkpoint 2, {trained.header()['account']['learned']} records learned"
         )
         assert len(trained.lines("own/predictions.jsonl")) == view.account["predicted"] > 300
 
@@ -79,10 +79,10 @@ class TestWhatItReads:
         predict(trained, serve_from="out/state/checkpoint-000000000001.skc")
         assert {line["checkpoint"] for line in trained.lines("own/predictions.jsonl")} == {1}
 
-    def test_a_pipeline_of_river_predicts_what_it_has_learnt(self, trained: Home) -> None:
+    def test_a_pipeline_of_river_predicts_what_it_has_learned(self, trained: Home) -> None:
         source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
         model = [
-            {"river.compose.Discard": {"args": ["colour"]}},
+            {"river.compose.Discard": {"args": ["color"]}},
             "river.preprocessing.StandardScaler",
             "river.linear_model.LogisticRegression",
         ]
@@ -91,12 +91,12 @@ class TestWhatItReads:
         run(prepare(trained.configure(**learning, **outputs)))
         (newest,) = sorted((trained.folder / "out/river").glob("*.skc"))[-1:]
         restored = load_model(read(newest).payload, prepare(trained.config).model)
-        (trained.folder / "other.csv").write_text("a,b,colour\n1.0,2.0,red\n0.1,-0.1,\n")
+        (trained.folder / "other.csv").write_text("a,b,color\n1.0,2.0,red\n0.1,-0.1,\n")
         source = {**source, "path": "other.csv"}
         predict(trained, serve_from="out/river", model=model, source=source)
         for line, x in zip(
             trained.lines("own/predictions.jsonl"),
-            [{"a": 1.0, "b": 2.0, "colour": "red"}, {"a": 0.1, "b": -0.1}],
+            [{"a": 1.0, "b": 2.0, "color": "red"}, {"a": 0.1, "b": -0.1}],
             strict=True,
         ):
             assert line["probabilities"]["true"] == restored.predict_proba_one(x)[True]
@@ -170,7 +170,7 @@ class TestWithoutADirectory:
         assert trained.header() == before
 
     @pytest.mark.parametrize("key", ["predictions", "dead_letters"])
-    def test_the_outputs_of_the_run_that_learnt_are_not_touched(self, trained: Home, key: str) -> None:
+    def test_the_outputs_of_the_run_that_learned_are_not_touched(self, trained: Home, key: str) -> None:
         path = {"predictions": "out/predictions.jsonl", "dead_letters": "out/dead.jsonl"}[key]
         before = (trained.folder / path).read_bytes()
         assert before
@@ -185,13 +185,13 @@ class TestWithoutADirectory:
         view = predict(trained)
         assert view.overall["accuracy"] > 0.6
         assert {line["target"] for line in trained.lines("own/predictions.jsonl")} == {"yes", "no", None}
-        labelled = {line["position"]["offset"]: line["prediction"] for line in trained.lines("own/predictions.jsonl")}
+        labeled = {line["position"]["offset"]: line["prediction"] for line in trained.lines("own/predictions.jsonl")}
         rows = (trained.folder / "other.csv").read_text().splitlines()
         (trained.folder / "other.csv").write_text("".join(f"{row.rpartition(',')[0]}\n" for row in rows))
         predict(trained)
         lines = trained.lines("own/predictions.jsonl")
         assert {line["target"] for line in lines} == {None}
-        assert [line["prediction"] for line in lines if line["position"]["offset"]][-50:] == [*labelled.values()][-50:]
+        assert [line["prediction"] for line in lines if line["position"]["offset"]][-50:] == [*labeled.values()][-50:]
 
 
 class TestWithADirectoryOfItsOwn:
@@ -204,9 +204,9 @@ class TestWithADirectoryOfItsOwn:
             run(prepare(trained.configure(**own)), max_records=90)
         assert (trained.folder / "own/parts.jsonl").read_bytes() == whole
         header = trained.header("own/state")
-        learnt = trained.header()
-        assert header["predicted_with"] == {"checkpoint": learnt["number"], "records": learnt["account"]["learnt"]}
-        assert header["model"] == learnt["model"]
+        learned = trained.header()
+        assert header["predicted_with"] == {"checkpoint": learned["number"], "records": learned["account"]["learned"]}
+        assert header["model"] == learned["model"]
         assert header["account"]["consumed"] == 400
 
     def test_fresh_begins_it_anew(self, trained: Home) -> None:
@@ -239,7 +239,7 @@ def test_evaluate_judges_the_trained_model(trained: Home) -> None:
     before = trained.result()
     evaluation = evaluate(plan, StopSignals())
     assert evaluation.view.overall["accuracy"] > 0.6
-    assert evaluation.view.account["learnt"] == 0
+    assert evaluation.view.account["learned"] == 0
     assert trained.result() == before
 
 
@@ -247,8 +247,8 @@ class TestCheck:
     def test_it_says_which_model_predicts(self, trained: Home) -> None:
         findings = check(prepare(trained.configure(**predicting(checkpoint=OWN))))
         assert findings.bad == []
-        learnt = trained.header()["account"]["learnt"]
-        assert f"model: out/state, checkpoint 2, {learnt} records learned" in findings.good
+        learned = trained.header()["account"]["learned"]
+        assert f"model: out/state, checkpoint 2, {learned} records learned" in findings.good
         assert "checkpoint: own/state, none yet" in findings.good
 
     def test_it_says_why_there_is_none(self, here: Home) -> None:
@@ -286,10 +286,10 @@ class Reloading:
 
 
 @pytest.fixture
-def learnt(here: Home) -> list[int]:
+def learned(here: Home) -> list[int]:
     """How many records the model has learned at each checkpoint of a run."""
     run(prepare(here.configure(checkpoint={"directory": "out/all", "every_records": 100, "keep": 9})))
-    return [read(path).header["account"]["learnt"] for path in sorted((here.folder / "out/all").glob("*.skc"))]
+    return [read(path).header["account"]["learned"] for path in sorted((here.folder / "out/all").glob("*.skc"))]
 
 
 def publish(home: Home, number: int, **header: object) -> Path:
@@ -302,18 +302,18 @@ def publish(home: Home, number: int, **header: object) -> Path:
     return path
 
 
-def test_newer_checkpoints_are_taken_over_when_it_is_time(here: Home, learnt: list[int]) -> None:
+def test_newer_checkpoints_are_taken_over_when_it_is_time(here: Home, learned: list[int]) -> None:
     publish(here, 1)
     reloading = Reloading(here)
-    assert reloading.turn(0) == (0, learnt[1])
-    assert reloading.metric("model_checkpoint_records") == learnt[1]
+    assert reloading.turn(0) == (0, learned[1])
+    assert reloading.metric("model_checkpoint_records") == learned[1]
     publish(here, 2)
-    assert reloading.turn(9) == (0, learnt[1])
-    assert reloading.turn(1) == (1, learnt[2])
-    assert reloading.turn(100) == (1, learnt[2])
+    assert reloading.turn(9) == (0, learned[1])
+    assert reloading.turn(1) == (1, learned[2])
+    assert reloading.turn(100) == (1, learned[2])
     publish(here, 3)
     publish(here, 4)
-    assert reloading.turn(10) == (3, learnt[4])
+    assert reloading.turn(10) == (3, learned[4])
     assert (reloading.metric("model_reloads_total"), reloading.metric("model_checkpoint")) == (2, 3)
     assert (
         reloading.metric("model_checkpoint_timestamp_seconds")
@@ -322,19 +322,19 @@ def test_newer_checkpoints_are_taken_over_when_it_is_time(here: Home, learnt: li
 
 
 def test_those_that_cannot_be_used_are_told_and_the_model_stays(
-    here: Home, learnt: list[int], caplog: pytest.LogCaptureFixture
+    here: Home, learned: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
     publish(here, 1)
     reloading = Reloading(here)
     damaged = publish(here, 2)
     damaged.write_bytes(damaged.read_bytes()[:-50])
-    assert reloading.turn(10) == (0, learnt[1])
+    assert reloading.turn(10) == (0, learned[1])
     publish(here, 3, versions={"streamkernel": "99.0.0", "river": "0.1"})
     for _ in range(3):
-        assert reloading.turn(10) == (0, learnt[1])
+        assert reloading.turn(10) == (0, learned[1])
     (line,) = [one.getMessage() for one in caplog.records if "predictions continue with the" in one.getMessage()]
     assert line.startswith("out/state: the checkpoint was written with streamkernel 99.0.0, this is streamkernel ")
     assert line.endswith("or train the model again; predictions continue with the previous checkpoint")
     assert reloading.metric("model_reload_failures_total") == 1
     publish(here, 4)
-    assert reloading.turn(10) == (3, learnt[4])
+    assert reloading.turn(10) == (3, learned[4])

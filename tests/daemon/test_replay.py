@@ -63,7 +63,7 @@ def state(home: Home) -> tuple[Any, ...]:
     return header["number"], kept, (home.folder / "out/predictions.jsonl").read_bytes()
 
 
-def test_mended_letters_are_learnt_once(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mended_letters_are_learned_once(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
     before, lines = dead.header(), dead.lines("out/predictions.jsonl")
     mend(dead, *MENDED)
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
@@ -73,7 +73,7 @@ def test_mended_letters_are_learnt_once(dead: Home, capsys: pytest.CaptureFixtur
     assert header["account"] == {
         **account,
         "dead": 0,
-        "learnt": account["learnt"] + 3,
+        "learned": account["learned"] + 3,
         "predicted": account["predicted"] + 3,
     }
     assert header["positions"] == before["positions"]
@@ -139,7 +139,7 @@ def test_the_file_may_be_mended_where_it_stands(dead: Home) -> None:
 
 
 def test_a_mended_configuration_is_for_the_replay_alone(home: Home) -> None:
-    text = "a,colour,y\n" + "1,red,yes\n2,blue,no\n" * 10 + "3,wei\xdf,yes\n"
+    text = "a,color,y\n" + "1,red,yes\n2,blue,no\n" * 10 + "3,wei\xdf,yes\n"
     (home.folder / "stream.csv").write_bytes(text.encode("latin-1"))
     configured(
         home,
@@ -153,7 +153,7 @@ def test_a_mended_configuration_is_for_the_replay_alone(home: Home) -> None:
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml", "--set", "source.encoding=latin-1"]) == 0
     assert home.header()["config"] == config
-    assert home.header()["account"]["learnt"] == 21
+    assert home.header()["account"]["learned"] == 21
     assert cli.main(["run", "config.yaml"]) == 0
 
 
@@ -174,7 +174,7 @@ def test_letters_that_are_not_whole_are_still_dead(home: Home) -> None:
     assert home.header()["account"]["dead"] == 2
     mend(home, '{"a": 1, "y": "p", "b": "x"}', '{"a": 2}')
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    account = {"consumed": 7, "predicted": 7, "learnt": 6, "unlabelled": 1, "skipped": 0, "dead": 0}
+    account = {"consumed": 7, "predicted": 7, "learned": 6, "unlabeled": 1, "skipped": 0, "dead": 0}
     assert home.header()["account"] == account
 
 
@@ -191,7 +191,7 @@ def test_letters_that_are_not_whole_are_still_dead(home: Home) -> None:
         ('{"position"', "not JSON"),
     ],
 )
-def test_a_line_that_is_no_letter_stops_before_anything_is_learnt(
+def test_a_line_that_is_no_letter_stops_before_anything_is_learned(
     dead: Home, text: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = dead.header()
@@ -276,5 +276,5 @@ def test_the_model_is_that_of_a_stream_with_these_records_at_its_end(dead: Home)
     (dead.folder / "plain.csv").write_text("\n".join(plain) + "\n")
     settings = ("source.path=plain.csv", "checkpoint.directory=plain", "predictions.path=p.jsonl", "dead_letters=null")
     assert cli.main(["run", "config.yaml", *(word for one in settings for word in ("--set", one))]) == 0
-    learnt = [(line["prediction"], line["probabilities"]) for line in dead.lines("out/predictions.jsonl")]
-    assert learnt == [(line["prediction"], line["probabilities"]) for line in dead.lines("p.jsonl")]
+    learned = [(line["prediction"], line["probabilities"]) for line in dead.lines("out/predictions.jsonl")]
+    assert learned == [(line["prediction"], line["probabilities"]) for line in dead.lines("p.jsonl")]

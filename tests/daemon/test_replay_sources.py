@@ -50,14 +50,14 @@ class TestLateLabels:
         )
         assert cli.main(["run", "config.yaml"]) == 0
 
-    def test_both_sides_are_learnt(self, home: Home) -> None:
+    def test_both_sides_are_learned(self, home: Home) -> None:
         self.started(home)
         before = home.header()
         assert (before["account"]["dead"], before["labels"]["account"]["dead"]) == (1, 1)
         mend(home, {"3": "3,0.3", "2,maybe": "2,yes"})
         assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
         header = home.header()
-        assert header["account"] == before["account"] | {"predicted": 6, "learnt": 6, "dead": 0}
+        assert header["account"] == before["account"] | {"predicted": 6, "learned": 6, "dead": 0}
         labels = header["labels"]
         assert (labels["pending"], labels["waiting"]) == (0, 0)
         assert (labels["account"]["matched"], labels["account"]["dead"], labels["account"]["taken"]) == (6, 0, 6)
@@ -77,7 +77,7 @@ class TestLateLabels:
         with (home.folder / "labels.csv").open("a") as file:
             file.write("3,no\n")
         assert cli.main(["run", "config.yaml"]) == 0
-        assert home.header()["account"]["learnt"] == 6
+        assert home.header()["account"]["learned"] == 6
 
 
 def test_letters_of_a_rotated_file_are_told_apart(home: Home) -> None:
@@ -97,7 +97,7 @@ def test_letters_of_a_rotated_file_are_told_apart(home: Home) -> None:
     assert home.header()["replayed"] == [["records", 0, 0, [0]], ["records", 0, 1, [0]]]
     assert home.header()["account"]["dead"] == 0
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    assert home.header()["account"]["learnt"] == 10
+    assert home.header()["account"]["learned"] == 10
 
 
 def test_records_of_a_data_set(home: Home) -> None:
@@ -112,7 +112,7 @@ def test_records_of_a_data_set(home: Home) -> None:
     (home.folder / "mended.jsonl").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
     account = home.header()["account"]
-    assert (account["consumed"], account["learnt"], account["dead"]) == (3, 2, 1)
+    assert (account["consumed"], account["learned"], account["dead"]) == (3, 2, 1)
 
 
 def test_a_record_that_kills_is_tried_in_a_process_of_its_own(

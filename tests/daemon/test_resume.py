@@ -30,8 +30,8 @@ class TestWhatItGoesOnFrom:
                 "the checkpoint holds another model than the configuration",
             ),
             (
-                {"source": {"kind": "csv", "path": "stream.csv", "target": "colour"}},
-                "source.target is 'y' in the checkpoint and 'colour' in the configuration",
+                {"source": {"kind": "csv", "path": "stream.csv", "target": "color"}},
+                "source.target is 'y' in the checkpoint and 'color' in the configuration",
             ),
             (
                 {"source": {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}},

@@ -110,9 +110,9 @@ def test_it_learns_or_is_refused(home: Home, cls: type) -> None:
         predictions=None,
     )
     evaluated = evaluate(replace(prepare(path), model=model.clone()), StopSignals())
-    assert evaluated.view.account["learnt"] == RECORDS
+    assert evaluated.view.account["learned"] == RECORDS
     account = run(replace(prepare(path), model=model)).account
-    assert (account["learnt"], account["dead"]) == (RECORDS, 0)
+    assert (account["learned"], account["dead"]) == (RECORDS, 0)
 
 
 @pytest.mark.parametrize("name", ["river.anomaly.HalfSpaceTrees", "river.tree.ISOUPTreeRegressor"])

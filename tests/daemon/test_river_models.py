@@ -19,7 +19,7 @@ import river
 from river import base, drift, metrics, optim, proba, sketch, stats, tree, utils
 
 from streamkernel.daemon.checkpoints import allowed, listed_names
-from streamkernel.daemon.checkpoints.payload import LEARNT_ARGUMENTS, dump_model
+from streamkernel.daemon.checkpoints.payload import LEARNED_ARGUMENTS, dump_model
 from streamkernel.daemon.checkpoints.shims import SHIMS
 from streamkernel.daemon.checkpoints.unpickler import loads
 
@@ -121,7 +121,7 @@ def test_parts_of_trees_can_be_made_empty_and_filled_later() -> None:
 
 def test_arguments_that_learning_writes_over_exist() -> None:
     found = {cls.__name__: cls for module in modules() for cls in vars(module).values() if inspect.isclass(cls)}
-    for dotted in LEARNT_ARGUMENTS:
+    for dotted in LEARNED_ARGUMENTS:
         name, _, argument = dotted.partition(".")
         # An abstract class in the middle may leave the argument to those below it.
         family = [cls for cls in found.values() if issubclass(cls, found[name])]

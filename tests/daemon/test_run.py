@@ -92,7 +92,7 @@ def test_a_signal_ends_the_chunk_of_a_slow_model(home: Home, launcher: Launcher)
     assert daemon.wait().returncode == 0
     account = home.header()["account"]
     assert account["consumed"] < 100
-    assert account["learnt"] == account["consumed"] == len(home.lines("out/predictions.jsonl"))
+    assert account["learned"] == account["consumed"] == len(home.lines("out/predictions.jsonl"))
 
 
 def test_checkpoints_fall_on_multiples_and_number_0_comes_first(here: Home) -> None:
@@ -188,7 +188,7 @@ def test_other_kinds_of_source(here: Home) -> None:
     from streamkernel.connectors.ports import SourceError
 
     run(prepare(here.configure(source={"kind": "river", "dataset": "Phishing"})))
-    assert here.header()["account"]["learnt"] == 1250
+    assert here.header()["account"]["learned"] == 1250
     with pytest.raises(SourceError):
         run(prepare(here.configure(source={"kind": "jsonl", "path": "missing.jsonl"}, checkpoint=None)))
     regressor = [{"streamkernel.KernelRegressor": {"seed": 1, "max_features": 64}}]
@@ -198,7 +198,7 @@ def test_other_kinds_of_source(here: Home) -> None:
     view = run(prepare(here.config), max_records=350)
     assert set(view.overall) == {"mae", "rmse", "r2"}
     run(prepare(here.config), max_records=150)
-    assert here.header("out/friedman")["account"]["learnt"] == 500
+    assert here.header("out/friedman")["account"]["learned"] == 500
 
 
 def test_inspect_shows_the_newest_of_a_directory_and_leaves_it_alone(here: Home) -> None:

@@ -26,7 +26,7 @@ from tests.daemon.service import DIRECT, LATE, Client, journalled, serving
 
 pytestmark = pytest.mark.usefixtures("processes")
 
-X = {"a": 0.25, "b": -1.0, "colour": "red"}
+X = {"a": 0.25, "b": -1.0, "color": "red"}
 
 
 def learn(home: Home, **sections: Any) -> None:
@@ -38,7 +38,7 @@ def learn(home: Home, **sections: Any) -> None:
 class TestPredict:
     def test_one_and_many_are_answered_as_the_command_predicts(self, here: Home) -> None:
         learn(here)
-        rows = [X, {"a": 3.5}, {"b": 0.5, "colour": "blue", "new": 1}]
+        rows = [X, {"a": 3.5}, {"b": 0.5, "color": "blue", "new": 1}]
         (here.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         said = [json.loads(line) for line in here.call("predict", "out/state", "rows.jsonl").stdout.splitlines()]
         expected = [{key: line[key] for key in ("prediction", "probabilities", "checkpoint")} for line in said]

@@ -27,7 +27,7 @@ from tests.daemon.raw_http import connect, exchange, read, status, statuses
 from tests.daemon.service import LATE, serving
 
 TLS = Path(__file__).with_name("tls")
-X = {"a": 0.25, "b": -1.0, "colour": "red"}
+X = {"a": 0.25, "b": -1.0, "color": "red"}
 HEAD = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 

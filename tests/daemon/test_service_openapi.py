@@ -19,7 +19,7 @@ from tests.daemon.service import DIRECT, LATE, serving
 AUTH = {"username": "me", "password": "it"}
 CASES: dict[str, dict[str, Any]] = {
     "predictions alone": {"serve": {"port": 0}},
-    "labelled records": DIRECT,
+    "labeled records": DIRECT,
     "late labels": LATE,
     "a password": {**LATE, "serve": {"port": 0, "basic_auth": AUTH}},
     "numbers": {**DIRECT, "model": [{"streamkernel.KernelRegressor": {"seed": 1, "max_features": 256}}]},
@@ -100,7 +100,7 @@ def test_probes_need_no_password_and_the_rest_says_so(here: Home) -> None:
     assert asking == ["/predict", "/learn", "/metrics"]
 
 
-@pytest.mark.parametrize("name", ["labelled records", "late labels"])
+@pytest.mark.parametrize("name", ["labeled records", "late labels"])
 def test_what_is_answered_is_what_it_says(here: Home, name: str) -> None:
     run(prepare(here.configure()))
     with serving(here, **CASES[name]) as (client, _):

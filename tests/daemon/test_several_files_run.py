@@ -79,7 +79,7 @@ def test_check_and_evaluate(parts: Home) -> None:
         evaluate(watched, StopSignals())
     (parts.folder / "in/part-9.csv").write_text("a,y\n1,no\n")
     (bad,) = check(prepare(parts.configure(source=PATTERN))).bad
-    assert "part-9.csv: its columns are not those of the files before it, it lacks 'b', 'colour'" in bad
+    assert "part-9.csv: its columns are not those of the files before it, it lacks 'b', 'color'" in bad
 
 
 def test_dead_letters_of_finished_files_come_back(parts: Home) -> None:
@@ -171,24 +171,24 @@ def test_a_replaced_file_of_the_same_header_is_refused(wide: Home, launcher: Lau
     assert wide.result() == before
 
 
-@pytest.mark.parametrize("learnt", [0, 300])
-def test_a_rotation_while_the_daemon_is_down(wide: Home, launcher: Launcher, learnt: int) -> None:
+@pytest.mark.parametrize("learned", [0, 300])
+def test_a_rotation_while_the_daemon_is_down(wide: Home, launcher: Launcher, learned: int) -> None:
     """Also of a file of which no record was learned yet."""
     log = wide.folder / "stream.csv"
     source = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
     wide.configure(model=LOGISTIC, source=source)
     log.write_text(HEADER + rows(0, 300))
-    assert launcher.call(wide, "run", "config.yaml", "--max-records", str(learnt)).returncode == 0
+    assert launcher.call(wide, "run", "config.yaml", "--max-records", str(learned)).returncode == 0
     for part in (1, 2):
         for older in range(part, 0, -1):
             (log if older == 1 else Path(f"{log}.{older - 1}")).rename(f"{log}.{older}")
         log.write_text(HEADER + rows(300 * part, 300))
-    assert launcher.call(wide, "run", "config.yaml", "--max-records", str(900 - learnt)).returncode == 0
+    assert launcher.call(wide, "run", "config.yaml", "--max-records", str(900 - learned)).returncode == 0
     account = wide.header()["account"]
-    assert (account["consumed"], account["learnt"], account["dead"]) == (900, 900, 0)
+    assert (account["consumed"], account["learned"], account["dead"]) == (900, 900, 0)
 
 
-def test_a_last_line_that_has_grown_since_it_was_learnt(home: Home, launcher: Launcher) -> None:
+def test_a_last_line_that_has_grown_since_it_was_learned(home: Home, launcher: Launcher) -> None:
     stream = home.folder / "stream.csv"
     home.configure(source={"kind": "csv", "path": "stream.csv", "target": "y"}, model=LOGISTIC)
     stream.write_text("a,y\n" + "1,0\n2,1\n" * 5 + "0,1")

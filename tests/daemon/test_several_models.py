@@ -17,7 +17,7 @@ from tests.daemon.conftest import Home
 from tests.kills.simulated import killed
 
 OURS = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 128}}]
-RIVER = [{"river.compose.Discard": {"args": ["colour"]}}, "river.linear_model.LogisticRegression"]
+RIVER = [{"river.compose.Discard": {"args": ["color"]}}, "river.linear_model.LogisticRegression"]
 BOOLEAN = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
 BOTH = {"champion": OURS, "challenger": RIVER}
 
@@ -73,7 +73,7 @@ def test_a_challenger_that_refuses_everything_is_disabled_and_the_stream_goes_on
     assert header["models"]["broken"]["bytes"] == 0
     assert "refused more than 50% of its last 100 records" in header["models"]["broken"]["disabled"]
     assert header["models"]["broken"]["shown"] == 51
-    assert header["account"]["learnt"] > 150
+    assert header["account"]["learned"] > 150
     assert caplog.text.count("the model broken is disabled") == 1
     run(several(here, models={"champion": OURS, "broken": needs}, dead_letters=limits))
     assert here.header()["models"]["broken"]["disabled"]
@@ -114,12 +114,12 @@ class TestWhatItGoesOnFrom:
                 several(
                     here,
                     models={"champion": changed, "challenger": OURS},
-                    source={**BOOLEAN, "path": "stream.csv", "target": "colour", "target_type": "str"},
+                    source={**BOOLEAN, "path": "stream.csv", "target": "color", "target_type": "str"},
                 )
             )
         text = str(caught.value)
         for part in (
-            "source.target is 'y' in the checkpoint and 'colour' in the configuration",
+            "source.target is 'y' in the checkpoint and 'color' in the configuration",
             "source.target_type is 'bool'",
             "models.champion[0].seed: checkpoint has 1, configuration says 2",
             "models.champion[0].max_features: checkpoint has 128, configuration says 64",

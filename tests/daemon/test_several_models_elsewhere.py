@@ -123,7 +123,7 @@ def test_what_a_challenger_raises_disables_it_alone(caplog: pytest.LogCaptureFix
     assert challengers.others == ("bad", "sound")
 
 
-def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learnt(
+def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learned(
     home: Home, launcher: Launcher
 ) -> None:
     from tests.daemon.test_poison import MODEL
@@ -140,7 +140,7 @@ def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learn
     assert ended.returncode == 0
     assert "the model deadly is disabled" in ended.stderr
     header = home.header()
-    assert (header["account"]["learnt"], header["account"]["dead"]) == (20, 0)
+    assert (header["account"]["learned"], header["account"]["dead"]) == (20, 0)
     assert "crashed the process" in header["models"]["deadly"]["disabled"]
 
 

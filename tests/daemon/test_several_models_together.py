@@ -85,7 +85,7 @@ class TestService:
     @pytest.mark.usefixtures("processes")
     def test_the_published_one_answers_also_after_a_promotion(self, here: Home) -> None:
         run(several(here, models=TWO, publish="champion"), max_records=200)
-        (here.folder / "row.jsonl").write_text('{"a": 0.25, "b": -1.0, "colour": "red"}\n')
+        (here.folder / "row.jsonl").write_text('{"a": 0.25, "b": -1.0, "color": "red"}\n')
         said = {
             name: json.loads(here.call("predict", "out/state", "row.jsonl", "--model", name).stdout) for name in TWO
         }
@@ -127,7 +127,7 @@ def test_a_csv_file_without_the_names_is_not_gone_on_with(here: Home) -> None:
     assert (here.folder / "out/more.csv").read_text().startswith("position,prediction,target,probabilities,model\n")
 
 
-def test_mended_letters_are_learnt_by_each_model(here: Home) -> None:
+def test_mended_letters_are_learned_by_each_model(here: Home) -> None:
     run(several(here, models=TWO))
     before, letters = here.header(), here.lines("out/dead.jsonl")
     assert letters

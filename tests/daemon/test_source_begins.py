@@ -47,7 +47,7 @@ class Late(MemorySource):
         return {} if self._resumed or self._polls < 3 else {0: Position(self.STREAM, 0, BEGIN)}
 
 
-def test_no_record_is_learnt_before_that(
+def test_no_record_is_learned_before_that(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(loop, "POLL_SECONDS", 0.001)

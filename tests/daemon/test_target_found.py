@@ -38,7 +38,7 @@ def nested(home: Home) -> Home:
     return home
 
 
-def test_a_nested_label_is_learnt_and_no_input(nested: Home) -> None:
+def test_a_nested_label_is_learned_and_no_input(nested: Home) -> None:
     plan = prepare(nested.configure(source=source("payload.y")))
     found = check(plan)
     assert [line.split() for line in found.columns[1:]] == [
@@ -47,7 +47,7 @@ def test_a_nested_label_is_learnt_and_no_input(nested: Home) -> None:
         ["payload.id", "0", "number", "input"],
         ["payload.a", "0.0", "number", "input"],
     ]
-    assert run(plan).account["learnt"] == 200
+    assert run(plan).account["learned"] == 200
     assert sorted(plan.model.input_names) == ["payload.a", "payload.id"]
 
 
@@ -79,7 +79,7 @@ class TestNoneHasIt:
     def test_one_is_enough(self, nested: Home) -> None:
         with (nested.folder / "x.jsonl").open("a") as file:
             file.write('{"payload": {"a": 1, "z": true}}\n')
-        assert run(prepare(nested.configure(source=source("payload.z")))).account["learnt"] == 1
+        assert run(prepare(nested.configure(source=source("payload.z")))).account["learned"] == 1
 
     def test_a_live_source_warns_once(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         path = tmp_path / "x.jsonl"
@@ -92,7 +92,7 @@ class TestNoneHasIt:
         assert caplog.messages == [
             "source.target: none of the 1,200 records has the label 'y'; they have 'a': nothing is learned"
         ]
-        watch.verify(RecordCounts(unlabelled=5, learnt=1))
+        watch.verify(RecordCounts(unlabeled=5, learned=1))
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_file_on_the_disk_may_have_any_name(home: Home, capsys: pytest.Capture
         ["predict", "out/state", f"in/{NAME}"],
     ):
         assert cli.main(arguments) == 0, arguments
-    assert home.header()["account"]["learnt"] == 40
+    assert home.header()["account"]["learned"] == 40
     assert len(home.lines("out/predictions.jsonl")) == 40
     assert list(json.loads(Path("figures.json").read_text())) == [r"caf\udce9"]
     capsys.readouterr()

@@ -22,7 +22,7 @@ from tests.daemon.pickles import (
     PARTIAL,
     build,
     call,
-    learnt,
+    learned,
     load,
     name,
     new,
@@ -301,7 +301,7 @@ def test_a_cycle_is_no_trouble() -> None:
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_model_comes_back(kind: str) -> None:
-    model = learnt(MODELS[kind]())
+    model = learned(MODELS[kind]())
     x = {"a": 0.3, "b": 0.7}
     assert load(written(model)).predict_proba_one(x) == model.predict_proba_one(x)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.daemon.base.errors import CheckpointError
-from tests.daemon.pickles import GETATTR, LOGISTIC, MODELS, PARTIAL, learnt, load, name, new, program, value, written
+from tests.daemon.pickles import GETATTR, LOGISTIC, MODELS, PARTIAL, learned, load, name, new, program, value, written
 
 
 @given(st.binary(max_size=300))
@@ -17,7 +17,7 @@ def test_random_bytes_raise_or_give_a_value(data: bytes) -> None:
             load(prefix + data)
 
 
-VALID = [written(learnt(MODELS[kind]())) for kind in ("pipeline", "bayes", "neighbours", "bagging", "ours")]
+VALID = [written(learned(MODELS[kind]())) for kind in ("pipeline", "bayes", "neighbors", "bagging", "ours")]
 
 
 @given(

@@ -47,9 +47,9 @@ def digest_after(home: Home, at_the_end: bool) -> str:
     assert isinstance(model, WindowRefit)
     with (home.folder / "history.csv").open() as file:
         for row in csv.DictReader(file):
-            x = {name: row[name] or None for name in ("a", "b", "colour")}
+            x = {name: row[name] or None for name in ("a", "b", "color")}
             numbers = {name: None if x[name] is None else float(x[name]) for name in "ab"}
-            model.learn_one({**numbers, "colour": x["colour"]}, row["y"])
+            model.learn_one({**numbers, "color": x["color"]}, row["y"])
     if at_the_end:
         model.refit()
     return model.state_digest()
@@ -60,7 +60,7 @@ def test_the_file_is_solved_behind_its_last_record(
     warm: Home, caplog: pytest.LogCaptureFixture, asked: dict[str, Any], at_the_end: bool
 ) -> None:
     caplog.set_level(logging.INFO)
-    (warm.folder / "stream.csv").write_text("a,b,colour,y\n")
+    (warm.folder / "stream.csv").write_text("a,b,color,y\n")
     run(prepare(warm.configure(model=refitted(), warm_start={"source": SOURCE, **asked})))
     assert warm.header()["warm_start"]["done"]
     assert n_refits(warm) == 2 + at_the_end
@@ -84,7 +84,7 @@ def prepared(folder: Path) -> None:
 
 
 def test_all_of_several_models_are_refitted(warm: Home) -> None:
-    (warm.folder / "stream.csv").write_text("a,b,colour,y\n")
+    (warm.folder / "stream.csv").write_text("a,b,color,y\n")
     plain = [INNER]
     source, models = {**SOURCE, "path": "stream.csv"}, {"plain": plain, "one": refitted()}
     run(several(warm, source=source, models=models, warm_start={"source": SOURCE}))
@@ -114,7 +114,7 @@ def test_one_that_cannot_be_refitted_ends_the_run_or_is_disabled(warm: Home, mon
 
 def test_a_file_with_nothing_to_solve_goes_on(warm: Home, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    (warm.folder / "history.csv").write_text("a,b,colour,y\n" + 250 * "1.0,2.0,red,yes\n")
+    (warm.folder / "history.csv").write_text("a,b,color,y\n" + 250 * "1.0,2.0,red,yes\n")
     run(prepare(warm.configure(model=refitted(), warm_start={"source": SOURCE})))
     assert "the model was not refitted: its window has nothing to solve" in caplog.text
     assert warm.header()["warm_start"]["done"]

@@ -22,7 +22,7 @@ from tests.daemon.conftest import Home, write_stream
 
 OURS = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}]
 RIVER = [
-    {"river.compose.Discard": {"args": ["colour"]}},
+    {"river.compose.Discard": {"args": ["color"]}},
     "river.preprocessing.StandardScaler",
     {"river.tree.HoeffdingTreeClassifier": {"grace_period": 50}},
 ]
@@ -63,7 +63,7 @@ def test_it_ends_as_one_run_over_both_streams(warm: Home, model: list[Any]) -> N
 
 
 def test_its_dead_letters_can_be_read_in_the_encoding_of_its_source(here: Home) -> None:
-    rows = (here.folder / "stream.csv").read_text().replace("colour", "größe").replace("green", "grün")
+    rows = (here.folder / "stream.csv").read_text().replace("color", "größe").replace("green", "grün")
     (here.folder / "history.csv").write_bytes((rows + "1,2,zu viel für,yes,no\n").encode("latin-1"))
     run(prepare(here.configure(warm_start={"source": {**WARM["source"], "encoding": "latin-1"}})))
     (letter,) = [one for one in here.lines("out/dead.jsonl") if one["detail"].startswith("5 fields")]
@@ -120,7 +120,7 @@ def test_check_and_evaluate_begin_with_it(warm: Home) -> None:
 
 def test_the_source_may_be_of_any_kind_that_ends(warm: Home) -> None:
     river = {"source": {"kind": "river", "dataset": "Phishing"}}
-    history = [json.dumps({"a": i, "b": 1.0, "colour": "red", "y": "yes"}) for i in range(50)]
+    history = [json.dumps({"a": i, "b": 1.0, "color": "red", "y": "yes"}) for i in range(50)]
     (warm.folder / "h1.jsonl").write_text("\n".join(history))
     (warm.folder / "h2.jsonl").write_text("\n".join(history))
     several = {"source": {"kind": "jsonl", "path": "h?.jsonl", "target": "y"}}
@@ -165,7 +165,7 @@ def test_its_dead_letters_are_not_replayed(warm: Home, capsys: pytest.CaptureFix
         ("{kind: cvs}", ".kind: must be one of csv, jsonl, river, kafka, journal, got 'cvs', did you"),
     ],
 )
-def test_sources_that_cannot_be_learnt_first_are_refused(tmp_path: Path, source: str, line: str) -> None:
+def test_sources_that_cannot_be_learned_first_are_refused(tmp_path: Path, source: str, line: str) -> None:
     (found,) = lines_of(tmp_path, f"{GOOD}warm_start: {{source: {source}}}\n")
     assert found.startswith(f"warm_start.source{line}")
 
@@ -186,7 +186,7 @@ def test_it_is_not_for_every_run(tmp_path: Path) -> None:
         ({"path": "link.csv"}, {"path": ["stream.csv", "history.csv"]}, "history.csv"),
     ],
 )
-def test_what_is_learnt_twice_is_told(
+def test_what_is_learned_twice_is_told(
     warm: Home, source: dict[str, Any], first: dict[str, Any], both: str | None
 ) -> None:
     (warm.folder / "link.csv").symlink_to("history.csv")
@@ -197,7 +197,7 @@ def test_what_is_learnt_twice_is_told(
     assert both is None or f"{both}: its records are learned twice. To avoid that, name only" in told[0]
 
 
-def test_a_data_set_that_is_learnt_twice_is_told(warm: Home) -> None:
+def test_a_data_set_that_is_learned_twice_is_told(warm: Home) -> None:
     river = {"kind": "river", "dataset": "Bananas"}
     plan = prepare(warm.configure(model=OURS, source=river, warm_start={"source": river}))
     assert any("both read the data set Bananas: its records are learned twice." in line for line in caveats(plan, {}))

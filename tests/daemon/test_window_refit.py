@@ -160,7 +160,7 @@ def test_predictions_are_the_same_by_the_command_in_mode_predict_and_over_http(
     run(prepare(trained.configure(**predicting(model=refitted(**SHORT)))))
     probabilities = [line["probabilities"] for line in lines]
     assert [line["probabilities"] for line in trained.lines("own/predictions.jsonl")] == probabilities
-    record = {"a": 0.5, "b": -1.0, "colour": "red"}
+    record = {"a": 0.5, "b": -1.0, "color": "red"}
     (trained.folder / "one.jsonl").write_text(json.dumps(record))
     assert cli.main(["predict", "out/state", "one.jsonl"]) == 0
     alone = json.loads(capfd.readouterr().out)
@@ -194,11 +194,11 @@ def test_it_learns_from_late_labels(home: Home) -> None:
     write_pair(home.folder, "jsonl", 800)
     run(prepare(home.configure(model=refitted(), **sections())))
     account, model = home.header()["account"], home.header()["model"]
-    assert model["n_records"] == account["learnt"] > 600
-    assert model["n_refits"] == account["learnt"] // 300
+    assert model["n_records"] == account["learned"] > 600
+    assert model["n_refits"] == account["learned"] // 300
 
 
-def learnt(n: int, **given: int) -> WindowRefit:
+def learned(n: int, **given: int) -> WindowRefit:
     inner = KernelClassifier(max_features=64, block_size=16, batch_size=16, seed=1)
     model = WindowRefit(inner, **{"window": 500, "every": 300, **given})
     xs = [{"a": float(i % 7), "b": float(i % 11)} for i in range(n)]
@@ -216,7 +216,7 @@ def exported(exporter: Exporter) -> dict[str, float]:
 
 
 def test_the_metrics_follow_the_model() -> None:
-    model = learnt(250)
+    model = learned(250)
     exporter = Exporter(model, ["accuracy"], 1000)
     before = exported(exporter)
     assert math.isnan(before.pop("window_refit_last_seconds"))
@@ -237,7 +237,7 @@ def test_the_metrics_follow_the_model() -> None:
 
 
 def test_a_window_is_full_where_no_more_bytes_may_be_kept() -> None:
-    model = learnt(500, max_bytes=8 * 128**2)  # of the normal equations; records of 200 inputs are fewer
+    model = learned(500, max_bytes=8 * 128**2)  # of the normal equations; records of 200 inputs are fewer
     wide = {f"input {i}": 1.0 for i in range(200)}
     model.advance([wide] * 200, [True] * 200)
     shown = exported(Exporter(model, ["accuracy"], 1000))

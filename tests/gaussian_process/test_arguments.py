@@ -152,7 +152,7 @@ POINTS = [{"a": 0.5, 3: 1.0, ("x", 1): "word"}, {}]
 VARIANCES = [None, VarianceOperator(8, 4, 8), TestPointFunctions(POINTS, 8, 4, 8)]
 
 
-def _learnt(variance=None, n=50, **arguments):
+def _learned(variance=None, n=50, **arguments):
     model = GaussianProcessRegressor(n_features=4, variance=variance, seed=1, **arguments)
     for i in range(n):
         model.learn_one({"a": i % 7, 3: float(i % 2)}, float(i % 5))
@@ -162,7 +162,7 @@ def _learnt(variance=None, n=50, **arguments):
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_a_state_comes_back_from_its_bytes(variance):
     """As from a checkpoint: JSON knows neither tuples nor names that are no strings."""
-    model, other = _learnt(variance), _learnt(variance, n=0)
+    model, other = _learned(variance), _learned(variance, n=0)
     other.__setstate__(from_bytes(to_bytes(model.__getstate__())))
     assert other.state_digest() == model.state_digest()
     for one in (model, other):
@@ -188,17 +188,17 @@ def test_a_state_comes_back_from_its_bytes(variance):
 def test_a_state_of_other_arguments_is_refused_by_name(name, value):
     other = GaussianProcessRegressor(**{"n_features": 4, "seed": 1, name: value})
     with pytest.raises(ValueError, match=f"this state is from a model with {name}="):
-        other.__setstate__(_learnt().__getstate__())
+        other.__setstate__(_learned().__getstate__())
 
 
 def test_a_state_of_other_points_is_refused():
     with pytest.raises(ValueError, match="this state is from a model with variance="):
-        _learnt(TestPointFunctions(POINTS[:1], 8, 4, 8), 0).__setstate__(_learnt(VARIANCES[2]).__getstate__())
+        _learned(TestPointFunctions(POINTS[:1], 8, 4, 8), 0).__setstate__(_learned(VARIANCES[2]).__getstate__())
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_a_damaged_state_is_refused_naming_the_field(variance):
-    model = _learnt(variance)
+    model = _learned(variance)
     state = model.__getstate__()
     for field, value in state.items():
         if field in ("version", "arguments", "columns", "repeated_inputs") or field.startswith("input"):

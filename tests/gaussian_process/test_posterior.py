@@ -81,7 +81,7 @@ def test_the_papers_setting():
     assert after[1] <= 0.05
 
 
-def test_normalised_targets_are_those_of_all_records_by_the_moments_of_now():
+def test_normalized_targets_are_those_of_all_records_by_the_moments_of_now():
     X, y = _records()
     arguments = {"kernel": Gaussian(1.5), "n_features": 24, "standardize": False, "seed": 1}
     model = GaussianProcessRegressor(**arguments)

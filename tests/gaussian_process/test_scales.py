@@ -52,7 +52,7 @@ def test_a_deviation_says_how_wrong_the_mean_is(seed):
 
 
 @pytest.mark.parametrize("variance", [None, VarianceOperator(16, 4, 64), TestPointFunctions([{0: 0.0}], 16, 4, 64)])
-def test_an_input_that_outgrows_its_scale_is_learnt_anew(variance):
+def test_an_input_that_outgrows_its_scale_is_learned_anew(variance):
     model = GaussianProcessRegressor(noise=0.05, n_features=32, variance=variance, seed=1)
     X, y = _records(400)
     model.learn_many(X, y)

@@ -121,7 +121,7 @@ CASES: dict[str, dict[str, Any]] = {
         "models": {
             "champion": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],
             "challenger": [{"streamkernel.KernelClassifier": {"seed": 2, "max_features": 32}}],
-            "river": [{"river.compose.Discard": {"args": ["colour"]}}, "river.naive_bayes.GaussianNB"],
+            "river": [{"river.compose.Discard": {"args": ["color"]}}, "river.naive_bayes.GaussianNB"],
         },
         "predictions": {"kind": "jsonl", "path": "predictions.jsonl", "models": "all"},
         "labels": {"source": {"kind": "jsonl", "path": "labels.jsonl", "target": "y"}, "key": "id"},
@@ -196,7 +196,7 @@ def _make_kafka(config: Path) -> None:
         ).to_json(),
         "dead_letters": OutputMark("cluster/dead/n3", "w2", {0: 0}, Producer(4, 1)).to_json(),
     }
-    account = RecordCounts(consumed=HALF + 43, predicted=HALF, learnt=HALF, skipped=40, dead=3)
+    account = RecordCounts(consumed=HALF + 43, predicted=HALF, learned=HALF, skipped=40, dead=3)
     processor = make_processor(plan, Start(plan.model, account, [7, 90, 301]))
     models = dump_models(processor, ())
     store = CheckpointStore(Path("state"))

@@ -46,8 +46,8 @@ def test_learning_goes_on_from_a_golden_checkpoint(enter: Callable[[str], None],
     header = describe(Path("state"))
     after = header["account"]
     assert after["consumed"] >= WHOLE
-    assert after["learnt"] > before["learnt"]
-    assert after["learnt"] == header["model"].get("n_records", after["learnt"])
+    assert after["learned"] > before["learned"]
+    assert after["learned"] == header["model"].get("n_records", after["learned"])
     if case == "late-labels":
         adds_up(header)
     (predictions,) = Path().glob("predictions.*")
@@ -126,10 +126,10 @@ def test_several_models_go_on_from_a_golden_checkpoint(enter: Callable[[str], No
     run(prepare(Path("config.yaml")))
     header = describe(Path("state"))
     assert (header["published"], header["promotions"]) == ("challenger", promotions)
-    assert header["account"]["learnt"] > before["account"]["learnt"]
+    assert header["account"]["learned"] > before["account"]["learned"]
     adds_up(header)
     for name in ("champion", "challenger"):
-        assert header["models"][name]["model"]["n_records"] == header["account"]["learnt"]
+        assert header["models"][name]["model"]["n_records"] == header["account"]["learned"]
         assert header["models"][name]["shown"] > before["models"][name]["shown"]
     assert header["models"]["river"]["shown"] == header["models"]["champion"]["shown"]
     said = [json.loads(line) for line in Path("predictions.jsonl").read_text().splitlines()]

@@ -90,8 +90,8 @@ def test_a_reuse_never_breaks_9(n_outputs, n_blocks, gamma, cap, variance, featu
 def _records(K, n, seed, d=4):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
-    centres = rng.normal(size=(K, d))
-    labels = np.argmin(((X[:, None] - centres) ** 2).sum(axis=2), axis=1)
+    centers = rng.normal(size=(K, d))
+    labels = np.argmin(((X[:, None] - centers) ** 2).sum(axis=2), axis=1)
     return [dict(enumerate(x)) for x in X.tolist()], labels
 
 

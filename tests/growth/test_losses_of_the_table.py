@@ -44,7 +44,7 @@ def _steps(loss):
 
 
 @pytest.mark.parametrize("name", REGRESSION)
-def test_a_regression_learns_the_minimiser(name):
+def test_a_regression_learns_the_minimizer(name):
     loss, y = REGRESSION[name], _targets()
     units = y.std()
 
@@ -76,7 +76,7 @@ def _score(model):
     [(losses.Log(), math.log(7 / 3)), (losses.SquaredHinge(), 0.4), (river_losses.Hinge(), 1.0)],
     ids=["logistic", "squared-hinge SVM", "SVM"],
 )
-def test_a_machine_of_two_classes_learns_the_minimiser(loss, best):
+def test_a_machine_of_two_classes_learns_the_minimizer(loss, best):
     y = np.resize([True] * 7 + [False] * 3, 6000)
     for steps in _steps(loss):
         model = KernelClassifier(loss=loss, standardize=False, **GIVEN, **steps)
@@ -106,7 +106,7 @@ def test_ridge_regression_is_the_mean_of_a_gaussian_process_whose_noise_is_half_
     assert model.predict_one({0: 50.0}) == pytest.approx(1 / (1 + sigma_squared), abs=0.02)
 
 
-def test_the_page_says_how_each_loss_is_learnt():
+def test_the_page_says_how_each_loss_is_learned():
     table = PAGE.read_text().split("## Which loss", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| `(\w+)(\(.*?\))` \| .+ \| (\w+) \| (\w+) \|$", table, re.MULTILINE)
     assert len(rows) == 9

@@ -93,7 +93,7 @@ def test_a_multiple_of_the_kernel_flags_the_same_records():
     assert np.allclose(3 * scores[0], scores[1], rtol=1e-6, atol=1e-9)
 
 
-def test_records_before_the_bandwidth_is_fixed_are_learnt_again():
+def test_records_before_the_bandwidth_is_fixed_are_learned_again():
     X, _ = clusters(900)
     model = KernelNoveltyDetector(batch_size=7, seed=1)
     scores = model.advance(dicts(X), ["anything"] * 900).predictions
@@ -225,6 +225,6 @@ def test_a_filter_that_keeps_it_from_learning_is_warned_of():
         return model.anomaly_detector.n_records
 
     with pytest.warns(RuntimeWarning, match="protect_anomaly_detector=False") as told:
-        n_learnt = learn(protected=True)
-    assert (len(told), n_learnt < 100) == (1, True)
+        n_learned = learn(protected=True)
+    assert (len(told), n_learned < 100) == (1, True)
     assert learn(protected=False) == len(xs)

@@ -21,7 +21,7 @@ def _points(model, n=N):
     return {name: X[:, columns] for name, columns, _ in groups}
 
 
-def _learnt(n=400, **given):
+def _learned(n=400, **given):
     """Numbers of mean 5 and deviation 2, one of them in every fourth record, a string of which `q` is rare."""
     model, rng = (
         KernelRegressor(given.pop("kernel", Gaussian(2.0)), batch_size=8, seed=1, **given),
@@ -36,7 +36,7 @@ def _learnt(n=400, **given):
 
 
 def test_numbers_are_standard_normal_as_often_as_they_came():
-    found = _points(_learnt())
+    found = _points(_learned())
     assert found["a"].mean() == pytest.approx(0, abs=1e-12)
     assert found["a"].std() == pytest.approx(1, abs=0.02)
     assert not found["same"].any()
@@ -44,14 +44,14 @@ def test_numbers_are_standard_normal_as_often_as_they_came():
 
 
 def test_values_of_a_string_are_as_frequent_as_they_were():
-    found = _points(_learnt())
+    found = _points(_learned())
     assert found["kind"].sum(axis=0).tolist() == [N / 8, N * 7 / 8]
     assert found["word"].sum() == N / 4
     assert set(np.unique(found["kind"].sum(axis=1))) == {1.0}
 
 
-def test_numbers_that_are_not_standardised_have_the_mean_and_the_deviation_they_had():
-    found = _points(_learnt(standardize=False))
+def test_numbers_that_are_not_standardized_have_the_mean_and_the_deviation_they_had():
+    found = _points(_learned(standardize=False))
     assert found["a"].mean() == pytest.approx(5, abs=0.3)
     assert found["a"].std() == pytest.approx(2, abs=0.2)
     assert set(found["same"].ravel().tolist()) == {7.0}
@@ -59,12 +59,12 @@ def test_numbers_that_are_not_standardised_have_the_mean_and_the_deviation_they_
 
 def test_they_stay_in_the_domain_of_the_kernel():
     kernel = ChiSquared()
-    found = _points(_learnt(kernel=kernel))
+    found = _points(_learned(kernel=kernel))
     assert (found["a"] > kernel.domain.least).all()
 
 
 def test_columns_are_drawn_by_their_names_whatever_their_order():
-    found = [_points(_learnt()), _points(_learnt(200))]
+    found = [_points(_learned()), _points(_learned(200))]
     order = [np.argsort(each["a"].ravel()).tolist() for each in found]
     assert order[0] == order[1]
     assert math.isclose(abs(np.corrcoef(found[0]["a"].ravel(), found[0]["kind"][:, 0])[0, 1]), 0, abs_tol=0.4)

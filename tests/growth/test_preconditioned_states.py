@@ -19,7 +19,7 @@ def _records(n=90):
     return [dict(zip("ab", x, strict=True)) for x in X.tolist()], (X[:, 0] * X[:, 1] > 0).tolist()
 
 
-def _learnt(**given):
+def _learned(**given):
     model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1, **given)
     model.advance(*_records())
     return model
@@ -31,7 +31,7 @@ def _steps(model):
 
 
 def test_an_open_model_goes_on_with_the_plain_steps_of_a_state():
-    old = _learnt(precondition=False)
+    old = _learned(precondition=False)
     state = old.__getstate__()
     assert not ARGUMENTS & set(state["arguments"])
     assert "average_alpha" not in state
@@ -71,7 +71,7 @@ def test_an_open_model_goes_on_with_the_block_size_of_a_state():
     ids=str,
 )
 def test_what_is_asked_for_must_be_the_states(given, message):
-    state = _learnt(precondition=False).__getstate__()
+    state = _learned(precondition=False).__getstate__()
     model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1, **given)
     before = model.state_digest()
     with pytest.raises(ValueError, match=f"^{message}$"):
@@ -81,7 +81,7 @@ def test_what_is_asked_for_must_be_the_states(given, message):
 
 @pytest.mark.parametrize("given", [{}, {"precondition": True}, {"precondition": True, "blocks_per_step": 2}], ids=str)
 def test_a_default_is_what_it_came_to(given):
-    state = _learnt().__getstate__()
+    state = _learned().__getstate__()
     assert {name: state["arguments"].get(name) for name in ARGUMENTS} == {
         "precondition": True,
         "blocks_per_step": 2,
@@ -94,7 +94,7 @@ def test_a_default_is_what_it_came_to(given):
 
 @pytest.mark.parametrize("value", [None, 1, "yes"])
 def test_an_impossible_precondition_is_refused(value):
-    state = _learnt().__getstate__()
+    state = _learned().__getstate__()
     state["arguments"]["precondition"] = value
     with pytest.raises(ValueError, match="field 'arguments'"):
         KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1).__setstate__(state)
@@ -102,20 +102,20 @@ def test_an_impossible_precondition_is_refused(value):
 
 @pytest.mark.parametrize("value", [None, 0, True, 1.5])
 def test_an_impossible_number_of_blocks_is_refused(value):
-    state = _learnt().__getstate__()
+    state = _learned().__getstate__()
     state["arguments"]["blocks_per_step"] = value
     with pytest.raises(ValueError, match="field 'arguments'"):
         KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1).__setstate__(state)
 
 
 def test_an_average_is_in_the_state_and_must_fit():
-    model = _learnt(average=True)
+    model = _learned(average=True)
     state = model.__getstate__()
     assert state["average_alpha"].shape == state["alpha"].shape
-    assert model.memory_bytes > _learnt().memory_bytes
+    assert model.memory_bytes > _learned().memory_bytes
     twin = pickle.loads(pickle.dumps(model))
     x = {"a": 0.3, "b": -1.0}
-    assert twin.predict_proba_one(x) == model.predict_proba_one(x) != _learnt().predict_proba_one(x)
+    assert twin.predict_proba_one(x) == model.predict_proba_one(x) != _learned().predict_proba_one(x)
     for wrong in (None, state["average_alpha"][1:], np.full_like(state["alpha"], np.nan)):
         with pytest.raises(ValueError, match="field 'average_alpha'"):
             twin.__setstate__({**state, "average_alpha": wrong})
@@ -132,5 +132,5 @@ def test_an_average_begins_anew_with_the_bandwidth():
 
 
 def test_importances_are_those_of_what_predicts():
-    last, averaged = _learnt(step=Constant(0.5)), _learnt(step=Constant(0.5), average=True)
+    last, averaged = _learned(step=Constant(0.5)), _learned(step=Constant(0.5), average=True)
     assert last.feature_importances_ != averaged.feature_importances_

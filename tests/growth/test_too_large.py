@@ -123,7 +123,7 @@ def test_steps_that_are_too_long_leave_a_state_that_can_be_kept(case, method):
     ],
     ids=["novelty", "ratio"],
 )
-def test_what_is_learnt_beside_the_coefficients_is_not_kept_either(model, method, loss, monkeypatch):
+def test_what_is_learned_beside_the_coefficients_is_not_kept_either(model, method, loss, monkeypatch):
     model, xs = model.clone(), [dict(enumerate(row)) for row in X.tolist()]
     for i, x in enumerate(xs[:215]):
         model.learn_one(x, *([] if method == "threshold_gradient" else [i % 2 == 0]))

@@ -68,7 +68,7 @@ def test_from_an_export_to_predictions_and_mended_mistakes(export: Person) -> No
     assert [letter["reason"] for letter in letters] == ["csv_width", "infinite", "csv_width"]
     assert ids(export) == [one for number, one in enumerate(IDS) if number not in MISTAKES]
     account = export.inspects("out/orders/state")["account"]
-    assert (account["consumed"], account["learnt"], account["dead"]) == (ROWS + 1, ROWS - 3, 3)  # and a blank line
+    assert (account["consumed"], account["learned"], account["dead"]) == (ROWS + 1, ROWS - 3, 3)  # and a blank line
     lines = export.lines("out/orders/predictions.jsonl")
     assert sum(line["prediction"] == line["target"] for line in lines) > 0.6 * len(lines)
 

@@ -42,7 +42,7 @@ SERVICE: dict[str, Any] = {
         "target": "y",
         "target_type": "bool",
         "follow": True,
-        "inputs": {"exclude": ["colour"]},
+        "inputs": {"exclude": ["color"]},
     },
     "model": ["river.preprocessing.StandardScaler", {"river.linear_model.LogisticRegression": {"l2": 0.001}}],
     "predictions": {"kind": "jsonl", "path": "out/predictions.jsonl"},
@@ -100,7 +100,7 @@ def test_a_service_through_a_day(service: Person) -> None:
     log = [json.loads(line) for line in daemon.log.splitlines()]
     assert all({"time", "level", "message"} <= line.keys() for line in log), log[0]
     account = service.inspects("out/state")["account"]
-    assert (account["consumed"], account["learnt"], account["dead"]) == (RECORDS + 3, RECORDS + 2, 1)
+    assert (account["consumed"], account["learned"], account["dead"]) == (RECORDS + 3, RECORDS + 2, 1)
     lines = service.lines("out/predictions.jsonl")
     assert len(lines) == len({line["position"]["offset"] for line in lines}) == RECORDS + 2
     for file in service.folder.rglob("*"):
@@ -117,7 +117,7 @@ def test_an_upgrade_of_the_model(service: Person) -> None:
     assert refused.returncode == 1
     assert "model[1].l2: checkpoint has 0.001, configuration says 0.5" in refused.stderr
     assert service.types(["run", "service.yaml", *other, "--fresh"], PASSWORD=SECRET).returncode == 0
-    assert service.inspects("out/state")["account"]["learnt"] == RECORDS
+    assert service.inspects("out/state")["account"]["learned"] == RECORDS
     # What was set aside is still there, beside the new.
     assert [one for one in service.folder.rglob("*") if ".old" in one.name]
 
@@ -181,5 +181,5 @@ def test_columns_that_a_step_cannot_use_are_told_with_the_way_on(service: Person
     failed = service.types([*words[:-1], "source.inputs.exclude=[]"], PASSWORD=SECRET)
     assert failed.returncode == 1
     assert "source.inputs.exclude leaves out columns that a step cannot use" in failed.stderr
-    done = service.types([*words[:-1], "source.inputs.exclude=[colour]", "--fresh"], PASSWORD=SECRET)
+    done = service.types([*words[:-1], "source.inputs.exclude=[color]", "--fresh"], PASSWORD=SECRET)
     assert done.returncode == 0, done.stderr

@@ -30,7 +30,7 @@ def sensors(n: int, changes_at: int | None = None) -> Iterator[Record]:
 
 
 @pytest.fixture(scope="module")
-def learnt() -> AdaptiveKernelClassifier:
+def learned() -> AdaptiveKernelClassifier:
     model = AdaptiveKernelClassifier(**QUICK)
     for x, y in sensors(600):
         model.learn_one(x, y)
@@ -68,16 +68,16 @@ def test_mini_batches_give_the_same_model(estimator: type[Any]) -> None:
     assert many.tolist() == [batched.predict_one(x) for x, _ in sensors(400)]
 
 
-def test_explained(learnt: AdaptiveKernelClassifier) -> None:
+def test_explained(learned: AdaptiveKernelClassifier) -> None:
     x = {"a": 0.1, "b": 0.2, "c": 0.9}
-    shares = learnt.explain_one(x, label=True)
-    base = learnt.predict_proba_one({})[True]
-    assert sum(shares.values()) == pytest.approx(learnt.predict_proba_one(x)[True] - base)
+    shares = learned.explain_one(x, label=True)
+    base = learned.predict_proba_one({})[True]
+    assert sum(shares.values()) == pytest.approx(learned.predict_proba_one(x)[True] - base)
     assert abs(shares["c"]) < max(abs(shares["a"]), abs(shares["b"]))
-    importances = learnt.feature_importances_
+    importances = learned.feature_importances_
     assert importances["c"] == min(importances.values())
     with pytest.raises(ValueError, match=r"label 'maybe' was not seen yet: use one of .*True"):
-        learnt.explain_one(x, label="maybe")
+        learned.explain_one(x, label="maybe")
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,16 @@ def test_explained(learnt: AdaptiveKernelClassifier) -> None:
     ],
     ids=["nothing", "unseen", "odd names", "texts", "missing", "many", "other keys"],
 )
-def test_explained_with_inputs_it_never_saw(learnt: AdaptiveKernelClassifier, x: dict[Any, Any]) -> None:
-    before = learnt.state_digest()
-    shares = learnt.explain_one(x)
+def test_explained_with_inputs_it_never_saw(learned: AdaptiveKernelClassifier, x: dict[Any, Any]) -> None:
+    before = learned.state_digest()
+    shares = learned.explain_one(x)
     assert shares.keys() == x.keys()
     assert all(map(math.isfinite, shares.values()))
     # A number that no record brought before moves nothing; a text does, as it would if it were learned.
     assert all(
         shares[name] == pytest.approx(0, abs=1e-12) for name in x if name != "a" and not isinstance(x[name], str)
     )
-    assert learnt.state_digest() == before
+    assert learned.state_digest() == before
 
 
 @pytest.mark.parametrize("estimator", [AdaptiveKernelRegressor, KernelRegressor, KernelClassifier])
@@ -127,15 +127,15 @@ def test_a_drift_is_told_once_it_is_there() -> None:
     assert min(told) > 1300
 
 
-def test_saved_copied_and_gone_on_with(learnt: AdaptiveKernelClassifier) -> None:
-    loaded, copied = pickle.loads(pickle.dumps(learnt)), copy.deepcopy(learnt)
-    assert loaded.predict_proba_one({"a": 0.1}) == learnt.predict_proba_one({"a": 0.1})
+def test_saved_copied_and_gone_on_with(learned: AdaptiveKernelClassifier) -> None:
+    loaded, copied = pickle.loads(pickle.dumps(learned)), copy.deepcopy(learned)
+    assert loaded.predict_proba_one({"a": 0.1}) == learned.predict_proba_one({"a": 0.1})
     for x, y in list(sensors(620))[600:]:
         assert loaded.predict_proba_one(x) == copied.predict_proba_one(x)
         loaded.learn_one(x, y)
         copied.learn_one(x, y)
-    assert loaded.state_digest() == copied.state_digest() != learnt.state_digest()
-    assert learnt.clone().predict_one({"a": 1.0}) is None
+    assert loaded.state_digest() == copied.state_digest() != learned.state_digest()
+    assert learned.clone().predict_one({"a": 1.0}) is None
 
 
 def test_numbers_with_their_deviation_and_odd_targets() -> None:

@@ -123,7 +123,7 @@ def test_an_application_asks_and_teaches(shop: Person) -> None:
 
         document = web.ask("/openapi.json")[1]
         assert {"/predict", "/learn"} <= document["paths"].keys()
-        assert document["components"]["schemas"]["Labelled"]["required"] == ["order id", "late"]
+        assert document["components"]["schemas"]["Labeled"]["required"] == ["order id", "late"]
         assert document["security"]
         assert b"Predictions of <b>late</b>: predicting" in web.ask("/")[1]
 
@@ -150,7 +150,7 @@ def test_an_application_asks_and_teaches(shop: Person) -> None:
         assert metrics["journal_bytes{journal=source}"] > 0
         stopped(service, run)
     account = shop.inspects("out/orders")["account"]
-    assert (account["consumed"], account["learnt"], account["dead"]) == (30, 30, 0)
+    assert (account["consumed"], account["learned"], account["dead"]) == (30, 30, 0)
     for file in shop.folder.rglob("*"):
         assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
     assert SECRET not in service.log + run.log
@@ -161,8 +161,8 @@ def test_each_refusal_leads_on(shop: Person) -> None:
     del settings["source"]["inputs"]["exclude"]
     shop.writes("service.yaml", {**settings, "limits": {"max_string": 40}})
     ended = ["--set", "source.follow=false", "--set", "labels.source.follow=false"]
-    learnt = shop.types(["run", "service.yaml", *ended], PASSWORD=SECRET)
-    assert learnt.returncode == 0, learnt.stderr
+    learned = shop.types(["run", "service.yaml", *ended], PASSWORD=SECRET)
+    assert learned.returncode == 0, learned.stderr
     order = {"order id": "B-1", "placed at": "03.02.2024 11:00", "zip": "01003", "city": "Zürich", "price": 12.5}
     with ExitStack() as stack:
         service = shop.starts("serve", "service.yaml", PASSWORD=SECRET)
@@ -207,7 +207,7 @@ def test_each_refusal_leads_on(shop: Person) -> None:
     done = shop.types(["run", "service.yaml", *ended, *mended], PASSWORD=SECRET)
     assert done.returncode == 0, done.stderr
     account = shop.inspects("out/orders")["account"]
-    assert (account["consumed"], account["learnt"], account["dead"]) == (1, 1, 0)
+    assert (account["consumed"], account["learned"], account["dead"]) == (1, 1, 0)
 
 
 def test_whole_records_with_their_labels_after_a_run_over_a_file(person: Person) -> None:
@@ -240,4 +240,4 @@ def test_whole_records_with_their_labels_after_a_run_over_a_file(person: Person)
         assert (code, "printable characters without blanks" in answer["error"]["detail"]) == (400, True)
         eventually(lambda: web.metrics()["model_checkpoint_records"] == 2)
         stopped(service, run)
-    assert person.inspects("out/service")["account"]["learnt"] == 2
+    assert person.inspects("out/service")["account"]["learned"] == 2

@@ -37,7 +37,7 @@ def predicted(where: Home) -> list[tuple[int, int]]:
     ]
 
 
-def learnt(where: Home, count: int) -> None:
+def learned(where: Home, count: int) -> None:
     """Wait until so many predictions stand in the file."""
     path = where.folder / "out/predictions.jsonl"
     wait_until(lambda: path.exists() and path.read_bytes().count(b"\n") >= count)

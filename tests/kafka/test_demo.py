@@ -44,13 +44,13 @@ def test_the_stream_is_the_same_each_time_and_no_record_repeats() -> None:
 
 def test_a_file_is_replayed_into_a_topic(broker: Cluster, topic: Callable[..., str], tmp_path: Path) -> None:
     file, name = tmp_path / "stream.csv", topic()
-    file.write_text("a,colour,label\n1,red,-1\n2.5,,1\n")
+    file.write_text("a,color,label\n1,red,-1\n2.5,,1\n")
     command = [sys.executable, "-m", "examples.replay", str(file), name, "--servers", broker.bootstrap]
     options = ["--text", "label", "--rate", "2000", "--records", "5"]
     ended = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout == f"{name}: 5 records\n"
-    rows = [{"a": 1.0, "colour": "red", "label": "-1"}, {"a": 2.5, "colour": "", "label": "1"}]
+    rows = [{"a": 1.0, "color": "red", "label": "-1"}, {"a": 2.5, "color": "", "label": "1"}]
     assert [orjson.loads(record.value) for record in consume(broker.bootstrap, name)[0]] == [*rows, *rows, rows[0]]
     replaying = subprocess.Popen([*command, "--rate", "100"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     while len(consume(broker.bootstrap, name)[0]) <= 5:  # without end, until it is told

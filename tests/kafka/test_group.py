@@ -81,7 +81,7 @@ class Stream:
         return self.count
 
 
-def test_a_partition_is_learnt_once_whoever_holds_it(broker: Cluster, make_group: MakeGroup) -> None:
+def test_a_partition_is_learned_once_whoever_holds_it(broker: Cluster, make_group: MakeGroup) -> None:
     group = make_group(3)
     stream = Stream(broker, group)
     try:
@@ -178,7 +178,7 @@ def test_a_failure_of_one_partition_ends_the_member_with_a_sentence(broker: Clus
     group = make_group(2)
     produce(broker.bootstrap, group.topic, rows(300), partition=1)
     member = group.start()
-    wait_until(lambda: group.saved(1) == 300, "the good records to be learnt")
+    wait_until(lambda: group.saved(1) == 300, "the good records to be learned")
     member.wait_for("partition 0: reading")
     produce(broker.bootstrap, group.topic, [b"no JSON"] * 1000, partition=0)
     assert member.wait() == 1
@@ -223,11 +223,11 @@ def test_mode_predict_serves_each_partition_its_own_model(broker: Cluster, make_
     group.wait_until_saved(500)
     learning.signal(signal.SIGTERM)
     assert learning.wait() == 0
-    learnt = [group.result(partition)[0] for partition in group.partitions]
-    assert learnt[0] != learnt[1]
+    learned = [group.result(partition)[0] for partition in group.partitions]
+    assert learned[0] != learned[1]
 
-    (group.folder / "out").rename(group.folder / "learnt")
-    group.configure(mode="predict", serve_from="learnt/state/partition-{partition}")
+    (group.folder / "out").rename(group.folder / "learned")
+    group.configure(mode="predict", serve_from="learned/state/partition-{partition}")
     for partition in group.partitions:
         produce(broker.bootstrap, group.topic, rows(100, 700), partition=partition)
     serving = group.start()
@@ -236,8 +236,8 @@ def test_mode_predict_serves_each_partition_its_own_model(broker: Cluster, make_
     assert serving.wait() == 0
     for partition in group.partitions:
         model, account, _, predictions, _ = group.result(partition)
-        assert model == learnt[partition]
-        assert account["learnt"] == 0
+        assert model == learned[partition]
+        assert account["learned"] == 0
         assert predictions.count(b"\n") == 600
 
 
@@ -308,7 +308,7 @@ def test_a_record_that_kills_its_process_costs_one_partition_some_seconds(
     assert member.log.count("partition 0: its process was killed by SIGABRT") == 4
     assert "partition 1: its process" not in member.log
     _, account, _, _, dead = group.result(0)
-    assert (account["consumed"], account["learnt"], account["dead"]) == (101, 100, 1)
+    assert (account["consumed"], account["learned"], account["dead"]) == (101, 100, 1)
     assert b'"reason":"kills_process"' in dead.replace(b" ", b"")
 
 

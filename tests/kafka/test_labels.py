@@ -20,7 +20,7 @@ from tests.kafka.producing import consume, produce
 
 Topics = Callable[..., str]
 RECORDS = 6000
-LABELLED = 5000
+LABELED = 5000
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,14 @@ def wait_until(home: Home, daemon: Running, holds: Callable[[dict[str, Any]], bo
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.long)])
-def test_each_record_is_predicted_and_learnt_once_whatever_kills_it(
+def test_each_record_is_predicted_and_learned_once_whatever_kills_it(
     broker: Cluster, topic: Topics, home: Home, launcher: Launcher, kills: int
 ) -> None:
     topics = {name: topic(partitions=2 if name == "records" else 1) for name in ("records", "labels", "predictions")}
     topics["dead"] = topic()
     draw = random.Random(1)
     xs = [{"id": f"k{i}", "a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for i in range(RECORDS)]
-    labels: list[Any] = [{"id": x["id"], "y": "yes" if x["a"] * x["b"] > 0 else "no"} for x in xs[:LABELLED]]
+    labels: list[Any] = [{"id": x["id"], "y": "yes" if x["a"] * x["b"] > 0 else "no"} for x in xs[:LABELED]]
     bad = [b"{", {"id": "k1"}, {"y": "yes"}]
     configure(home, broker, topics)
     produce(broker.bootstrap, topics["records"], xs[:3000], partition=lambda number: number % 2)
@@ -77,7 +77,7 @@ def test_each_record_is_predicted_and_learnt_once_whatever_kills_it(
         adds_up(home.header())
     daemon = launcher.start(home, "run", "config.yaml")
     daemon.wait_for("from label")
-    wait_until(home, daemon, lambda header: header["account"]["learnt"] == LABELLED)
+    wait_until(home, daemon, lambda header: header["account"]["learned"] == LABELED)
     wait_until(home, daemon, lambda header: header["account"]["consumed"] == RECORDS)
     daemon.signal(signal.SIGTERM)
     ended = daemon.wait()
@@ -85,9 +85,9 @@ def test_each_record_is_predicted_and_learnt_once_whatever_kills_it(
     header = home.header()
     adds_up(header)
     late = header["labels"]
-    assert (late["pending"], late["account"]["expired"]) == (RECORDS - LABELLED, 0)
+    assert (late["pending"], late["account"]["expired"]) == (RECORDS - LABELED, 0)
     assert (late["account"]["doubled"], late["account"]["dead"]) == (50, 3)
-    assert header["model"]["n_records"] == LABELLED
+    assert header["model"]["n_records"] == LABELED
     predicted = Counter(
         (line["position"]["partition"], line["position"]["offset"])
         for line in (json.loads(one.value) for one in consume(broker.bootstrap, topics["predictions"])[0])
@@ -117,7 +117,7 @@ def test_the_key_of_the_message_may_join_them(broker: Cluster, topic: Topics, ho
     produce(broker.bootstrap, topics["records"], [{"a": number} for number in range(500)], keys=keys)
     produce(broker.bootstrap, topics["labels"], [{"y": "pq"[number % 2]} for number in range(500)], keys=keys)
     daemon = launcher.start(home, "run", "config.yaml")
-    wait_until(home, daemon, lambda header: header["account"]["learnt"] == 500)
+    wait_until(home, daemon, lambda header: header["account"]["learned"] == 500)
     daemon.signal(signal.SIGTERM)
     ended = daemon.wait()
     assert ended.returncode == 0, ended.stderr

@@ -25,7 +25,7 @@ KILLS = ["consumed:{}", "flushed:2", "committed:2", "checkpoint-before-rename:2"
 def test_kills_on_both_sides(
     broker: Cluster, topic: Callable[..., str], home: Home, launcher: Launcher, rounds: int
 ) -> None:
-    source, learnt, served = topic(partitions=2), topic(partitions=2), topic(partitions=2)
+    source, learned, served = topic(partitions=2), topic(partitions=2), topic(partitions=2)
     servers = {"bootstrap_servers": broker.bootstrap}
     n_records = ROUND * rounds
     rows: list[Any] = rings(n_records)
@@ -47,7 +47,7 @@ def test_kills_on_both_sides(
     home.configure(
         source={**reads, "order": "logged"},
         model=model,
-        predictions={**writes, "topic": learnt, "transactional_id": learnt},
+        predictions={**writes, "topic": learned, "transactional_id": learned},
         checkpoint={"directory": "out/state", "every_records": 100, "keep": 1},
     )
     assert launcher.call(home, "run", "config.yaml", "--max-records", "100").returncode == 0
@@ -70,10 +70,11 @@ def test_kills_on_both_sides(
         checkpoint={"directory": "own/state", "every_records": 100},
     )
     for command in ("check", "run"):
-        ended = launcher.call(home, command, "config.yaml", "--set", f"predictions.transactional_id={learnt}")
+        ended = launcher.call(home, command, "config.yaml", "--set", f"predictions.transactional_id={learned}")
         assert ended.returncode == 1
         assert (
-            f"predictions.transactional_id: {learnt} belongs to the run that learned the" in ended.stdout + ended.stderr
+            f"predictions.transactional_id: {learned} belongs to the run that learned the"
+            in ended.stdout + ended.stderr
         )
     home.config.rename(home.folder / "predict.yaml")
     home.config.write_text(text)
@@ -100,7 +101,7 @@ def test_kills_on_both_sides(
         left = str(n_records - consumed(home, state))
         ended = launcher.call(home, "run", config, "--max-records", left)
         assert ended.returncode == 0, ended.stderr
-    for output in (learnt, served):
+    for output in (learned, served):
         for partition, records in consume(broker.bootstrap, output, isolation_level="read_committed").items():
             bad = {7: 3, 800: 400}
             wanted = [n for n in range(n_records // 2) if 2 * n + partition not in bad]

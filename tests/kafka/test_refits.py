@@ -43,7 +43,7 @@ import ctypes, pathlib, time
 from streamkernel import WindowRefit
 from streamkernel.window import refit
 
-minimise = refit.minimise
+minimize = refit.minimize
 
 def slowly(*given):
     if not pathlib.Path("quick").exists():
@@ -51,9 +51,9 @@ def slowly(*given):
         ctypes.PyDLL(None).sleep(3)
     while not pathlib.Path("quick").exists():
         time.sleep(0.05)
-    return minimise(*given)
+    return minimize(*given)
 
-refit.minimise = slowly
+refit.minimize = slowly
 """
 HISTORY, RECORDS = 700, 900
 # In the refit behind the file, behind it, and behind its checkpoint; in one of the topic, and behind it.

@@ -107,7 +107,7 @@ def test_an_outage_is_waited_for_and_may_be_stopped(
     wait_until(lambda: (home.folder / "out/predictions.jsonl").exists())
     wait_until(lambda: (home.folder / "out/predictions.jsonl").read_bytes().count(b"\n") == 100)
     stop(daemon)
-    assert home.header()["account"]["learnt"] == 100
+    assert home.header()["account"]["learned"] == 100
 
 
 def test_check_tries_the_registry(

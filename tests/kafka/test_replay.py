@@ -70,7 +70,7 @@ def test_each_line_stands_there_once(
     assert {one: lines[: len(before[one])] for one, lines in after.items()} == before
     assert {one: sorted(lines) for one, lines in after.items()} == {one: [*range(RECORDS // 2)] for one in (0, 1)}
     account = home.header()["account"]
-    assert (account["consumed"], account["learnt"], account["dead"]) == (RECORDS, RECORDS, 0)
+    assert (account["consumed"], account["learned"], account["dead"]) == (RECORDS, RECORDS, 0)
 
 
 def test_letters_of_a_group_go_to_their_partitions(
@@ -113,5 +113,5 @@ def test_letters_of_a_group_go_to_their_partitions(
         assert (ended.returncode, ended.stdout) == (0, f"mended.jsonl: {said}\n"), ended.stderr
     for partition in (0, 1):
         account = home.header(f"out/state/partition-{partition}")["account"]
-        assert (account["consumed"], account["learnt"], account["dead"]) == (RECORDS // 2, RECORDS // 2, 0)
+        assert (account["consumed"], account["learned"], account["dead"]) == (RECORDS // 2, RECORDS // 2, 0)
         assert len(home.lines(f"out/predictions-{partition}.jsonl")) == RECORDS // 2

@@ -26,7 +26,7 @@ def rows() -> list[dict[str, Any]]:
     draw = random.Random(4)
     points = [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(RECORDS)]
     labels = [None if draw.random() < 0.03 else a * b > 0 for a, b in points]
-    return [{"a": a, "b": b, "colour": "red", "y": y} for (a, b), y in zip(points, labels, strict=True)]
+    return [{"a": a, "b": b, "color": "red", "y": y} for (a, b), y in zip(points, labels, strict=True)]
 
 
 def configure(home: Home, broker: Cluster, source: str, output: str, every_records: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.learning import configure, learnt, predicted, rings, stop
+from tests.kafka.learning import configure, learned, predicted, rings, stop
 from tests.kafka.producing import produce
 from tests.processes import wait_until
 
@@ -38,11 +38,11 @@ class TestBroker:
         running = launcher.start(home, "run", "config.yaml")
         running.wait_for("no broker answers \\(connection refused\\): trying again until one does")
         own_broker.start()
-        learnt(home, 700)
+        learned(home, 700)
         log = stop(running)
         assert outages(log) == ["no broker answer", "a broker answers"]
         assert predicted(home) == [(0, offset) for offset in range(700)]
-        assert home.header()["account"]["learnt"] == 700
+        assert home.header()["account"]["learned"] == 700
 
     @pytest.mark.parametrize("end", ["kill", pytest.param("stop", marks=pytest.mark.long)])
     def test_it_goes_away_in_the_middle(
@@ -53,12 +53,12 @@ class TestBroker:
         produce(own_broker.bootstrap, name, stream[:1500], partition=lambda number: number % 2)
         configure(home, own_broker.bootstrap, name)
         running = launcher.start(home, "run", "config.yaml")
-        learnt(home, 1500)
+        learned(home, 1500)
         getattr(own_broker, end)()
         running.wait_for("no broker answers \\(.*connection refused\\): trying again until one does")
         own_broker.start()
         produce(own_broker.bootstrap, name, stream[1500:], partition=lambda number: number % 2)
-        learnt(home, 4000)
+        learned(home, 4000)
         log = stop(running)
         assert outages(log) == ["no broker answer", "a broker answers"]
         assert sorted(predicted(home)) == [(one, offset) for one in range(2) for offset in range(2000)]
@@ -88,11 +88,11 @@ class TestBroker:
             assert not list((home.folder / "out/state").glob("*.skc")) or home.header()["account"]["consumed"] == 0
         else:
             running = launcher.start(home, "run", "config.yaml")
-            learnt(home, 1000)
+            learned(home, 1000)
             ends()
             running.wait_for("no broker answers")
             stop(running)
-            assert home.header()["account"]["learnt"] == 1000
+            assert home.header()["account"]["learned"] == 1000
 
     def test_what_is_shown_goes_on(self, own_broker: Broker, topic: Topics, home: Home, launcher: Launcher) -> None:
         name = topic(partitions=2, on=own_broker)
@@ -102,7 +102,7 @@ class TestBroker:
         home.config.write_text(config)
         running = launcher.start(home, "run", "config.yaml")
         address = running.wait_for(r"serving metrics at (http://\S+)/metrics")[1]
-        learnt(home, 1000)
+        learned(home, 1000)
         lag = 'streamkernel_consumer_lag_records{{partition="{}",topic="{}"}} {:.1f}'
 
         def shown(path: str) -> str:
@@ -131,7 +131,7 @@ class TestTopic:
         produce(broker.bootstrap, name, rings(800))
         configure(home, broker.bootstrap, name)
         running = launcher.start(home, "run", "config.yaml")
-        learnt(home, 800)
+        learned(home, 800)
         broker.delete_topic(name)
         if anew:
             broker.create_topic(name)
@@ -146,7 +146,7 @@ class TestTopic:
             "the topic was deleted and created again since the checkpoint" if anew else "the cluster has no such topic"
         )
         assert told in again.stderr.splitlines()[-1]
-        assert home.header()["account"]["learnt"] == 800
+        assert home.header()["account"]["learned"] == 800
 
     def test_another_topic_is_not_taken_for_it(
         self, broker: Cluster, topic: Topics, home: Home, launcher: Launcher

@@ -65,7 +65,7 @@ class TestKilled:
         consumed = killed.header()["account"]["consumed"]
         assert 0 < consumed < self.RECORDS
         self.finish(killed, launcher)
-        assert killed.header()["account"]["learnt"] == self.RECORDS
+        assert killed.header()["account"]["learned"] == self.RECORDS
         places = predicted(killed)
         assert len(set(places)) == len(places) == self.RECORDS
         if order == "arrival" and partitions > 1:

@@ -40,7 +40,7 @@ WAYS = {
     "weighted": lambda model, bad: model.learn_one(bad, 1.0, 2.0),
     "advance": lambda model, bad: model.advance([{"a": 1.0, "b": 2.0}, bad], [1.0, 2.0]),
     "many": lambda model, bad: model.advance([{"a": 1.0, "b": 2.0}] * 300 + [{"b": None}, bad], [1.0] * 302),
-    "unlabelled": lambda model, bad: model.advance([bad], [None]),
+    "unlabeled": lambda model, bad: model.advance([bad], [None]),
     "predict_one": lambda model, bad: model.predict_one(bad),
     "frame": lambda model, bad: model.learn_many(pd.DataFrame([{"a": 1.0, "b": 2.0}, bad]), [1.0, 2.0]),
     "predict_many": lambda model, bad: model.predict_many(pd.DataFrame([bad])),
@@ -53,7 +53,7 @@ WAYS = {
     [(FROM_0[0], -0.25, "of at least 0"), (ABOVE[0], -0.5, "above -0.5")],
     ids=repr,
 )
-def test_every_way_in_refuses_before_anything_is_learnt(way, kernel, value, wanted):
+def test_every_way_in_refuses_before_anything_is_learned(way, kernel, value, wanted):
     model = _model(kernel)
     model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
     before = model.state_digest()
@@ -78,7 +78,7 @@ def test_each_kernel_refuses_what_it_cannot_take_and_takes_the_rest(kernel):
 
 
 @pytest.mark.parametrize("kernel", [ChiSquared(), SkewedChiSquared() * Gaussian(1.0)], ids=repr)
-def test_standardised_inputs_would_leave_the_domain(kernel):
+def test_standardized_inputs_would_leave_the_domain(kernel):
     with pytest.raises(ValueError, match=r"standardize=True shifts inputs below .* leave standardize out"):
         KernelClassifier(kernel=kernel, standardize=True)
     assert not machine_of(KernelClassifier(kernel=kernel)).inputs.standardize
@@ -95,7 +95,7 @@ def test_standardised_inputs_would_leave_the_domain(kernel):
     ],
     ids=repr,
 )
-def test_inputs_are_standardised_where_the_kernel_asks_for_it(kernel, standardized):
+def test_inputs_are_standardized_where_the_kernel_asks_for_it(kernel, standardized):
     assert machine_of(_model(kernel)).inputs.standardize == standardized
     assert machine_of(_model(kernel, standardize=not standardized)).inputs.standardize != standardized
 

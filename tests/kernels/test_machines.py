@@ -96,10 +96,10 @@ def test_adaptive_estimators_take_fourier_kernels(kernel):
     assert pickle.loads(pickle.dumps(model)).state_digest() == model.state_digest()
     growing = KernelRegressor(kernel=kernel, seed=1)
     growing.advance(xs, [x["a"] for x in xs])
-    assert growing.bandwidth == pytest.approx(kernel.median_bandwidth(_standardised(xs[:200])), rel=0.1)
+    assert growing.bandwidth == pytest.approx(kernel.median_bandwidth(_standardized(xs[:200])), rel=0.1)
 
 
-def _standardised(xs):
+def _standardized(xs):
     X = np.array([list(x.values()) for x in xs])
     return np.divide(X - X.mean(axis=0), X.std(axis=0), out=np.zeros_like(X), where=X.std(axis=0) > 0)
 

@@ -24,7 +24,7 @@ from tests.kills.simulated import runs
 
 __all__ = ["MODELS", "OUTPUTS", "REPLAY", "SOURCES", "Features", "Run", "kept", "outcome"]
 
-HEADER = "id,a,b,colour,y,z\n"
+HEADER = "id,a,b,color,y,z\n"
 PIECE = 100
 REPLAY = ("replay", "mended.jsonl", "config.yaml")
 MENDED = "77777,0.5,0.25,red,yes,1.5"
@@ -32,7 +32,7 @@ MENDED = "77777,0.5,0.25,red,yes,1.5"
 SMALL: dict[str, Any] = {"n_features": 16, "metric_schedule": [100, 300], "buffer_size": 200, "memory": 300, "seed": 1}
 GROWING = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]
 RIVER = [
-    {"river.compose.Discard": {"args": ["colour"]}},
+    {"river.compose.Discard": {"args": ["color"]}},
     "river.preprocessing.StandardScaler",
     "river.linear_model.LogisticRegression",
 ]

@@ -145,7 +145,7 @@ def _structured(draw, model):
 def _refitted(draw, model):
     window, every = draw(st.sampled_from([7, 60, 300])), draw(st.sampled_from([13, 32, 50, 101]))
     if isinstance(model.loss, losses.Log | type(None)) and draw(st.booleans()):  # few bytes are for records
-        return WindowRefit(model, window, every, S3GD(anchors=5, neighbours=2, max_passes=2, seed=1), 9000)
+        return WindowRefit(model, window, every, S3GD(anchors=5, neighbors=2, max_passes=2, seed=1), 9000)
     return WindowRefit(model, window, every, Exact(l2=1e-3, max_passes=3), 2**25)
 
 
@@ -196,7 +196,7 @@ def cases(draw, family, longest=260):
     n_values = draw(st.integers(1, 20))
     lines_of_an_order = 0 if numbers_only else draw(st.sampled_from([0, 0, 1, 3]))
     missing = 0.0 if numbers_only else draw(st.sampled_from([0.0, 0.2]))
-    unlabelled = 0.0 if family == "novelty" else draw(st.sampled_from([0.0, 0.1, 0.5]))
+    unlabeled = 0.0 if family == "novelty" else draw(st.sampled_from([0.0, 0.1, 0.5]))
     appears = {f"late{j}": int(rng.integers(0, n)) for j in range(late)}
     xs = []
     for i in range(n):
@@ -221,6 +221,6 @@ def cases(draw, family, longest=260):
     else:
         ys = [float(3 * x.get("x0", 0.0) + rng.normal()) for x in xs]
     model = _model(draw, family, kind)
-    ys = [None if rng.random() < unlabelled else y for y in ys]
+    ys = [None if rng.random() < unlabeled else y for y in ys]
     ws = [float(w) for w in (rng.choice([1.0, 0.0, 0.5, 3.0], n) if draw(st.booleans()) else np.ones(n))]
     return Case(model, xs, ys, ws)

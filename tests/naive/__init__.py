@@ -9,7 +9,7 @@ from tests.naive.anchors import (
     add_to_anchors,
     anchor_weights,
     claim_rows,
-    move_centres,
+    move_centers,
     nearest,
     relative_distances,
     smallest,
@@ -25,7 +25,7 @@ from tests.naive.asinh import (
     take_asinh,
 )
 from tests.naive.check import admissible_step, check_blocks, check_classes, margin, roots
-from tests.naive.cholesky import _add_one, _add_two, _copy_tile, add_gram, add_products, factorise, solve
+from tests.naive.cholesky import _add_one, _add_two, _copy_tile, add_gram, add_products, factorize, solve
 from tests.naive.draws import draw_blocks, draw_subsets
 from tests.naive.dual_blocks import dual_steps
 from tests.naive.duality import coefficients_gap, dual_start, multiply, multiply_transposed, records_gap
@@ -35,7 +35,7 @@ from tests.naive.experts import (
     predict_experts,
     replay,
     settled_heads,
-    standardise_targets,
+    standardize_targets,
     step_temperature,
     update_heads,
 )
@@ -59,7 +59,7 @@ from tests.naive.gaussians import (
     GOLDEN,
     HALF_WORD,
     WORD,
-    centred,
+    centered,
     counted,
     feature_words,
     gaussians,
@@ -100,8 +100,8 @@ from tests.naive.memory import (
     mean_residual,
     mean_target,
     median_residual,
-    neighbours_of_label,
-    neighbours_of_number,
+    neighbors_of_label,
+    neighbors_of_number,
     remember,
     search,
     squared_distances,
@@ -124,20 +124,20 @@ from tests.naive.moments import (
     plain_moments,
     scale,
     scale_rows,
-    standardise,
+    standardize,
     take_into_block,
     take_target,
     updated,
 )
 from tests.naive.number_pass import advance_numbers, capped_error, pass_numbers
 from tests.naive.packed import pack, packed_downdate, packed_product, place, unpack
-from tests.naive.posterior import _forget, _learn, _recentre, _settled, pass_posterior
+from tests.naive.posterior import _forget, _learn, _recenter, _settled, pass_posterior
 from tests.naive.primal_dual import (
     _gather,
     _step_columns,
     _stop,
     advance_columns,
-    advance_factorised,
+    advance_factorized,
     advance_rows,
     advance_sparse,
     prefetch_part,

@@ -20,9 +20,9 @@ def nearest(X, points, k):
     return places, np.take_along_axis(squares, places, axis=1)
 
 
-def move_centres(X, places, centres):
-    own = [X[places[:, 0] == c] for c in range(len(centres))]
-    return np.array([rows.mean(axis=0) if len(rows) else centre for rows, centre in zip(own, centres, strict=True)])
+def move_centers(X, places, centers):
+    own = [X[places[:, 0] == c] for c in range(len(centers))]
+    return np.array([rows.mean(axis=0) if len(rows) else center for rows, center in zip(own, centers, strict=True)])
 
 
 def claim_rows(X, points):

@@ -28,7 +28,7 @@ def add_gram(P, first, last, column, sign, C):
     return out
 
 
-def factorise(C):
+def factorize(C):
     U = np.zeros_like(C)
     for i in range(len(C)):
         for j in range(i, len(C)):

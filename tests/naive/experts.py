@@ -40,11 +40,11 @@ def settled_heads(heads):
 def update_heads(heads, phi, truth, scores, weight):
     """The heads' matrices and coefficients after the record; nothing is late."""
     P, W, drifts, ridge = heads
-    learnt = [
+    learned = [
         learn_least_squares_late(P[j], W[j], phi, truth - scores[j], weight, drifts[j], 1 / ridge)
         for j in range(len(W))
     ]
-    return [P for P, _ in learnt], [W for _, W in learnt]
+    return [P for P, _ in learned], [W for _, W in learned]
 
 
 def replay(Phi, truths, sample_weights, heads):
@@ -56,6 +56,6 @@ def replay(Phi, truths, sample_weights, heads):
     return P, W
 
 
-def standardise_targets(targets, sample_weights, moments):
+def standardize_targets(targets, sample_weights, moments):
     """Each target as those up to it standardize it; the moments learn them."""
     return [take_target(moments, y)[0] if weight > 0 else 0 for y, weight in zip(targets, sample_weights, strict=True)]

@@ -31,19 +31,19 @@ def hash64(low, high):
     return (x << 16) | (y >> 16), y % 2**16
 
 
-def centred(count, dither):
+def centered(count, dither):
     """A count of 48 bits and two bytes of dither, less their means, in units of 2^-8 of a bit."""
     return 256 * (count - 24) + dither // 256 + dither % 256 - 255
 
 
 def counted(low, high):
     bits, dither = hash64(low, high)
-    return centred(bits.bit_count(), dither)
+    return centered(bits.bit_count(), dither)
 
 
-def shaped(centred):
+def shaped(centered):
     """x (a + b x^2) of x in bits, in (-25, 25): one float32 rounding after each operation."""
-    x = np.float32(centred / 256)
+    x = np.float32(centered / 256)
     return x * (np.float32(0.28518261886330426) + np.float32(4.1825692287907671e-05) * (x * x))
 
 

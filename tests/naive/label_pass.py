@@ -13,7 +13,7 @@ from tests.naive.experts import (
     step_temperature,
     update_heads,
 )
-from tests.naive.memory import neighbours_of_label, remember
+from tests.naive.memory import neighbors_of_label, remember
 from tests.naive.recursive import learn_newton
 from tests.naive.softmax import softmax_into
 from tests.naive.stacking import learn_labels, log_ratios, stack_labels
@@ -49,7 +49,7 @@ def pass_labels(
             classes, left_over = (ensemble.predict_experts(x) for ensemble in ensembles)
             p.append(shift(np.maximum(classes, 0), np.full(K, 0.02 / K), 0))
             p.append(shift(smooth, left_over, 0.002 / K))
-        p += neighbours_of_label(memory, scaled, K) if memory.span else []
+        p += neighbors_of_label(memory, scaled, K) if memory.span else []
         p += [predict_transition(transitions, one, K) for one in before]
         n = len(p)
         mixed = mix(hedge_weights(losses[:n], prior[:n], eta), p, n)

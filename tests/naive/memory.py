@@ -53,25 +53,25 @@ def search(memory, x):
     return found
 
 
-def _weigh(neighbours):
-    return np.array([weight / (np.sqrt(distance) + NEAREST) for (_, _, weight, _), distance in neighbours])
+def _weigh(neighbors):
+    return np.array([weight / (np.sqrt(distance) + NEAREST) for (_, _, weight, _), distance in neighbors])
 
 
-def mean_target(neighbours, moments, otherwise):
-    targets = [near(moments, target) for (_, target, _, _), _ in neighbours]
-    return np.average(targets, weights=_weigh(neighbours)) if neighbours else otherwise
+def mean_target(neighbors, moments, otherwise):
+    targets = [near(moments, target) for (_, target, _, _), _ in neighbors]
+    return np.average(targets, weights=_weigh(neighbors)) if neighbors else otherwise
 
 
-def mean_residual(neighbours):
-    weights = _weigh(neighbours)
-    return weights @ [residual for (_, _, _, residual), _ in neighbours] / (weights.sum() + 1) if neighbours else 0
+def mean_residual(neighbors):
+    weights = _weigh(neighbors)
+    return weights @ [residual for (_, _, _, residual), _ in neighbors] / (weights.sum() + 1) if neighbors else 0
 
 
-def median_residual(neighbours):
-    return np.median([residual for (_, _, _, residual), _ in neighbours]) if neighbours else 0
+def median_residual(neighbors):
+    return np.median([residual for (_, _, _, residual), _ in neighbors]) if neighbors else 0
 
 
-def neighbours_of_number(memory, x, smooth, moments):
+def neighbors_of_number(memory, x, smooth, moments):
     short, medium, long = search(memory, x)
     return [
         mean_target(short[:FEW], moments, smooth),
@@ -84,14 +84,14 @@ def neighbours_of_number(memory, x, smooth, moments):
     ]
 
 
-def vote(neighbours, n_classes):
-    p = np.full(n_classes, (UNIFORM if neighbours else 1) / n_classes)
-    weights = _weigh(neighbours)
-    for weight, ((_, label, _, _), _) in zip(weights, neighbours, strict=True):
+def vote(neighbors, n_classes):
+    p = np.full(n_classes, (UNIFORM if neighbors else 1) / n_classes)
+    weights = _weigh(neighbors)
+    for weight, ((_, label, _, _), _) in zip(weights, neighbors, strict=True):
         p[int(label)] += (1 - UNIFORM) * weight / weights.sum()
     return p
 
 
-def neighbours_of_label(memory, x, n_classes):
+def neighbors_of_label(memory, x, n_classes):
     short, medium, long = search(memory, x)
     return [vote(asked, n_classes) for asked in (short[:FEW], medium[:FEW], medium, long[:FEW], long)]

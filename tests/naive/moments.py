@@ -95,16 +95,16 @@ def end_block(moments):
     return replaced
 
 
-def drawn_in(standardised, bounded):
-    far = abs(standardised)
-    return math.copysign(100 * (100 / far) ** 2 if bounded and far > 100 else min(far, 100), standardised)
+def drawn_in(standardized, bounded):
+    far = abs(standardized)
+    return math.copysign(100 * (100 / far) ** 2 if bounded and far > 100 else min(far, 100), standardized)
 
 
 def near(moments, value):
     if len(moments) < 32 or moments.deviation <= 1e-12 * abs(moments.mean):
         return value
-    standardised = drawn_in((value - moments.mean) / moments.deviation, moments.bounded)
-    return moments.mean + moments.deviation * standardised
+    standardized = drawn_in((value - moments.mean) / moments.deviation, moments.bounded)
+    return moments.mean + moments.deviation * standardized
 
 
 def scale_rows(raw, learn, is_number, limit, before=None):
@@ -112,7 +112,7 @@ def scale_rows(raw, learn, is_number, limit, before=None):
 
     `before` holds what every column had learned earlier. Returns the rows and what every column has learned now.
     """
-    learnt = copy.deepcopy(before or [Moments() for _ in is_number])
+    learned = copy.deepcopy(before or [Moments() for _ in is_number])
     out = np.zeros(raw.shape)
     for r, row in enumerate(raw):
         for j, value in enumerate(row):
@@ -122,12 +122,12 @@ def scale_rows(raw, learn, is_number, limit, before=None):
             if not is_number[j]:
                 out[r, j] = value
                 continue
-            sample, _ = updated(learnt[j], value)
+            sample, _ = updated(learned[j], value)
             deviation = np.std(sample)
             out[r, j] = 0.0 if deviation == 0 else np.clip((value - np.mean(sample)) / deviation, -limit, limit)
             if learn[r]:
-                keep(learnt[j], value)
-    return out, learnt
+                keep(learned[j], value)
+    return out, learned
 
 
 def plain_moments(raw, learn, limit):
@@ -144,10 +144,10 @@ def clip_rows(raw, limit):
     return np.array([[0.0 if math.isnan(v) else min(max(v, -limit), limit) for v in row] for row in raw])
 
 
-def scale(values, learnt, standardize, limit, is_number, before=None):
+def scale(values, learned, standardize, limit, is_number, before=None):
     """Rows, and what every column has observed now."""
     if standardize:
-        return scale_rows(values, learnt, is_number, limit, before)
+        return scale_rows(values, learned, is_number, limit, before)
     return clip_rows(values, limit), before
 
 
@@ -156,11 +156,11 @@ def take_target(moments, y):
     bounded, (sample, _) = moments.bounded, updated(moments, y)
     # Without rounding: equal values have no deviation, however many there are.
     mean = sample[0] if len(set(sample)) == 1 else math.fsum(sample) / len(sample)
-    standardised = (y - mean) / (math.sqrt(math.fsum((one - mean) ** 2 for one in sample) / len(sample)) or 1.0)
-    return drawn_in(standardised, bounded and len(sample) > 32), keep(moments, y)
+    standardized = (y - mean) / (math.sqrt(math.fsum((one - mean) ** 2 for one in sample) / len(sample)) or 1.0)
+    return drawn_in(standardized, bounded and len(sample) > 32), keep(moments, y)
 
 
-def standardise(y, moments):
+def standardize(y, moments):
     """Each number among all up to it, and the mean and deviation before each; the moments learn them."""
     out, before = [], []
     for value in y:

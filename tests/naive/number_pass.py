@@ -8,7 +8,7 @@ from tests.naive.arrival import arrive
 from tests.naive.asinh import Asinh, forget_asinh, from_asinh, keep_magnitude, take_asinh
 from tests.naive.experts import count_loss, hedge_weights, predict_experts, settled_heads, update_heads
 from tests.naive.median import at_median, follow_median
-from tests.naive.memory import neighbours_of_number, remember
+from tests.naive.memory import neighbors_of_number, remember
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
 from tests.naive.residuals import keep_residual, ring
@@ -45,8 +45,8 @@ def pass_numbers(
         predictions += [from_asinh(asinh, score[1], moments.deviation) for score in scores[:H]]
         smooth = np.dot(hedge_weights(losses[: 2 * H + E], prior[: 2 * H + E], eta), predictions)
         corrected = np.array([smooth] + [smooth + ensemble.predict_experts(x)[0] for ensemble in ensembles])
-        neighbours = neighbours_of_number(memory, scaled, smooth, linear_moments) if memory.span else []
-        predictions += [*corrected[1:], *neighbours, *(corrected + levels)]
+        neighbors = neighbors_of_number(memory, scaled, smooth, linear_moments) if memory.span else []
+        predictions += [*corrected[1:], *neighbors, *(corrected + levels)]
         n = len(predictions)
         mixed = np.dot(hedge_weights(losses[:n], prior[:n], eta), predictions)
         variance = linear_moments.deviation**2 or 1
@@ -67,7 +67,7 @@ def pass_numbers(
         keep_residual(residuals, nearer - mixed)
         capped = capped_error(y - np.array(predictions), variance, absolute)
         first_of_trees, last = 2 * H + E, 2 * H + E + len(ensembles)
-        others = np.delete(capped, [*range(H + E, first_of_trees), *range(last, last + len(neighbours))])
+        others = np.delete(capped, [*range(H + E, first_of_trees), *range(last, last + len(neighbors))])
         of_last = capped_error(y - last_ones, variance, absolute)
         new = capped / (np.mean(others) + 0.05), of_last / (np.mean(of_last) + 0.05)
         losses = 0.99 * np.array(losses) + 0.4 * np.concatenate(new)
@@ -79,7 +79,7 @@ def pass_numbers(
             for ensemble in ensembles:
                 ensemble.learn(x, np.array([nearer - smooth]), weight)
         remember(memory, scaled, y, weight, nearer - smooth if len(linear_moments) else 0)
-        standardised, is_new = take_target(linear_moments, y)
+        standardized, is_new = take_target(linear_moments, y)
         if is_new:
             memory.forget_residuals()
             levels, squared_errors, residuals = np.zeros_like(levels), np.zeros(2), []
@@ -91,16 +91,16 @@ def pass_numbers(
                 linear_P[e],
                 linear_W[e],
                 linear_phi,
-                standardised - scores[H + e][0],
+                standardized - scores[H + e][0],
                 weight,
                 linear_drifts[e],
                 1 / ridge,
             )
-        standardised, is_new = take_target(moments, nearer)
+        standardized, is_new = take_target(moments, nearer)
         if is_new:
             forget_asinh(asinh)
         keep_magnitude(asinh, nearer)
-        truth = np.array([standardised, take_asinh(asinh, nearer)])
+        truth = np.array([standardized, take_asinh(asinh, nearer)])
         heads = heads_P, heads_W, drifts, ridge
         heads_P, heads_W = update_heads(heads, phi, truth, scores, weight)
     return (

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def pass_posterior(Phi, targets, weights, rho, centres):
+def pass_posterior(Phi, targets, weights, rho, centers):
     """The predictions of records, each by those before it; no outliers, no drift."""
     out = []
     kept = []
@@ -14,7 +14,7 @@ def pass_posterior(Phi, targets, weights, rho, centres):
         A = rho * np.eye(len(phi))
         if kept:
             A += np.transpose(rows) @ ws @ rows
-        mean = ys.mean() if kept and centres else 0.0
+        mean = ys.mean() if kept and centers else 0.0
         W = np.linalg.solve(A, np.transpose(rows) @ ws @ (ys - mean)) if kept else np.zeros(len(phi))
         deviation = ys.std() if kept else 0.0
         out.append([mean + phi @ W, phi @ np.linalg.solve(A, phi), deviation or 1.0])
@@ -36,9 +36,9 @@ def _settled(P, phi, rho, information, learns):
     return P, P @ phi, min(left, norm / rho)
 
 
-def _recentre(W, centre, mean):
+def _recenter(W, center, mean):
     """Coefficients for the targets less the mean, from those for the targets less the center and those for 1."""
-    return np.array([W[0] - (mean - centre) * W[1], W[1]])
+    return np.array([W[0] - (mean - center) * W[1], W[1]])
 
 
 def _forget(D, rho):

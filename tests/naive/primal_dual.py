@@ -49,7 +49,7 @@ def advance_columns(kind, records, elastic_net, steps, A, choices, dual, primal)
     return (beta, records[1] * beta), (x, A.T @ x, A.T @ xbar)
 
 
-def advance_factorised(kind, records, elastic_net, steps, factors, choices, dual, primal):
+def advance_factorized(kind, records, elastic_net, steps, factors, choices, dual, primal):
     """Of columns that are gathered, from where xbar is x; `factors` has V."""
     U, V, _ = factors
     U = U[:, : len(V)]

@@ -16,7 +16,7 @@ def stream(n, d=2, seed=0):
     return [{f"x{j}": float(v) for j, v in enumerate(row)} for row in rng.normal(size=(n, d))]
 
 
-def learnt(n=50, **given):
+def learned(n=50, **given):
     model = regressor(**given)
     xs = stream(n)
     model.advance(xs, [x["x0"] for x in xs])

@@ -75,7 +75,7 @@ def test_a_label_of_any_plain_kind(label):
     assert back.classes == model.classes
 
 
-class Colour(str, enum.Enum):  # noqa: UP042 - its str() is "Colour.RED", not its value
+class Color(str, enum.Enum):  # noqa: UP042 - its str() is "Color.RED", not its value
     RED = "red"
     BLUE = "blue"
 
@@ -83,7 +83,7 @@ class Colour(str, enum.Enum):  # noqa: UP042 - its str() is "Colour.RED", not it
 def test_a_label_of_a_subclass_is_a_plain_value():
     for loss in (None, losses.Log()):
         model = classifier(loss)
-        model.advance(inputs(4), [Colour.RED, "red", Colour.BLUE, "blue"])
+        model.advance(inputs(4), [Color.RED, "red", Color.BLUE, "blue"])
         assert model.classes == ["red", "blue"]
         assert {type(label) for label in model.classes} == {str}
 

@@ -14,7 +14,7 @@ from streamkernel.records.input_scaler import RAW_LIMIT, SCALED_LIMIT
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows
 from tests.parts import inputs_of
-from tests.records.regressors import learnt, regressor, stream
+from tests.records.regressors import learned, regressor, stream
 
 records = st.dictionaries(
     st.sampled_from(["a", "b", "c", "d"]),
@@ -38,14 +38,14 @@ def test_predict_one_then_learn_one_is_advance(stream, standardize):
 
 
 def test_an_absent_number_is_its_mean():
-    model = learnt(200)
+    model = learned(200)
     mean = dict(zip(model.input_names, model.__getstate__()["input_moments"][:, MEAN], strict=True))
     # To the bit only where the moments do not move: the mean itself moves the deviation of what is present.
     assert model.predict_one({"x0": 1.0}) == pytest.approx(model.predict_one({"x0": 1.0, "x1": mean["x1"]}), abs=1e-6)
     assert model.predict_one({}) == pytest.approx(model.predict_one(mean), abs=1e-6)
 
 
-def test_moments_count_only_what_was_observed_and_learnt():
+def test_moments_count_only_what_was_observed_and_learned():
     model = regressor()
     values = [3.0, None, 5.0, math.nan, 10.0]
     model.advance([{"a": v} for v in values], [1.0, 1.0, 1.0, 1.0, None])
@@ -53,8 +53,8 @@ def test_moments_count_only_what_was_observed_and_learnt():
     assert moments[:, [COUNT, MEAN, M2]].tolist() == [[2, 4.0, 2.0]]
 
 
-def test_unlabelled_records_change_nothing():
-    model = learnt()
+def test_unlabeled_records_change_nothing():
+    model = learned()
     before = model.state_digest()
     model.advance([{"x0": 100.0, "late": 1.0, "text": "new"}] * 40, [None] * 40)
     model.learn_one({"x0": 100.0, "late": 1.0, "text": "new"}, None)
@@ -63,7 +63,7 @@ def test_unlabelled_records_change_nothing():
     assert model.n_records == 50
     # Nor the scores of the records among which they stand.
     xs = stream(60, seed=3)
-    other = learnt()
+    other = learned()
     mixed = model.advance(
         [x for pair in zip(xs, [{"x9": 50.0}] * 60, strict=True) for x in pair],
         [y for x in xs for y in (x["x1"], None)],
@@ -91,7 +91,7 @@ def test_a_boolean_is_a_number_that_is_scaled():
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.booleans())
 def test_scaled_values_are_bounded_and_finite(value, standardize):
-    model = learnt(n=60, standardize=standardize)
+    model = learned(n=60, standardize=standardize)
     prediction = model.predict_one({"x0": value})
     model.learn_one({"x0": value, "new": value}, 1.0)
     for x in stream(12, seed=1):
@@ -127,7 +127,7 @@ def test_without_standardize_values_are_used_as_they_are():
 def test_records_of_known_numbers_are_encoded_as_any_others(xs, in_another_order):
     if in_another_order:
         xs = [dict(reversed(x.items())) for x in xs]
-    models = [learnt() for _ in range(2)]
+    models = [learned() for _ in range(2)]
     models[0].advance(xs, [1.0] * len(xs))
     with mock.patch.object(Inputs, "encode_plain", return_value=None):  # the general way in
         for x in xs:
@@ -136,7 +136,7 @@ def test_records_of_known_numbers_are_encoded_as_any_others(xs, in_another_order
 
 
 def test_a_late_input_has_frequencies_at_once_and_an_old_one_may_vanish():
-    model = learnt(100)
+    model = learned(100)
     seen = {model.predict_one({"x0": 0.3, "late": v}) for v in (1.0, 2.0)}
     assert len(seen) == 1  # a number seen for the first time is its own mean
     model.advance([{"late": float(i % 5)} for i in range(40)], [float(i % 5) for i in range(40)])

@@ -20,7 +20,7 @@ def _name(model):
     return f"{type(model).__name__}{model.loss.__class__.__name__ if hasattr(model, 'loss') else ''}"
 
 
-def _learnt(model):
+def _learned(model):
     model = model.clone()
     model.advance([{"a": 1.0}, {"a": 2.0}], [0, 1])
     return model
@@ -30,7 +30,7 @@ def _learnt(model):
 @pytest.mark.parametrize("label", [HUGE, -HUGE, (1, HUGE)], ids=["huge", "negative", "in a tuple"])
 @pytest.mark.parametrize("known", [True, False])
 def test_a_label_that_no_state_can_hold_is_refused(model, label, known):
-    model = _learnt(model) if known else model.clone()
+    model = _learned(model) if known else model.clone()
     before = model.state_digest()
     with pytest.raises(ValueError, match=r"(an integer of 16610 bits|a tuple).* (4300 digits|third class)"):
         model.learn_one({"a": 1.0}, label)
@@ -47,7 +47,7 @@ def test_a_label_past_the_largest_float_is_a_label(model):
 
 @pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=_name)
 def test_names_and_inputs_and_weights_are_refused_in_a_sentence(model):
-    model = _learnt(model)
+    model = _learned(model)
     before = model.state_digest()
     for x, w, sentence in [
         ({HUGE: 1.0}, 1.0, "is an integer of 16610 bits, which is too long: at most 4300 digits"),
@@ -64,7 +64,7 @@ def test_names_and_inputs_and_weights_are_refused_in_a_sentence(model):
 @pytest.mark.parametrize("model", REGRESSORS, ids=_name)
 @pytest.mark.parametrize("y", [HUGE, -(10**400), "1.5", None, [HUGE], float("inf")], ids=lambda y: str(type(y)))
 def test_the_loss_of_a_target_takes_what_learning_takes(model, y):
-    model = _learnt(model)
+    model = _learned(model)
     with pytest.raises(ValueError, match=r"^the target .* is not a finite number"):
         model.loss_of(y, 0.0)
     if y is not None:

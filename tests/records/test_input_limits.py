@@ -15,7 +15,7 @@ from streamkernel.records.batches import SLICE, BatchEncoder
 from streamkernel.records.input_columns import key_of
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers
-from tests.records.regressors import learnt, regressor, stream
+from tests.records.regressors import learned, regressor, stream
 
 HUGE = 10**400
 
@@ -62,7 +62,7 @@ def test_what_is_past_the_limit_does_not_touch_scores():
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, HUGE, math.nan, True, None])
 def test_a_long_call_checks_what_its_sum_would_hide(value):
-    model = learnt()
+    model = learned()
     before = model.state_digest()
     xs = [{"x0": 1e308, "x1": 1e308}] * SLICE + [{"x0": math.nan, "x1": value}]
     if value in (math.inf, -math.inf, HUGE):
@@ -86,8 +86,8 @@ def test_a_user_who_makes_warnings_errors_is_not_left_with_half_a_call():
     assert models[0].state_digest() == models[1].state_digest()
 
 
-def test_a_fault_at_the_end_of_a_long_call_is_found_before_its_first_record_is_learnt():
-    model = learnt()
+def test_a_fault_at_the_end_of_a_long_call_is_found_before_its_first_record_is_learned():
+    model = learned()
     before = model.state_digest()
     good = [{"x0": 1.0, "text": f"value {i}"} for i in range(2 * SLICE)]
     for bad in ({"x0": math.inf}, {"x0": HUGE}, {"x0": b""}, {b"name": 1.0}, {math.nan: "text"}, {"new": math.inf}):
@@ -96,7 +96,7 @@ def test_a_fault_at_the_end_of_a_long_call_is_found_before_its_first_record_is_l
         assert model.state_digest() == before
 
 
-@pytest.mark.parametrize("targets", [[None], [1.0]], ids=["predicted", "learnt"])
+@pytest.mark.parametrize("targets", [[None], [1.0]], ids=["predicted", "learned"])
 def test_a_long_call_of_strings_that_never_come_twice_takes_no_more_memory_than_a_short_one(targets):
     """A row has a column for each of them, so that all rows at once would take the square of their number."""
     model = regressor(cache_bytes=0, max_features=4)
@@ -128,7 +128,7 @@ def test_thousands_of_values_of_strings_stay_within_the_limit():
 
 
 def test_no_more_names_than_there_is_room_for_in_a_smaller_copy():
-    model = learnt()
+    model = learned()
     for name in "abcdef":
         model.learn_one({name: 1.0}, 1.0)
     smaller = model.clone({"max_inputs": 3}, include_attributes=True)

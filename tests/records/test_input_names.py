@@ -17,18 +17,18 @@ import streamkernel.records.frame_encoder
 import streamkernel.records.input_columns
 import streamkernel.records.inputs
 from streamkernel.records.input_columns import key_of
-from tests.records.regressors import keys_of, learnt, regressor
+from tests.records.regressors import keys_of, learned, regressor
 
 
 def test_names_of_different_types_stay_apart():
-    model = learnt(n=0)
+    model = learned(n=0)
     model.learn_one({"1": 0.5, 1: 2.0, 2.5: 1.0, "2.5": 1.0, None: 1.0, "None": 1.0, ("a", 1): 1.0}, 1.0)
     assert sorted(model.input_names) == sorted(["1", "1", "2.5", "2.5", "None", "None", "('a', 1)"])
     assert len(set(keys_of(model))) == 7
 
 
 def test_a_name_equals_what_python_says_it_equals():
-    model = learnt(n=0)
+    model = learned(n=0)
     for name in ("a", np.str_("a")):
         model.learn_one({name: 0.5}, 1.0)
     for name in (1, 1.0, np.int64(1), True):
@@ -38,7 +38,7 @@ def test_a_name_equals_what_python_says_it_equals():
 
 @pytest.mark.parametrize("name", [frozenset(), b"a", datetime.date(2020, 1, 1), math.nan, (1, math.nan)], ids=str)
 def test_a_name_that_cannot_be_kept_is_refused_and_changes_nothing(name):
-    model = learnt()
+    model = learned()
     before = model.state_digest()
     for value in (1.0, "text"):
         for call in (model.predict_one, lambda x: model.learn_one(x, 1.0)):
@@ -47,21 +47,21 @@ def test_a_name_that_cannot_be_kept_is_refused_and_changes_nothing(name):
     assert model.state_digest() == before
 
 
-class Colour(str, enum.Enum):  # noqa: UP042 - its str() is "Colour.RED", not its value
+class Color(str, enum.Enum):  # noqa: UP042 - its str() is "Color.RED", not its value
     RED = "red"
 
 
 def test_a_string_of_a_subclass_is_its_text():
-    one, other = learnt(n=0), learnt(n=0)
+    one, other = learned(n=0), learned(n=0)
     for _ in range(5):
-        one.learn_one({"c": Colour.RED, Colour.RED: 1.0, "n": np.str_("n")}, 1.0)
+        one.learn_one({"c": Color.RED, Color.RED: 1.0, "n": np.str_("n")}, 1.0)
         other.learn_one({"c": "red", "red": 1.0, "n": "n"}, 1.0)
     assert one.input_names == other.input_names
     assert one.state_digest() == other.state_digest()
 
 
 def test_a_name_may_be_a_number_and_an_indicator():
-    model = learnt(n=0)
+    model = learned(n=0)
     model.learn_one({"a": 1.0}, 1.0)
     model.learn_one({"a": "x"}, 1.0)
     model.learn_one({"a=x": 2.0}, 1.0)
@@ -71,7 +71,7 @@ def test_a_name_may_be_a_number_and_an_indicator():
 
 @pytest.mark.parametrize("text", ["", "\0", "\ud800", "é", "e\u0301", "x" * 100_000])
 def test_any_text_is_a_name_and_a_value(text):
-    model = learnt(n=0)
+    model = learned(n=0)
     model.learn_one({text: text}, 1.0)
     model.learn_one({text: 1.0}, 1.0)
     assert model.input_names == [f"{text}={text}", text]
@@ -86,7 +86,7 @@ def test_keys_are_part_of_every_checkpoint():
 
 def test_new_inputs_of_one_record_take_their_columns_in_the_order_of_their_keys():
     names = [f"n{i}" for i in range(30)]
-    models = [learnt(n=0), learnt(n=0)]
+    models = [learned(n=0), learned(n=0)]
     models[0].learn_one(dict.fromkeys(names, 1.0), 1.0)
     models[1].learn_one(dict.fromkeys(reversed(names), 1.0), 1.0)
     assert models[0].input_names == models[1].input_names
@@ -112,13 +112,13 @@ def few_keys(monkeypatch):
 
 @pytest.mark.usefixtures("few_keys")
 @pytest.mark.filterwarnings("ignore:inputs past max_inputs")
-@pytest.mark.parametrize("learnt", [1.0, 0.5])
-def test_of_two_inputs_with_one_key_the_second_is_ignored_and_counted(learnt):
+@pytest.mark.parametrize("learned", [1.0, 0.5])
+def test_of_two_inputs_with_one_key_the_second_is_ignored_and_counted(learned):
     """However they come, and as restore has it."""
     rng = np.random.default_rng(3)
     names = [f"n{i}" for i in range(9)]
     xs = [{str(name): float(rng.normal()) for name in rng.permutation(names)[:3]} for _ in range(40)]
-    ys = [float(i % 3) if rng.random() < learnt else None for i in range(40)]
+    ys = [float(i % 3) if rng.random() < learned else None for i in range(40)]
     one, turned, at_once, framed = (regressor() for _ in range(4))
     for x, y in zip(xs, ys, strict=True):
         one.advance([x], [y])

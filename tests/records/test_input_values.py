@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
-from tests.records.regressors import learnt
+from tests.records.regressors import learned
 
 HUGE = 10**400
 
@@ -43,7 +43,7 @@ NUMBERS = [
 def test_a_number_of_any_type_is_its_float(subtests):
     for value in NUMBERS:
         with subtests.test(value=value):
-            one, other = learnt(), learnt()
+            one, other = learned(), learned()
             for model, given_value in ((one, value), (other, float(value))):
                 model.learn_one({"x0": given_value, "x1": 0.5}, 1.0)  # a known input
                 model.learn_one({"new": given_value}, 2.0)
@@ -67,7 +67,7 @@ ABSENT = [
 def test_what_was_not_observed_is_absent(subtests):
     for value in ABSENT:
         with subtests.test(value=value):
-            one, other = learnt(), learnt()
+            one, other = learned(), learned()
             one.learn_one({"x0": value, "x1": 0.5, "new": value}, 1.0)
             other.learn_one({"x1": 0.5}, 1.0)
             assert one.state_digest() == other.state_digest()
@@ -95,7 +95,7 @@ REFUSED = [
 
 
 def _assert_refused(name, value, why):
-    model = learnt()
+    model = learned()
     before = model.state_digest(), model.predict_one({"x0": 1.0}), model.input_names
     good = {"x0": 1.0, "other": "text", "another": 2.0}
     frame = pd.DataFrame({"x0": [1.0] * 3, name: pd.Series([None, None, value], dtype=object)})
@@ -121,7 +121,7 @@ def test_what_is_no_input_is_refused_by_name_and_changes_nothing(subtests):
 
 @pytest.mark.parametrize("record", [[("x0", 1.0)], "x0", None, 3])
 def test_a_record_that_is_no_mapping_changes_nothing(record):
-    model = learnt()
+    model = learned()
     before = model.state_digest()
     why = f"^x must be a dict of feature values by name, not {type(record).__name__}$"
     for call in (
@@ -170,7 +170,7 @@ def test_each_estimator_says_what_a_record_is(model):
     ],
 )
 def test_targets_and_weights_of_another_length_or_kind(call, message):
-    model = learnt()
+    model = learned()
     before = model.state_digest()
     with pytest.raises(ValueError, match=message):
         call(model)
@@ -179,7 +179,7 @@ def test_targets_and_weights_of_another_length_or_kind(call, message):
 
 def test_a_call_that_failed_leaves_no_trace_in_what_follows():
     """Columns were added and taken back; the same names then come in another order."""
-    one, other = learnt(), learnt()
+    one, other = learned(), learned()
     with pytest.raises(ValueError, match="infinite"):
         one.advance([{"p": 1.0, "q": "a"}, {"r": 2.0}, {"x0": math.inf}], [1.0, 1.0, 1.0])
     for model in (one, other):
@@ -192,7 +192,7 @@ def test_a_call_that_failed_leaves_no_trace_in_what_follows():
 
 
 def test_the_callers_dict_is_neither_changed_nor_kept():
-    model = learnt()
+    model = learned()
     x = {"x0": 1.0, "x1": None, "c": "a"}
     copy = dict(x)
     model.learn_one(x, 1.0)

@@ -37,8 +37,8 @@ def test_learn_many_and_predict_many_are_the_loop(name, data, table, make):
             if name == "two sides"
             else [f"c{i}" for i in rng.integers(0, 5, n)]
         )
-    unlabelled = data.draw(st.sampled_from([0.0, 0.3]))
-    ys = [None if rng.random() < unlabelled else y for y in ys]
+    unlabeled = data.draw(st.sampled_from([0.0, 0.3]))
+    ys = [None if rng.random() < unlabeled else y for y in ys]
     ws = [float(w) for w in rng.choice([0.0, 1.0, 2.5], n)] if data.draw(st.booleans()) else None
 
     one, many = model.clone(), model.clone()

@@ -24,7 +24,7 @@ def test_target_moments(targets):
     model = regressor()
     model.advance(inputs(len(targets)), targets)
     twin = naive.Moments(naive.TARGETS)
-    naive.standardise([y for y in targets if y is not None], twin)
+    naive.standardize([y for y in targets if y is not None], twin)
     moments = model.__getstate__()["target_moments"]
     assert moments[COUNT] == len(twin)
     assert moments[MEAN] == pytest.approx(twin.mean, abs=1e-6)
@@ -62,15 +62,15 @@ def test_regressors_learn_in_the_targets_own_units(loss):
 
 
 @pytest.mark.parametrize("loss", NUMERIC, ids=lambda loss: type(loss).__name__)
-def test_the_own_loss_is_that_of_the_standardised_target(loss):
+def test_the_own_loss_is_that_of_the_standardized_target(loss):
     model = regressor(loss, dtype="float64")
     xs = inputs(60)
     model.advance(xs, [x["a"] * 3 for x in xs])
     (score,) = scores_of(model, {"a": 0.3})
     outcome = model.advance([{"a": 0.3}, {"a": 0.3}], [2.0, None])
     moments = model.__getstate__()["target_moments"]
-    standardised = (2.0 - moments[MEAN]) / deviation(moments)
-    exact = (loss or Squared())(np.array([standardised]), np.array([score]))[0]
+    standardized = (2.0 - moments[MEAN]) / deviation(moments)
+    exact = (loss or Squared())(np.array([standardized]), np.array([score]))[0]
     assert outcome.losses[0] == pytest.approx(exact, rel=1e-6)
     assert math.isnan(outcome.losses[1])
 

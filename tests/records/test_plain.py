@@ -281,7 +281,7 @@ class GeneralWay(Exception):
     """A record went it."""
 
 
-def _is_learnt_at_once(model, x, y):
+def _is_learned_at_once(model, x, y):
     """Whether `learn_one` takes the short way; a record that asks for the general one is not learned."""
     with mock.patch.object(BatchEncoder, "take", side_effect=GeneralWay):
         try:
@@ -292,11 +292,11 @@ def _is_learnt_at_once(model, x, y):
 
 
 @KINDS
-def test_which_records_are_learnt_at_once(kind):
+def test_which_records_are_learned_at_once(kind):
     """Else nothing is done, and the general way has them."""
     xs, ys = _stream(kind, 60, ("a", "b"))
     model = MODELS[kind]()
-    assert not _is_learnt_at_once(model, xs[0], ys[0])  # no input is known yet
+    assert not _is_learned_at_once(model, xs[0], ys[0])  # no input is known yet
     model.advance(xs, ys)
     digest = model.state_digest()
     x, y = xs[0], ys[0]
@@ -317,15 +317,15 @@ def test_which_records_are_learnt_at_once(kind):
         {},
     ):
         names = list(other)
-        assert not _is_learnt_at_once(model, other, y), other
+        assert not _is_learned_at_once(model, other, y), other
         assert list(other) == names
     unknown = ["new", np.str_("p"), None] if kind in LABELS else [math.nan, math.inf, 10**400, np.float64(1), "1", None]
     for target in unknown:
-        assert not _is_learnt_at_once(model, x, target), target
+        assert not _is_learned_at_once(model, x, target), target
     assert model.state_digest() == digest
     for plain in (x, {"b": x["b"], "a": x["a"]}, {"a": 1, "b": 2.5}, {"a": -0.0, "b": 10**300}):
         before = model.n_records
-        assert _is_learnt_at_once(model, plain, y)
+        assert _is_learned_at_once(model, plain, y)
         assert model.n_records == before + 1
 
 
@@ -335,8 +335,8 @@ def test_a_late_input_or_class_goes_the_general_way_and_the_next_record_the_shor
     model = MODELS[kind]()
     model.advance(xs, ys)
     model.learn_one({**xs[0], "late": 1.0}, "late class")
-    assert not _is_learnt_at_once(model, xs[0], "late class")
-    assert _is_learnt_at_once(model, {**xs[0], "late": 2.0}, "late class")
+    assert not _is_learned_at_once(model, xs[0], "late class")
+    assert _is_learned_at_once(model, {**xs[0], "late": 2.0}, "late class")
     twin = MODELS[kind]()
     twin.advance([*xs, {**xs[0], "late": 1.0}, {**xs[0], "late": 2.0}], [*ys, "late class", "late class"])
     assert model.state_digest() == twin.state_digest()

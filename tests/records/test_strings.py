@@ -10,17 +10,17 @@ from river import evaluate, linear_model, metrics, preprocessing
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
 
-COLOURS = ["red", "green", "blue", "white", "black", "grey"]
+COLORS = ["red", "green", "blue", "white", "black", "grey"]
 N = 800
 
 
-def _colours(n=N, noise=3, seed=0):
+def _colors(n=N, noise=3, seed=0):
     """Only the color matters; numbers without information stand beside it."""
     rng = np.random.default_rng(seed)
     for _ in range(n):
-        colour = COLOURS[rng.integers(len(COLOURS))]
+        color = COLORS[rng.integers(len(COLORS))]
         x = {f"noise{j}": float(v) for j, v in enumerate(rng.normal(size=noise))}
-        yield {**x, "colour": colour}, colour in ("red", "white", "grey")
+        yield {**x, "color": color}, color in ("red", "white", "grey")
 
 
 def _pairs(n=1500, seed=0):
@@ -42,22 +42,22 @@ BOTH = pytest.mark.parametrize("classifier", [KernelClassifier, AdaptiveKernelCl
 @pytest.mark.parametrize(
     ("growth", "loss"), [(DSG(), None), (UDSG(), losses.Log()), (CDSG(), None)], ids=["DSG", "UDSG-log", "CDSG"]
 )
-def test_a_category_alone_is_learnt(growth, loss):
-    _assert_a_category_alone_is_learnt(KernelClassifier(growth=growth, loss=loss, seed=1))
+def test_a_category_alone_is_learned(growth, loss):
+    _assert_a_category_alone_is_learned(KernelClassifier(growth=growth, loss=loss, seed=1))
 
 
-def test_a_category_alone_is_learnt_by_the_adaptive():
-    _assert_a_category_alone_is_learnt(AdaptiveKernelClassifier(seed=1))
+def test_a_category_alone_is_learned_by_the_adaptive():
+    _assert_a_category_alone_is_learned(AdaptiveKernelClassifier(seed=1))
 
 
-def _assert_a_category_alone_is_learnt(model):
-    without = [({name: v for name, v in x.items() if name != "colour"}, y) for x, y in _colours()]
+def _assert_a_category_alone_is_learned(model):
+    without = [({name: v for name, v in x.items() if name != "color"}, y) for x, y in _colors()]
     assert _accuracy(without, model.clone()) < 0.6
-    assert _accuracy(_colours(), model) > 0.9
+    assert _accuracy(_colors(), model) > 0.9
 
 
 @BOTH
-def test_an_interaction_of_two_categories_is_learnt_where_a_linear_model_fails(classifier):
+def test_an_interaction_of_two_categories_is_learned_where_a_linear_model_fails(classifier):
     one_hot = preprocessing.OneHotEncoder() | linear_model.LogisticRegression()
     text_only = [({name: v for name, v in x.items() if name != "noise"}, y) for x, y in _pairs()]
     assert evaluate.progressive_val_score(text_only, one_hot, metrics.Accuracy()).get() < 0.6
@@ -65,8 +65,8 @@ def test_an_interaction_of_two_categories_is_learnt_where_a_linear_model_fails(c
 
 
 @pytest.mark.parametrize("regressor", [KernelRegressor, AdaptiveKernelRegressor])
-def test_a_category_alone_is_learnt_by_a_regressor(regressor):
-    stream = [(x, 10.0 * len(x["colour"]) + x["noise0"]) for x, _ in _colours(1000)]
+def test_a_category_alone_is_learned_by_a_regressor(regressor):
+    stream = [(x, 10.0 * len(x["color"]) + x["noise0"]) for x, _ in _colors(1000)]
     error = evaluate.progressive_val_score(stream, regressor(seed=1), metrics.R2()).get()
     assert error > 0.6
 
@@ -74,16 +74,16 @@ def test_a_category_alone_is_learnt_by_a_regressor(regressor):
 @BOTH
 def test_only_which_value_it_is_matters_not_how_it_is_spelled(classifier):
     """Renamed values draw other frequencies, no more."""
-    renamed = [({**x, "colour": x["colour"][::-1] + "!"}, y) for x, y in _colours()]
-    assert _accuracy(renamed, classifier(seed=1)) == pytest.approx(_accuracy(_colours(), classifier(seed=1)), abs=0.05)
+    renamed = [({**x, "color": x["color"][::-1] + "!"}, y) for x, y in _colors()]
+    assert _accuracy(renamed, classifier(seed=1)) == pytest.approx(_accuracy(_colors(), classifier(seed=1)), abs=0.05)
 
 
 @BOTH
 def test_an_unseen_value_and_an_absent_one_are_other_things_than_a_known_one(classifier):
     model = classifier(seed=1)
-    model.advance(*zip(*_colours(), strict=True))
+    model.advance(*zip(*_colors(), strict=True))
     known, unseen, absent = (
-        model.predict_proba_one(x)[True] for x in ({"colour": "red"}, {"colour": "pink"}, {"noise0": 0.0})
+        model.predict_proba_one(x)[True] for x in ({"color": "red"}, {"color": "pink"}, {"noise0": 0.0})
     )
     assert known > 0.8
     # Of a value that was never seen the log-odds are at most half as large.
@@ -102,8 +102,8 @@ def test_a_string_is_not_the_number_it_spells(model):
 
 def test_a_number_that_turns_into_text_is_told_once(caplog):
     model = KernelRegressor(seed=1)
-    model.learn_one({"price": 17.5, "colour": "red"}, 1.0)
-    model.learn_one({"price": "17,50", "colour": "blue"}, 1.0)
+    model.learn_one({"price": 17.5, "color": "red"}, 1.0)
+    model.learn_one({"price": "17,50", "color": "blue"}, 1.0)
     model.learn_one({"price": "18,50"}, 1.0)
     model.learn_many(pd.DataFrame({"price": ["19,50"]}), pd.Series([1.0]))
     (told,) = caplog.messages

@@ -55,7 +55,7 @@ def test_an_array_of_targets_has_one_dimension(method, y):
 
 
 @pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor])
-def test_rows_whose_target_is_missing_are_not_learnt(kind):
+def test_rows_whose_target_is_missing_are_not_learned(kind):
     X = pd.DataFrame({"a": np.arange(40.0) % 7, "late": [None] * 35 + [1.0] * 5})
     y = pd.Series(np.arange(40.0) % 2).where(np.arange(40) < 33)  # NaN from there on
     one, many, arrow = (kind(seed=1) for _ in range(3))

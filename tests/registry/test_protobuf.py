@@ -37,7 +37,7 @@ message_type {
   field { name: "amount" number: 1 type: TYPE_DOUBLE label: LABEL_OPTIONAL }
   field { name: "id" number: 2 type: TYPE_UINT64 label: LABEL_OPTIONAL }
   field { name: "gift" number: 3 type: TYPE_BOOL label: LABEL_OPTIONAL }
-  field { name: "colour" number: 4 type: TYPE_STRING label: LABEL_OPTIONAL }
+  field { name: "color" number: 4 type: TYPE_STRING label: LABEL_OPTIONAL }
   field { name: "hash" number: 5 type: TYPE_BYTES label: LABEL_OPTIONAL }
   field { name: "state" number: 6 type: TYPE_ENUM type_name: ".shop.State" label: LABEL_OPTIONAL }
   field { name: "weight" number: 7 type: TYPE_FLOAT label: LABEL_OPTIONAL proto3_optional: true oneof_index: 1 }
@@ -84,7 +84,7 @@ FILES = registry_files(schemas())
 DECODER = ProtobufDecoder(FILES, 0)
 ORDER = FILES.message_class("shop.Order")
 # All that is absent where nothing is set, and what is not.
-UNSET = {"amount": 0.0, "id": 0, "gift": False, "colour": "", "hash": "", "state": "NEW"} | dict.fromkeys(
+UNSET = {"amount": 0.0, "id": 0, "gift": False, "color": "", "hash": "", "state": "NEW"} | dict.fromkeys(
     ("weight", "at", "took", "discount", "more", "price", "tags", "counts", "parts", "card", "cash")
 )
 
@@ -108,7 +108,7 @@ class TestValues:
         ("fields", "expected"),
         [
             ({"amount": 1.5, "id": 2**64 - 1, "gift": True}, {"amount": 1.5, "id": 2**64 - 1, "gift": True}),
-            ({"colour": "ä", "hash": "/wA="}, {"colour": "ä", "hash": "/wA="}),
+            ({"color": "ä", "hash": "/wA="}, {"color": "ä", "hash": "/wA="}),
             ({"state": "SENT"}, {"state": "SENT"}),
             ({"state": 7}, {"state": 7}),
             ({"weight": 0.0}, {"weight": 0.0}),

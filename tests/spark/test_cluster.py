@@ -58,7 +58,7 @@ def test_an_executor_that_is_killed_in_mid_batch_changes_nothing(cluster):
     tally = learn_batch_of(cluster.createDataFrame(frames[1]).repartition(4), there, "y")
     thread.join()
     assert killed
-    assert tally.n_learnt == 3000
+    assert tally.n_learned == 3000
     largest, others = differences(there, here)
     assert largest < BOUNDS["float64"]
     assert others == []

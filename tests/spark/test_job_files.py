@@ -24,11 +24,11 @@ def job(tmp_path):
     return _job(tmp_path)
 
 
-def test_files_are_learnt_once_and_bad_lines_kept(job, tmp_path, spark):
+def test_files_are_learned_once_and_bad_lines_kept(job, tmp_path, spark):
     with (tmp_path / "in" / "0.jsonl").open("a") as file:
         file.write('not json\n\n{"a": 1e999, "y": 1.0}\n{"a": 1, "y": "high"}\n')
     job.learn(spark)
-    account = {"consumed": 804, "predicted": 800, "learnt": 800, "unlabelled": 0, "skipped": 1, "dead": 3}
+    account = {"consumed": 804, "predicted": 800, "learned": 800, "unlabeled": 0, "skipped": 1, "dead": 3}
     assert job.account == account
     letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
     assert sorted(letter["reason"] for letter in letters) == ["infinite", "not_json", "target"]
@@ -38,7 +38,7 @@ def test_files_are_learnt_once_and_bad_lines_kept(job, tmp_path, spark):
     assert (job.account, job.digest) == (account, before)
     write_lines(tmp_path / "in" / "2.jsonl", records(300, 2))
     job.learn(spark)
-    assert job.account["learnt"] == 1100
+    assert job.account["learned"] == 1100
     assert job.checkpoint().header["spark"]["batch"] == 1
 
 
@@ -57,7 +57,7 @@ def test_a_driver_that_is_killed_counts_each_micro_batch_once(job, spark, undist
     status, printed = job.run("--until-end", "--max-per-batch", "1", crash=point)
     assert status == -signal.SIGKILL, printed
     job.learn(spark, most=1)
-    assert job.account["learnt"] == 800
+    assert job.account["learned"] == 800
     assert job.digest == undisturbed
 
 
@@ -66,7 +66,7 @@ def test_another_checkpoint_location_would_learn_twice_and_is_refused(job, spark
     status, printed = job.run("--until-end", "--checkpoint-location", f"file://{job.folder}/other")
     assert status == 1
     assert "would be learned twice. Restore its checkpoint location" in printed.splitlines()[-1]
-    assert job.account["learnt"] == 800
+    assert job.account["learned"] == 800
 
 
 def test_the_daemon_does_not_go_on_with_files_that_spark_read_whole(job, spark):

@@ -48,22 +48,22 @@ def test_job_and_daemon_go_on_from_each_other(job, broker, spark):
     """Counters and positions are the same for both, also from another checkpoint location of Spark's."""
     _produce(broker, job.topic, 600, 0)
     job.learn(spark)
-    assert (job.account["learnt"], _offsets(job)) == (600, {0: 300, 1: 300})
+    assert (job.account["learned"], _offsets(job)) == (600, {0: 300, 1: 300})
 
     _produce(broker, job.topic, 200, 1)
     status, printed = job.run("--max-records", "200", command="run")
     assert status == 0, printed
-    assert (job.account["learnt"], _offsets(job)) == (800, {0: 400, 1: 400})
+    assert (job.account["learned"], _offsets(job)) == (800, {0: 400, 1: 400})
 
     # Spark's own log is behind: it reads again what the daemon has learned, which is passed over.
     _produce(broker, job.topic, 100, 2)
     job.learn(spark)
-    assert (job.account["learnt"], _offsets(job)) == (900, {0: 450, 1: 450})
+    assert (job.account["learned"], _offsets(job)) == (900, {0: 450, 1: 450})
     assert job.checkpoint().header["model"]["n_records"] == 900
 
     _produce(broker, job.topic, 100, 3)
     job.learn(spark, location=f"file://{job.folder}/other")
-    assert (job.account["learnt"], _offsets(job)) == (1000, {0: 500, 1: 500})
+    assert (job.account["learned"], _offsets(job)) == (1000, {0: 500, 1: 500})
 
 
 def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker, spark):
@@ -81,10 +81,10 @@ def test_predictions_are_written_at_least_once(job, broker, topic, spark):
     section = json.dumps({"kind": "kafka", "topic": lines, "bootstrap_servers": broker.bootstrap})
     job.config.write_text(text.replace("predictions:\n  kind: none", f"predictions: {section}"))
     _produce(broker, job.topic, 300, 0)
-    status, _ = job.run("--until-end", crash="batch-learnt:1")  # predictions are out, and the step is lost
+    status, _ = job.run("--until-end", crash="batch-learned:1")  # predictions are out, and the step is lost
     assert status == -9
     job.learn(spark)
-    assert job.account["learnt"] == 300
+    assert job.account["learned"] == 300
     written = [json.loads(record.value) for found in consume(broker.bootstrap, lines).values() for record in found]
     places = [(line["position"]["partition"], line["position"]["offset"]) for line in written]
     assert set(places) == {(partition, offset) for partition in range(2) for offset in range(150)}

@@ -62,7 +62,7 @@ def test_bytes_that_are_no_text_are_a_dead_letter_with_its_file(jsonl):
     jsonl.write("good.jsonl", GOOD)
     jsonl.write("odd.jsonl", b'{"a": 1, "b": "\xff\xfe", "y": 1}\n{"a": 2, "y": 3}\n')
     account = jsonl.learn()
-    assert (account["consumed"], account["learnt"], account["dead"]) == (102, 101, 1)
+    assert (account["consumed"], account["learned"], account["dead"]) == (102, 101, 1)
     (letter,) = jsonl.letters
     assert letter["reason"] == "encoding"
     assert letter["detail"].startswith("byte 0xff at 15 is not UTF-8, in file:")
@@ -73,14 +73,14 @@ def test_a_line_ends_where_the_daemons_does(jsonl):
     """Not at a carriage return, which is white space in an object, and stands for itself in a field."""
     jsonl.write("crlf.jsonl", GOOD.replace(b"\n", b"\r\n") + b'{"a": 1,\r "b": 2, "y": 3}\r\n\r\n')
     account = jsonl.learn()
-    assert (account["consumed"], account["learnt"], account["skipped"], account["dead"]) == (102, 101, 1, 0)
+    assert (account["consumed"], account["learned"], account["skipped"], account["dead"]) == (102, 101, 1, 0)
 
 
 def test_a_csv_file_with_carriage_returns_and_a_byte_order_mark(csv):
     csv.write("0.csv", b"\xef\xbb\xbfa,b,y\r\n" + b"1,2,3\r\n" * 50)
     csv.write("1.csv", b"a,b,y\n" + b"1,x\xe9,3\n" + b"1,2,3\n" * 49)
     account = csv.learn()
-    assert (account["consumed"], account["learnt"], account["dead"]) == (100, 99, 1)
+    assert (account["consumed"], account["learned"], account["dead"]) == (100, 99, 1)
     assert csv.letters[0]["reason"] == "encoding"
 
 
@@ -105,9 +105,9 @@ def test_csv_files_that_are_gone_or_not_there_yet(csv):
     """There is nothing to learn, and nothing is wrong."""
     assert csv.learn()["consumed"] == 0
     csv.write("0.csv", b"a,b,y\n" + b"1,2,3\n" * 50)
-    assert csv.learn()["learnt"] == 50
+    assert csv.learn()["learned"] == 50
     (csv.input / "0.csv").unlink()
-    assert csv.learn()["learnt"] == 50
+    assert csv.learn()["learned"] == 50
 
 
 def test_the_first_header_is_that_of_all_files(csv):
@@ -119,10 +119,10 @@ def test_the_first_header_is_that_of_all_files(csv):
     refusal = csv.refused()
     assert "/in/2.csv: its first line is b,a,y, and the first file has a,b,y" in refusal
     (csv.input / "2.csv").unlink()
-    assert csv.learn()["learnt"] == 100
+    assert csv.learn()["learned"] == 100
 
 
-def test_columns_that_the_model_has_not_learnt(jsonl):
+def test_columns_that_the_model_has_not_learned(jsonl):
     """They are compared before a micro-batch is learned, as the daemon compares them."""
     jsonl.write("good.jsonl", GOOD)
     before = jsonl.learn()
@@ -130,8 +130,8 @@ def test_columns_that_the_model_has_not_learnt(jsonl):
     assert (
         "source: the model has learned none of the inputs that arrive ('x', 'z'); it knows 'a', 'b'" in jsonl.refused()
     )
-    assert before["learnt"] == 100
-    assert jsonl.job.account["learnt"] == 100
+    assert before["learned"] == 100
+    assert jsonl.job.account["learned"] == 100
 
 
 def test_a_source_that_ends_with_too_many_dead_letters(tmp_path, spark):
@@ -154,12 +154,12 @@ def test_a_damaged_archive_is_named(jsonl):
     (jsonl.input / "short.jsonl.gz").unlink()
 
 
-def test_a_file_that_was_written_long_ago_is_learnt(jsonl):
+def test_a_file_that_was_written_long_ago_is_learned(jsonl):
     jsonl.write("0.jsonl", GOOD)
-    assert jsonl.learn()["learnt"] == 100
+    assert jsonl.learn()["learned"] == 100
     jsonl.write("1.jsonl", GOOD)
     os.utime(jsonl.input / "1.jsonl", (1e9, 1e9))
-    assert jsonl.learn()["learnt"] == 200
+    assert jsonl.learn()["learned"] == 200
 
 
 def test_a_model_behind_the_checkpoint_location_is_refused_at_once(jsonl):
@@ -178,28 +178,28 @@ def test_a_model_behind_the_checkpoint_location_is_refused_at_once(jsonl):
 def test_a_refused_fresh_start_keeps_the_checkpoints(jsonl, tmp_path):
     jsonl.write("0.jsonl", GOOD)
     location = f"file://{tmp_path}/log"
-    assert jsonl.learn(location=location)["learnt"] == 100
+    assert jsonl.learn(location=location)["learned"] == 100
     kept = sorted(path.name for path in jsonl.job.state.iterdir())
     for _ in range(2):
         assert "name a new --checkpoint-location" in jsonl.refused(location=location, fresh=True)
         assert sorted(path.name for path in jsonl.job.state.iterdir()) == kept
-    assert jsonl.learn(location=f"{location}-2", fresh=True)["learnt"] == 100
+    assert jsonl.learn(location=f"{location}-2", fresh=True)["learned"] == 100
 
 
 def test_a_fresh_start_reads_all_again(jsonl):
     jsonl.write("0.jsonl", GOOD)
     for _ in range(3):
-        assert jsonl.learn(fresh=True)["learnt"] == 100
+        assert jsonl.learn(fresh=True)["learned"] == 100
     assert len(list(jsonl.job.state.glob("spark.old-*"))) == 2
 
 
 def test_a_directory_of_any_name_keeps_sparks_log(tmp_path, spark):
     job = Lines(tmp_path / "H \u00f6 x%20y #1", spark, "jsonl")
     job.write("0.jsonl", GOOD)
-    assert job.learn()["learnt"] == 100
+    assert job.learn()["learned"] == 100
     assert (job.job.state / "spark" / "commits" / "0").exists()
     assert [path.name for path in tmp_path.iterdir()] == [job.folder.name]
-    assert job.learn(fresh=True)["learnt"] == 100
+    assert job.learn(fresh=True)["learned"] == 100
 
 
 def test_a_directory_that_is_not_there(jsonl):

@@ -53,4 +53,4 @@ def test_metrics_have_the_names_of_the_daemon_and_a_signal_ends_the_job(tmp_path
         own = name.removeprefix("streamkernel_")
         plain = re.sub(r"_(bucket|sum|count)$", "", own)
         assert f"`{own}`" in DOCUMENTED or f"`{plain}`" in DOCUMENTED, name
-    assert job.account["learnt"] == 300
+    assert job.account["learned"] == 300

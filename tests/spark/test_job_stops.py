@@ -27,7 +27,7 @@ def _learning(job):
     """A job that has learned its second micro-batch, and the process of its Java."""
     process = job.start("--max-per-batch", "1")
     wait_until(
-        lambda: process.poll() is not None or (any(job.state.glob("*.skc")) and job.account["learnt"] >= 600),
+        lambda: process.poll() is not None or (any(job.state.glob("*.skc")) and job.account["learned"] >= 600),
         "two micro-batches",
     )
     return process
@@ -41,10 +41,10 @@ def _java(process):
 
 def _goes_on(job, spark):
     """What was learned is whole micro-batches, and the rest of them comes once."""
-    before = job.account["learnt"]
+    before = job.account["learned"]
     assert before % 300 == 0
     job.learn(spark)
-    assert job.account["learnt"] == job.account["consumed"] == 300 * N_FILES
+    assert job.account["learned"] == job.account["consumed"] == 300 * N_FILES
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_checkpoints_are_free_after_a_query_that_was_ended_by_others(spark, fold
     assert _learn(df, folder) == []
 
 
-def test_a_model_that_a_query_learns_is_not_learnt_by_another(spark, folder):
+def test_a_model_that_a_query_learns_is_not_learned_by_another(spark, folder):
     model, df = KernelRegressor(seed=1), _stream(spark, folder)
     query = _start(df, folder, model, trigger=None, query_name="first")
     others = {"checkpoint": folder / "others", "checkpoint_location": folder / "other"}
@@ -137,7 +137,7 @@ def test_a_model_that_a_query_learns_is_not_learnt_by_another(spark, folder):
     assert _learn(df, folder, model, checkpoint=None, checkpoint_location=folder / "other") == [0]
 
 
-def test_a_micro_batch_of_no_known_query_is_not_learnt(spark):
+def test_a_micro_batch_of_no_known_query_is_not_learned(spark):
     """As where Python's threads are not pinned to those of Java."""
     model = KernelRegressor(seed=1)
     learn = MicroBatches(model, lambda _: iter([]), MemoryBooks(model), lambda df: df)

@@ -41,15 +41,15 @@ def _learn(spark, folder, model, location="spark", **others):
     return reports
 
 
-def test_micro_batches_are_learnt_once_and_a_new_process_goes_on(spark, folder):
+def test_micro_batches_are_learned_once_and_a_new_process_goes_on(spark, folder):
     here = KernelRegressor(seed=1, dtype="float64")
     there = here.clone()
     (report,) = _learn(spark, folder, there)
-    assert (report.batch, report.tally.n_learnt, there.n_records) == (0, 400, 400)
+    assert (report.batch, report.tally.n_learned, there.n_records) == (0, 400, 400)
     write_lines(folder / "in" / "1.json", records(300, 1))
     again = here.clone()  # as a new process would make it
     (report,) = _learn(spark, folder, again)
-    assert (report.batch, report.tally.n_learnt, again.n_records) == (1, 300, 700)
+    assert (report.batch, report.tally.n_learned, again.n_records) == (1, 300, 700)
     assert _learn(spark, folder, here.clone()) == []
     for number, n in enumerate((400, 300)):
         frame = records(n, number)
@@ -58,7 +58,7 @@ def test_micro_batches_are_learnt_once_and_a_new_process_goes_on(spark, folder):
     assert largest < BOUNDS["float64"]
     assert others == []
     header = CheckpointStore(folder / "state").newest().header
-    assert (header["account"]["learnt"], header["spark"]["batch"]) == (700, 1)
+    assert (header["account"]["learned"], header["spark"]["batch"]) == (700, 1)
 
 
 def test_a_micro_batch_that_spark_repeats_is_passed_over(spark, folder):
@@ -76,7 +76,7 @@ def test_another_checkpoint_location_is_refused(spark, folder):
     with pytest.raises(Exception, match=r"would be learned twice\. Restore its checkpoint location"):
         _learn(spark, folder, KernelRegressor(seed=1), location="other")
     header = CheckpointStore(folder / "state").newest().header
-    assert header["account"]["learnt"] == 400
+    assert header["account"]["learned"] == 400
 
 
 def test_a_lost_model_is_not_begun_anew_in_the_midst_of_a_stream(spark, folder):
@@ -98,7 +98,7 @@ def test_a_checkpoint_opens_as_the_initial_model_of_a_daemon(spark, folder):
     assert trained.model.state_digest() == model.state_digest()
 
 
-def test_a_row_that_cannot_be_used_ends_the_query_and_nothing_is_learnt(spark, folder):
+def test_a_row_that_cannot_be_used_ends_the_query_and_nothing_is_learned(spark, folder):
     rows = [{"a": 1.0, "y": 1.0}, {"a": float("inf"), "y": 2.0}]
     (folder / "in" / "0.json").write_text(
         "".join(json.dumps(row) + "\n" for row in rows).replace("Infinity", '"Infinity"')

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from streamkernel.window import DSPDC, S3GD, SVRG, Exact, Factorised, MetricLearner
+from streamkernel.window import DSPDC, S3GD, SVRG, Exact, Factorized, MetricLearner
 
 rng = np.random.default_rng(1)
 ROWS = rng.normal(size=(40, 3)) * [3.0, 1.0, 0.3]
@@ -57,7 +57,7 @@ def test_sparse_rows_are_refused_by_a_sentence(solver, kind):
 
 
 def test_factors_are_refused_by_a_sentence():
-    rows = Factorised(ROWS, np.ones((3, 2)))
+    rows = Factorized(ROWS, np.ones((3, 2)))
     with pytest.raises(ValueError, match="X is a product of two factors, which only DSPDC accepts"):
         Exact().fit(rows, ROWS[:, 0])
     DSPDC(loss="squared", max_passes=1, seed=1).fit(rows, ROWS[:, 0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from streamkernel.window import DSPDC, Factorised
+from streamkernel.window import DSPDC, Factorized
 from streamkernel.window.dspdc import iterates_of, prepare
 from streamkernel.window.linear_model import Problem
 from streamkernel.window.losses import LOSSES
@@ -69,7 +69,7 @@ def test_another_solvers_optimum(data, loss, l1):
 def test_ridge_in_closed_form(data, form, safe):
     A, y, _ = data
     optimum = np.linalg.solve(A.T @ A / 80 + 0.05 * np.eye(12), A.T @ y / 80)
-    for X in (A, sparse.csr_matrix(A), Factorised(A @ A.T, np.linalg.pinv(A.T))):
+    for X in (A, sparse.csr_matrix(A), Factorized(A @ A.T, np.linalg.pinv(A.T))):
         model = DSPDC(l2=0.05, tol=1e-12, max_passes=3000, safe=safe, seed=1, **FORMS[form]).fit(X, y)
         assert model.history_.gap[-1] <= 1e-12
         # l2/2 |x - optimum|^2 is at most the gap.
@@ -83,12 +83,12 @@ def test_factors_give_the_iterates_of_their_product(loss, form):
     U, V = rng.normal(size=(60, 6)), rng.normal(size=(6, 30))
     y = rng.normal(size=60) if loss == "squared" else rng.integers(0, 2, 60)
     for passes in (1, 5, 40):
-        plain, factorised = (
+        plain, factorized = (
             DSPDC(loss, l2=0.01, l1=0.01, tol=0.0, max_passes=passes, seed=4, **FORMS[form]).fit(X, y)
-            for X in (U @ V, Factorised(U, V))
+            for X in (U @ V, Factorized(U, V))
         )
-        np.testing.assert_allclose(factorised.coef_, plain.coef_, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(factorised.history_.gap, plain.history_.gap, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(factorized.coef_, plain.coef_, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(factorized.history_.gap, plain.history_.gap, rtol=1e-6, atol=1e-9)
 
 
 def test_three_classes_weights_and_a_start(data):
@@ -159,9 +159,9 @@ def test_the_same_seed_gives_the_same_bytes(data, sampling):
 def test_sketches_have_the_rows_as_their_mean():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(3, 5))
-    products = [data.U @ data.V for data in (Factorised.sketch(X, 50, seed) for seed in range(300))]
+    products = [data.U @ data.V for data in (Factorized.sketch(X, 50, seed) for seed in range(300))]
     np.testing.assert_allclose(np.mean(products, axis=0), X, atol=0.15)
-    assert (Factorised.sketch(X, 4, seed=1).V == Factorised.sketch(X[:1], 4, seed=1).V).all()
+    assert (Factorized.sketch(X, 4, seed=1).V == Factorized.sketch(X[:1], 4, seed=1).V).all()
 
 
 @pytest.mark.parametrize(
@@ -196,11 +196,11 @@ def test_bad_data(data):
         with pytest.raises(ValueError, match="X is nan at row 3, column 4"):
             DSPDC().fit(X, y)
     with pytest.raises(ValueError, match="U is nan at row 3, column 4"):
-        Factorised(bad, np.ones((12, 2)))
+        Factorized(bad, np.ones((12, 2)))
     with pytest.raises(ValueError, match="U has 12 columns and V 11 rows"):
-        Factorised(A, np.ones((11, 2)))
+        Factorized(A, np.ones((11, 2)))
     with pytest.raises(ValueError, match="d must be a whole number"):
-        Factorised.sketch(A, 0)
+        Factorized.sketch(A, 0)
     with pytest.raises(ValueError, match="at least one row"):
         DSPDC().fit(sparse.csr_matrix((0, 3)), [])
     with pytest.raises(ValueError, match="scale the columns of X"):
@@ -213,5 +213,5 @@ def test_bad_data(data):
         == DSPDC(seed=1).fit(2 * np.eye(2), [1.0, 2.0]).coef_.tobytes()
     )
     assert twice.nnz == 4
-    for X in (np.zeros((80, 12)), sparse.csr_matrix((80, 12)), Factorised(A * 0, np.ones((12, 3)))):
+    for X in (np.zeros((80, 12)), sparse.csr_matrix((80, 12)), Factorized(A * 0, np.ones((12, 3)))):
         assert not DSPDC(max_passes=3).fit(X, y).coef_.any()

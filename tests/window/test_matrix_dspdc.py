@@ -186,7 +186,7 @@ def test_the_same_seed_gives_the_same_bytes_and_a_start_at_the_optimum_stays():
     assert again.coef_ == pytest.approx(one.coef_, abs=1e-3)
 
 
-def test_classes_are_learnt_one_against_rest_and_weights_count():
+def test_classes_are_learned_one_against_rest_and_weights_count():
     rng = np.random.default_rng(17)
     D = rng.normal(size=(60, 2, 3, 3))
     y = np.array(["a", "b", "c"])[np.argmax(np.einsum("ijkk->ik", D), axis=1)]

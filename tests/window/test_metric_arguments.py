@@ -11,7 +11,7 @@ from tests.window.metric_tasks import records_of_tasks
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"neighbours": 0}, "neighbours must be a whole number of at least 1, got 0"),
+        ({"neighbors": 0}, "neighbors must be a whole number of at least 1, got 0"),
         ({"impostors": 1.5}, "impostors must be a whole number of at least 1, got 1.5"),
         ({"max_triplets": -1}, "max_triplets must be a whole number of at least 1, got -1"),
         ({"shared_l2": 0.0}, "shared_l2 must be a finite number above 0, got 0.0"),
@@ -73,7 +73,7 @@ def test_records_too_large_are_refused():
         MetricLearner(seed=1).fit(np.eye(4) * 1e77, [0, 0, 1, 1])
 
 
-def test_a_metric_is_asked_for_before_it_is_learnt():
+def test_a_metric_is_asked_for_before_it_is_learned():
     for ask in (lambda: MetricLearner().transform([[1.0]]), lambda: MetricLearner().distance({0: 1.0}, {})):
         with pytest.raises(ValueError, match="no metric yet: call fit first"):
             ask()

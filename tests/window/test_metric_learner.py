@@ -25,7 +25,7 @@ K = 2
 
 def _problem(several=True, seed=1, **arguments):
     X, y, tasks = records_of_tasks(seed)
-    learner = MetricLearner(neighbours=K, shared_l2=0.02, l2=0.1, **arguments)
+    learner = MetricLearner(neighbors=K, shared_l2=0.02, l2=0.1, **arguments)
     rng = np.random.default_rng(2)
     return learner.problem(X, y, tasks if several else None, rng), (X, y, tasks if several else np.zeros(len(X)))
 
@@ -201,7 +201,7 @@ def test_the_same_seed_gives_the_same_bytes_and_triplets_are_bounded():
     one, other = (MetricLearner(max_triplets=100, max_passes=20, seed=5).fit(X, y, tasks) for _ in range(2))
     assert one.n_triplets_ == 100
     assert one.metric_.tobytes() == other.metric_.tobytes()
-    assert MetricLearner(seed=5, impostors=2, neighbours=1, max_passes=2).fit(X, y, tasks).n_triplets_ == 2 * len(X)
+    assert MetricLearner(seed=5, impostors=2, neighbors=1, max_passes=2).fit(X, y, tasks).n_triplets_ == 2 * len(X)
 
 
 def _stream(n, seed=13):
@@ -221,32 +221,32 @@ def _accuracy(model, records):
 
 
 @pytest.fixture(scope="module")
-def learnt():
+def learned():
     xs, ys = zip(*_stream(300, seed=14), strict=True)
     return MetricLearner(seed=1).fit(pd.DataFrame(xs), np.array(ys))
 
 
-def test_rivers_nearest_neighbours_are_better_by_it_where_inputs_are_noise(learnt):
+def test_rivers_nearest_neighbors_are_better_by_it_where_inputs_are_noise(learned):
     records = list(_stream(140))
 
     def knn(**arguments):
         engine = neighbors.LazySearch(window_size=80, **arguments)
         return neighbors.KNNClassifier(n_neighbors=5, engine=engine)
 
-    plain, knowing = _accuracy(knn(), records), _accuracy(knn(dist_func=learnt.distance), records)
+    plain, knowing = _accuracy(knn(), records), _accuracy(knn(dist_func=learned.distance), records)
     assert plain < 0.75
     assert knowing > 0.85
 
 
-def test_the_gaussian_kernel_is_better_by_it_where_inputs_are_noise(learnt):
+def test_the_gaussian_kernel_is_better_by_it_where_inputs_are_noise(learned):
     records = list(_stream(600))
-    kernel = Mahalanobis(learnt.inputs_, learnt.metric_, Gaussian(2.0))
+    kernel = Mahalanobis(learned.inputs_, learned.metric_, Gaussian(2.0))
     plain = _accuracy(KernelClassifier(kernel=Gaussian(2.0), standardize=False, seed=1), records)
     knowing = _accuracy(KernelClassifier(kernel=kernel, seed=1), records)
     assert plain < 0.75
     assert knowing > 0.85
-    X = pd.DataFrame([x for x, _ in records[:20]])[list(learnt.inputs_)].to_numpy()
-    distances = np.array([[learnt.distance(a, b) for a in X] for b in X])
+    X = pd.DataFrame([x for x, _ in records[:20]])[list(learned.inputs_)].to_numpy()
+    distances = np.array([[learned.distance(a, b) for a in X] for b in X])
     assert kernel.matrix(X, X, 2.0) == pytest.approx(np.exp(-(distances**2) / 8), abs=1e-6)
 
 

@@ -7,7 +7,7 @@ from scipy import sparse
 from benchmarks.solvers.control_variate import SCV
 from benchmarks.solvers.corrected import AnchoredSteps, VarianceReducedSteps
 from benchmarks.solvers.curve import LossCurve, follow, look_times
-from benchmarks.solvers.data import factorised
+from benchmarks.solvers.data import factorized
 from benchmarks.solvers.dual_ascent import SDCA
 from benchmarks.solvers.gradient import SGD, StratifiedSGD, clustered
 from benchmarks.solvers.optimum import optimum
@@ -21,7 +21,7 @@ LOSSES = ("smooth_hinge", "log")
 @pytest.fixture(scope="module")
 def tasks():
     """By loss, 300 records of 12 inputs that are products of 4; a third of the weights are larger."""
-    return {loss: factorised((300, 12, 6, 4), (1e-2, 5e-2), loss) for loss in LOSSES}
+    return {loss: factorized((300, 12, 6, 4), (1e-2, 5e-2), loss) for loss in LOSSES}
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_svrg_and_s3gd_give_the_same_however_they_are_cut(weighted):
 def test_estimates_are_exact_where_every_row_is_an_anchor(weighted):
     few = weighted.first(60)
     x = np.random.default_rng(1).normal(size=5)
-    known, gradient = AnchoredSteps(few, 0.1, anchors=60, neighbours=1).estimates(x)
+    known, gradient = AnchoredSteps(few, 0.1, anchors=60, neighbors=1).estimates(x)
     np.testing.assert_allclose(known, few.slopes(x), atol=1e-12)
     np.testing.assert_allclose(gradient, few.gradient(x), atol=1e-12)
 

@@ -87,7 +87,7 @@ def test_a_solver_without_a_seed_is_reproducible():
     assert other.predict_one(xs[0]) != whole.predict_one(xs[0])
 
 
-def test_what_the_solver_refuses_in_the_stream_is_warned_of_and_each_record_learnt_once():
+def test_what_the_solver_refuses_in_the_stream_is_warned_of_and_each_record_learned_once():
     model = regressor(solver=Refusing(), every=250)
     xs, ys = records(300)
     with pytest.warns(RuntimeWarning, match="could not be solved on the last 250 records: more anchors than rows"):

@@ -60,9 +60,9 @@ def test_more_anchors_approximate_better():
 
 def test_anchors_are_different_rows_from_all_clusters():
     rng = np.random.default_rng(1)
-    centres = 10 * rng.normal(size=(6, 3))
+    centers = 10 * rng.normal(size=(6, 3))
     which = rng.integers(6, size=500)
-    X = centres[which] + 0.1 * rng.normal(size=(500, 3))
+    X = centers[which] + 0.1 * rng.normal(size=(500, 3))
     chosen = choose_anchors(X, 25, seed=1)
     assert len(set(chosen.tolist())) == 25
     assert set(which[chosen]) == set(range(6))

@@ -73,9 +73,9 @@ def test_balanced_classes(solver):
 @solvers
 def test_classes_one_against_rest(solver):
     rng = np.random.default_rng(1)
-    centres = 3 * rng.normal(size=(3, 4))
+    centers = 3 * rng.normal(size=(3, 4))
     y = rng.integers(3, size=500)
-    X = centres[y] + rng.normal(size=(500, 4))
+    X = centers[y] + rng.normal(size=(500, 4))
     names = np.array(["a", "b", "c"])[y]
     model = solver.clone().fit(X, names)
     assert model.coef_.shape == (3, 4)
@@ -117,7 +117,7 @@ def test_steps_that_diverge_are_refused_where_none_are_shortened(model):
 
 @solvers
 def test_rows_of_zeros_and_few_rows(solver):
-    model = solver.clone({"anchors": 2, "neighbours": 1}) if isinstance(solver, S3GD) else solver.clone()
+    model = solver.clone({"anchors": 2, "neighbors": 1}) if isinstance(solver, S3GD) else solver.clone()
     model.fit(np.zeros((2, 3)), [0, 1])
     assert model.coef_.tolist() == [0, 0, 0]
     model.fit([[1.0], [-1.0]], [0, 1])
@@ -169,8 +169,8 @@ def test_arguments_that_cannot_be(solver, arguments, sentence):
     [
         ({"anchors": 51}, "anchors must be at most the number of rows, 50, got 51: use fewer anchors"),
         ({"anchors": 0}, "anchors must be a whole number of at least 1"),
-        ({"anchors": 5, "neighbours": 6}, "neighbours must be at most anchors=5, got 6"),
-        ({"anchors": 5, "neighbours": 0}, "neighbours must be a whole number of at least 1"),
+        ({"anchors": 5, "neighbors": 6}, "neighbors must be at most anchors=5, got 6"),
+        ({"anchors": 5, "neighbors": 0}, "neighbors must be a whole number of at least 1"),
         ({"anchors": 5, "record_every": 0.0}, "record_every must be a finite number above 0"),
     ],
 )

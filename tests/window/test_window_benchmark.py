@@ -9,7 +9,7 @@ import pytest
 from benchmarks import window_refit
 from benchmarks.solvers import dspdc_page, matrix_page, s3gd_page, slopes
 from benchmarks.solvers.curve import LossCurve
-from benchmarks.solvers.data import PENALTIES, SIZES, factorised, two_classes
+from benchmarks.solvers.data import PENALTIES, SIZES, factorized, two_classes
 from benchmarks.solvers.matrix_risk import Look, Solver, random_matrices, solvers
 from benchmarks.solvers.metric_tasks import digits
 from benchmarks.solvers.optimum import Optimum
@@ -34,7 +34,7 @@ def runs(**seconds):
 
 
 def test_the_papers_data():
-    task = factorised(SIZES[0], PENALTIES[0], "smooth_hinge")
+    task = factorized(SIZES[0], PENALTIES[0], "smooth_hinge")
     assert task.A.shape == (5_000, 100)
     U, V = task.factors
     np.testing.assert_allclose(U @ V, task.A)

@@ -34,7 +34,7 @@ def stream(n, seed=3):
     return xs, [f"class {int(x['a'] > 0) + int(x.get('b', 0) > 0.5)}" for x in xs]
 
 
-def learnt(model, n=400):
+def learned(model, n=400):
     xs, ys = stream(n)
     model.advance(xs, [float(y[-1]) for y in ys] if isinstance(model.model, KernelRegressor) else ys)
     return model
@@ -55,7 +55,7 @@ def test_a_wrapper_is_what_its_model_is():
 
 
 def test_the_figures_are_the_models_and_those_of_the_window():
-    model = learnt(WindowRefit(KernelClassifier(max_features=64, seed=1), window=150, every=100))
+    model = learned(WindowRefit(KernelClassifier(max_features=64, seed=1), window=150, every=100))
     inner = model.model
     assert model.n_features == inner.n_features == 64
     assert (model.n_records, model.n_steps) == (inner.n_records, inner.n_steps)
@@ -74,7 +74,7 @@ def test_a_state_of_other_arguments_is_refused_by_name():
         inner = KernelClassifier(max_features=size, seed=1)
         return WindowRefit(inner, **{"window": 100, "every": 50, **given})
 
-    state = learnt(wrapper()).__getstate__()
+    state = learned(wrapper()).__getstate__()
     fresh = wrapper()
     fresh.__setstate__(state)
     for other, name in (
@@ -109,7 +109,7 @@ def _impossible(state):
 
 
 def test_an_impossible_state_is_refused_and_changes_nothing():
-    model = learnt(WindowRefit(KernelClassifier(max_features=64, seed=1), window=100, every=50))
+    model = learned(WindowRefit(KernelClassifier(max_features=64, seed=1), window=100, every=50))
     state, before = model.__getstate__(), model.state_digest()
     for name, value in _impossible(state):
         with pytest.raises(ValueError, match=name if name != "window_rows" else "window_"):
@@ -178,9 +178,9 @@ def test_the_default_solver_is_one_for_the_size_of_the_model():
     assert WindowRefit(KernelRegressor())._solver.l2 < WindowRefit(KernelClassifier())._solver.l2
 
 
-@pytest.mark.parametrize("solver", [None, DSPDC(dual=50, primal=10_000), S3GD(batch=10**9, anchors=500, neighbours=50)])
+@pytest.mark.parametrize("solver", [None, DSPDC(dual=50, primal=10_000), S3GD(batch=10**9, anchors=500, neighbors=50)])
 def test_a_solver_updates_no_more_at_a_time_than_the_window_has(solver):
-    model = learnt(WindowRefit(KernelClassifier(kernel=Gaussian(1.0), seed=1), 30, 40, solver), n=130)
+    model = learned(WindowRefit(KernelClassifier(kernel=Gaussian(1.0), seed=1), 30, 40, solver), n=130)
     assert (model.n_refits, model.n_refit_failures) == (3, 0)
 
 

@@ -32,7 +32,7 @@ def _targets(queries: Sequence[PanelQuery], instant: bool) -> list[prometheus.Da
 
 def _thresholds(steps: Mapping[float, str]) -> builders.ThresholdsConfig:
     """Return colors by the value from which each holds; green below all."""
-    above = [models.Threshold(value=value, color=colour) for value, colour in steps.items()]
+    above = [models.Threshold(value=value, color=color) for value, color in steps.items()]
     first = models.Threshold(value=None, color="green")
     return builders.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps([first, *above])
 

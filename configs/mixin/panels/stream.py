@@ -24,7 +24,7 @@ def stream_health(bounds: AlertBounds) -> BoardRow:
             ("consumed", "consumed"),
             ("predicted", "predicted"),
             ("learned", "learned"),
-            ("unlabelled", "unlabeled"),
+            ("unlabeled", "unlabeled"),
             ("skipped", "skipped"),
         ),
         unit="cps",

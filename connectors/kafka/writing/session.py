@@ -122,7 +122,7 @@ class ProducerSession:
         self._begun = 0.0
         self._missing_since: float | None = None
 
-    def initialise(self) -> None:
+    def initialize(self) -> None:
         """Get a producer id: that of the transactional id, which fences any other holder of it, or a new one.
 
         Raises `Unreachable` where the broker does not answer, `ConnectorError` where it does not let the producer in.

@@ -92,7 +92,7 @@ class SessionFactory:
             session = ProducerSession(self.topic, *self._producer(scan, attempt, self._transactional_id), scan, writer)
             undo.callback(session.abandon)
             # First of all: from here on nobody else can commit under this name.
-            session.initialise()
+            session.initialize()
             if not session.transactional and mark is not None and mark.transactional_id is None:
                 self._resume(session, mark.producer, sequences)
             bounds = scan.bounds()
@@ -140,4 +140,4 @@ class SessionFactory:
             stack.callback(scan.close)
             session = ProducerSession(self.topic, *self._producer(scan, attempt, transactional_id), scan, "")
             stack.callback(session.abandon)
-            session.initialise()
+            session.initialize()

@@ -35,7 +35,7 @@ class Counts:
 class RecordCounts(Counts):
     """What became of the records since the first start.
 
-    In mode learn, ``learnt + unlabelled + skipped + dead == consumed``; in mode predict ``predicted + skipped + dead``
+    In mode learn, ``learned + unlabeled + skipped + dead == consumed``; in mode predict ``predicted + skipped + dead``
     is, for a label is of no use there. With late labels, add the records that wait for theirs and those that expired.
 
     Attributes
@@ -44,9 +44,9 @@ class RecordCounts(Counts):
         Records taken from the source.
     predicted
         Records the model gave a prediction for.
-    learnt
+    learned
         Records the model learned from.
-    unlabelled
+    unlabeled
         Records that are predicted only: without a target, or of a class past the limit of the model.
     skipped
         Empty lines and tombstones.
@@ -57,8 +57,8 @@ class RecordCounts(Counts):
 
     consumed: int = 0
     predicted: int = 0
-    learnt: int = 0
-    unlabelled: int = 0
+    learned: int = 0
+    unlabeled: int = 0
     skipped: int = 0
     dead: int = 0
 

@@ -26,7 +26,7 @@ __all__ = ["FORMAT_VERSION", "MAGIC", "MOST_HEAD", "Checkpoint", "encode_head", 
 
 #: Begins with a byte that is no text and holds both line ends, so that a copy in text mode shows at once.
 MAGIC = b"\x89SKC\r\n\x1a\n"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 #: Counters, positions and marks take kilobytes; what is said to be longer is not read into memory.
 MOST_HEAD = 64 * 2**20
 

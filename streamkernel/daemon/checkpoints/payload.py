@@ -30,7 +30,7 @@ from streamkernel.fields import OtherVersionError
 Model = TypeVar("Model", bound=base.Base)
 
 #: Arguments that River's own classes write over when they learn, so that they say nothing about the configuration.
-LEARNT_ARGUMENTS = frozenset(
+LEARNED_ARGUMENTS = frozenset(
     {
         "AdaBound.final_lr",
         "BaseChain.order",
@@ -215,7 +215,7 @@ def _arguments(component: base.Base, settled: bool) -> list[tuple[str, Any]]:
     ours = settled and issubclass(type(component), StreamEstimator)
     came_to: dict[str, Any] = component.open_arguments if ours else {}  # type: ignore[attr-defined]
     for name, parameter in inspect.signature(type(component)).parameters.items():
-        if any(f"{cls.__qualname__}.{name}" in LEARNT_ARGUMENTS for cls in type(component).__mro__):
+        if any(f"{cls.__qualname__}.{name}" in LEARNED_ARGUMENTS for cls in type(component).__mro__):
             continue
         value = came_to.get(name, getattr(component, name, None))
         if parameter.kind is parameter.VAR_POSITIONAL:

@@ -8,7 +8,7 @@ from streamkernel.connectors.ports import Sink
 from streamkernel.daemon.base.model import Model, is_binary, last_step, n_lags, never_learning, task_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
-from streamkernel.daemon.config.warm import learnt_twice
+from streamkernel.daemon.config.warm import learned_twice
 
 __all__ = ["caveats", "label_advice"]
 
@@ -20,11 +20,11 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink], n_partitions: int = 0) -> lis
     """
     config, source = plan.config, plan.source
     lines = []
-    unlabelled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
+    unlabeled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
     supervised = any(task_of(model) != "novelty" for model in (plan.models or {"": plan.model}).values())
-    if unlabelled and supervised and config.labels is None and config.mode == "learn":
+    if unlabeled and supervised and config.labels is None and config.mode == "learn":
         lines.append("source.target is not set: no record has a label, and nothing is learned")
-    if twice := learnt_twice(config):
+    if twice := learned_twice(config):
         lines.append(twice)
     if config.labels is not None and any(map(_loses_lags, (plan.models or {"": plan.model}).values())):
         lines.append(

@@ -12,7 +12,7 @@ from streamkernel.connectors.ports import Source
 from streamkernel.daemon.config.schema import Config, JournalSourceConfig, KafkaSourceConfig, RiverSourceConfig
 from streamkernel.daemon.config.several import paths_of
 
-__all__ = ["conflicts_of_warm_start", "learnt_twice", "problems_of_warm_source"]
+__all__ = ["conflicts_of_warm_start", "learned_twice", "problems_of_warm_source"]
 
 _OTHERWISE = "learn it in its own run, and name that run's checkpoint.directory in initial_model"
 
@@ -36,7 +36,7 @@ def conflicts_of_warm_start(config: Config) -> Iterator[str]:
         yield "warm_start.source.target: required, it names the column or key of the label"
 
 
-def learnt_twice(config: Config) -> str | None:
+def learned_twice(config: Config) -> str | None:
     """Return a sentence where a warm start and the source read the same records; None where they do not."""
     if config.warm_start is None:
         return None

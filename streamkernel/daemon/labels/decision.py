@@ -18,7 +18,7 @@ class LabelStatus(Enum):
 
     SKIPPED = auto()  # blank
     DEAD = auto()
-    LABELLED = auto()  # a record that brought its own target
+    LABELED = auto()  # a record that brought its own target
     KEYLESS = auto()
     REPEATED = auto()
     KEPT = auto()

@@ -203,7 +203,7 @@ class LabelJoin:
         lags = self.lags
         decision.rows.append((record.x, record.y, True, lags))
         if record.y is not None:
-            decision.status, decision.y = LabelStatus.LABELLED, record.y
+            decision.status, decision.y = LabelStatus.LABELED, record.y
             self._know(record.y)
             if key is not None and key not in self.pending and key not in self.settled:
                 decision.early = self.waiting.pop(key)
@@ -267,8 +267,8 @@ class LabelJoin:
         self._settle(key, False)
         return entry
 
-    def _settle(self, key: str, labelled: bool) -> None:
-        self.settled.put(key, labelled)
+    def _settle(self, key: str, labeled: bool) -> None:
+        self.settled.put(key, labeled)
         self._forget_keys()
 
     def _forget_keys(self) -> None:

@@ -124,7 +124,7 @@ class Packer:
     --------
     >>> packer = Packer()
     >>> prediction = Prediction("yes", {"no": 0.25, "yes": 0.75})
-    >>> pending = PendingRecord("17", 2.5, {"a": 0.1, "colour": "red", "n": 3}, prediction)
+    >>> pending = PendingRecord("17", 2.5, {"a": 0.1, "color": "red", "n": 3}, prediction)
     >>> data = packer.pack(pending)
     >>> packer.unpack(data) == pending, len(data)
     (True, 55)

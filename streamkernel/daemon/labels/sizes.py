@@ -23,8 +23,8 @@ def size_of_record(key: str, x: Mapping[str, Any], lags: Sequence[Label] = ()) -
 
     Examples
     --------
-    >>> size_of_record("17", {"a": 0.5, "colour": "red"})
-    108
+    >>> size_of_record("17", {"a": 0.5, "color": "red"})
+    107
 
     """
     texts = sum([len(value) if type(value) is str else _beyond_a_word(value) for value in x.values()])

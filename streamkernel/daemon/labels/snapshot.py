@@ -68,7 +68,7 @@ def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
         "waiting": waiting,
         "streams": list(streams),
         "settled": [key for key, _ in settled],
-        "labelled": "".join("1" if labelled else "0" for _, labelled in settled),
+        "labeled": "".join("1" if labeled else "0" for _, labeled in settled),
         "known": None if join.known is None else [_label(y) for y in join.known],
     }
     lengths = np.fromiter(map(len, records), _LENGTHS, len(records)).tobytes()
@@ -176,11 +176,11 @@ def _restore_blob(join: LabelJoin, blob: bytes) -> None:
         _refuse_double(join, _text(key))
         position = Position(_text(head["streams"][_whole(stream)]), _whole(partition), _whole(offset))
         join.waiting.put(key, EarlyLabel(_label(y), before, position))
-    if set(head["labelled"]) - {"0", "1"}:
+    if set(head["labeled"]) - {"0", "1"}:
         raise ValueError("a key does not say whether its label came")
-    for key, labelled in zip(head["settled"], head["labelled"], strict=True):
+    for key, labeled in zip(head["settled"], head["labeled"], strict=True):
         _refuse_double(join, _text(key))
-        join.settled.put(key, labelled == "1")
+        join.settled.put(key, labeled == "1")
 
 
 def _balance(join: LabelJoin, pending: Any) -> None:

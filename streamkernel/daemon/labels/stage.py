@@ -22,7 +22,7 @@ from streamkernel.estimators.base import AdvanceResult
 __all__ = ["JoinStage"]
 
 _PREDICTED = frozenset(
-    {LabelStatus.LABELLED, LabelStatus.KEYLESS, LabelStatus.REPEATED, LabelStatus.KEPT, LabelStatus.MET}
+    {LabelStatus.LABELED, LabelStatus.KEYLESS, LabelStatus.REPEATED, LabelStatus.KEPT, LabelStatus.MET}
 )
 _COUNTED = {
     LabelStatus.KEYLESS: ("keyless",),
@@ -113,7 +113,7 @@ class JoinStage:
 
     def close(self, done: ChunkResult) -> bool:
         late = _late(done)
-        done.counts.unlabelled = late.counts.keyless + late.counts.repeated
+        done.counts.unlabeled = late.counts.keyless + late.counts.repeated
         # Whether a model gives probabilities shows in its predictions.
         for scored in (done, *done.others.values()):
             if scored.probabilities is not None and None in scored.probabilities:
@@ -220,7 +220,7 @@ class JoinStage:
             (late.counts if of_labels else done.counts).skipped += 1
         for name in _COUNTED.get(decision.status, ()):
             setattr(late.counts, name, getattr(late.counts, name) + 1)
-        if decision.status is LabelStatus.LABELLED and decision.early is not None:
+        if decision.status is LabelStatus.LABELED and decision.early is not None:
             late.counts.doubled += 1
         late.counts.expired += len(decision.expired)
         late.counts.unmatched += decision.n_dropped
@@ -236,7 +236,7 @@ class JoinStage:
         """Add a target and what was predicted for it to what the report metrics compare, by one model or several."""
         y, join = decision.y, self.join
         assert y is not None
-        done.counts.learnt += 1
+        done.counts.learned += 1
         if join.learn and self._learner.of_numbers:
             join.moments = join.moments.after(float(y))
         deviation, challengers = join.moments.deviation, self._challengers
@@ -268,7 +268,7 @@ class JoinStage:
             scored.probabilities.append(prediction.probabilities)
         if not self.join.learn:
             return
-        now = decision.status is LabelStatus.LABELLED and result is not None
+        now = decision.status is LabelStatus.LABELED and result is not None
         loss = float(result.losses[decision.row]) if now and result is not None else loss_of_earlier()
         probabilities = None if prediction.probabilities is None else [prediction.probabilities]
         scored.add_losses([loss], [y], [prediction.label], probabilities)

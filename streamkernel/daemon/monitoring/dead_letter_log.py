@@ -98,7 +98,7 @@ class DeadLetterLog:
             )
         found.unlogged, found.next_line = 0, self._clock() + _PAUSE_SECONDS
 
-    def summarise(self, advice: str = "") -> None:
+    def summarize(self, advice: str = "") -> None:
         """Log how many dead letters there were of each reason, why, and what to do; then the advice, if any."""
         for (section, reason), found in sorted(self._reasons.items(), key=lambda item: -item[1].count):
             advised = explained(reason, section, self._kinds.get(section, ""), found.first)

@@ -51,7 +51,7 @@ class DeadLetterPrinter(Sink):
             print(visible(text), file=sys.stderr)
         self.reasons.update(letter["reason"] for letter in lines)
 
-    def summarise(self, records: int) -> None:
+    def summarize(self, records: int) -> None:
         """Print how many of the records were dead letters, by reason, if any was."""
         dead = self.reasons.total()
         if dead:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.line_styles import LIGHT_COLOURS, line_style
+from streamkernel.daemon.monitoring.line_styles import LIGHT_COLORS, line_style
 from streamkernel.daemon.monitoring.panels import Curve, Panel, panels_of
 from streamkernel.daemon.monitoring.whole_file import write_whole
 
@@ -116,7 +116,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
 def _style(curve: Curve) -> dict[str, Any]:
     style = line_style(curve.run)
     dashes: Any = (0, style.dashes) if style.dashes else "-"
-    return {"color": LIGHT_COLOURS[style.colour], "linestyle": dashes, "linewidth": 1.8}
+    return {"color": LIGHT_COLORS[style.color], "linestyle": dashes, "linewidth": 1.8}
 
 
 def _shortened(name: str) -> str:

@@ -114,7 +114,7 @@ def load_trained(
     return TrainedModel(
         load_model(stored.data, copy.deepcopy(model_from_config), imports),
         checkpoint.number,
-        _n_learnt(header),
+        _n_learned(header),
         header["written"],
         stored.inputs,
         stored.target_moments,
@@ -124,9 +124,9 @@ def load_trained(
     )
 
 
-def _n_learnt(header: Mapping[str, Any]) -> int:
+def _n_learned(header: Mapping[str, Any]) -> int:
     warm = header.get("warm_start")
-    return int(header["account"]["learnt"] + (0 if warm is None else warm["account"]["learnt"]))
+    return int(header["account"]["learned"] + (0 if warm is None else warm["account"]["learned"]))
 
 
 def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:

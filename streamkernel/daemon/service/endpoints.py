@@ -86,7 +86,7 @@ class ServiceEndpoints:
         """Append what is to be learned to the journal."""
         role = self._service.labels
         raws, many = self._split(question)
-        records = [role.read_labelled(raw) for raw in raws]
+        records = [role.read_labeled(raw) for raw in raws]
         ids = (
             [role.id_of(role.key_in(record)) for record in records]
             if role.key is not None

@@ -50,9 +50,9 @@ def openapi(service: ServicePlan) -> dict[str, Any]:
         if path in _PROBES:
             responses["503"] = _text("No, and why.")
         paths[path] = {"get": {"operationId": path[1:], "summary": summary, "responses": responses}}
-    schemas = {"Prediction": _prediction(service), "Fault": _FAULT, "Record": _record(service.records, labelled=False)}
+    schemas = {"Prediction": _prediction(service), "Fault": _FAULT, "Record": _record(service.records, labeled=False)}
     if service.labels.journal is not None:
-        schemas |= {"Labelled": _record(service.labels, labelled=True), "Taken": _taken()}
+        schemas |= {"Labeled": _record(service.labels, labeled=True), "Taken": _taken()}
     components: dict[str, Any] = {"schemas": schemas}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
@@ -119,7 +119,7 @@ def _learn(service: ServicePlan) -> dict[str, Any]:
     summary = "Learn from one label or many, each for a record that was or will be predicted."
     if not service.has_late_labels:
         summary = "Learn from one labeled record or many."
-    operation = _operation(summary, "Labelled", "Taken", "202", service.settings.max_records)
+    operation = _operation(summary, "Labeled", "Taken", "202", service.settings.max_records)
     if not service.has_late_labels:
         operation["parameters"] = [
             {
@@ -189,10 +189,8 @@ def _taken() -> dict[str, Any]:
     return {"type": "object", "required": ["status"], "properties": {"status": _STATUS}}
 
 
-def _record(role: Role, *, labelled: bool) -> dict[str, Any]:
+def _record(role: Role, *, labeled: bool) -> dict[str, Any]:
     """Return the schema of an object: which names it has is a matter of the stream, but for key and label."""
-    properties: dict[str, Any] = {
-        name: {} for name in (role.key, role.target if labelled else None) if name is not None
-    }
-    required = [name for name in properties if labelled]
+    properties: dict[str, Any] = {name: {} for name in (role.key, role.target if labeled else None) if name is not None}
+    required = [name for name in properties if labeled]
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}

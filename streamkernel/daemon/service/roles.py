@@ -59,7 +59,7 @@ class Role:
         record = self.reader.decode(raw, _NOWHERE, _NOWHERE)
         return record._replace(fault=Fault("not_json", "there is nothing")) if record.blank else record
 
-    def read_labelled(self, raw: bytes) -> Record:
+    def read_labeled(self, raw: bytes) -> Record:
         """Return an object that is to be learned as a record; at fault without a label, or a key where it needs one."""
         record = self.read(raw)
         if record.fault is not None:

@@ -34,7 +34,7 @@ class DirectStage:
             n_taken, records, chosen = self._sort_out(records, learned, done)
             result, others = part_of(result, chosen), {name: part_of(one, chosen) for name, one in others.items()}
         done.add_predictions(records, result, others)
-        done.counts.learnt = self._score(records, result, done)
+        done.counts.learned = self._score(records, result, done)
         for name, one in others.items():
             self._score(records, one, done.others.setdefault(name, Scored()))
         done.counts.consumed += n_taken
@@ -48,7 +48,7 @@ class DirectStage:
         done.next = record.next
 
     def close(self, done: ChunkResult) -> bool:
-        done.counts.unlabelled = done.counts.predicted - done.counts.learnt
+        done.counts.unlabeled = done.counts.predicted - done.counts.learned
         return False
 
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
@@ -86,8 +86,8 @@ class DirectStage:
         """Add the predictions of records that have a target to what the report metrics compare; return how many."""
         targets: list[Any] = [record.y for record in records]
         if None in targets:
-            labelled = [target is not None for target in targets]
-            targets, result = list(compress(targets, labelled)), part_of(result, labelled)
+            labeled = [target is not None for target in targets]
+            targets, result = list(compress(targets, labeled)), part_of(result, labeled)
         # There is one pass a chunk: nothing was added before.
         scored.targets, scored.predictions, scored.probabilities = targets, result.predictions, result.probabilities
         scored.deviations = result.deviations

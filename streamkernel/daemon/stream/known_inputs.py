@@ -103,8 +103,8 @@ class KnownInputs:
             return None
         unknown = self.unknown(given)
         if len(unknown) == len(given):
-            learnt = f"; it knows {listed(sorted(self._names, key=str))}" if self._names else ""
-            return f"the model has learned none of the inputs that arrive ({listed(unknown)}){learnt}"
+            learned = f"; it knows {listed(sorted(self._names, key=str))}" if self._names else ""
+            return f"the model has learned none of the inputs that arrive ({listed(unknown)}){learned}"
         if len(given) - len(unknown) < least * len(given):
             return (
                 f"the model has not learned {len(unknown)} of the {len(given)} inputs that arrive: "

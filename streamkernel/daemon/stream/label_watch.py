@@ -66,8 +66,8 @@ class LabelWatch(Feed):
             Naming the columns that there are.
 
         """
-        if self._target is not None and counts.unlabelled and not counts.learnt:
-            raise DaemonError(f"{self._missing(counts.unlabelled)}: nothing was learned")
+        if self._target is not None and counts.unlabeled and not counts.learned:
+            raise DaemonError(f"{self._missing(counts.unlabeled)}: nothing was learned")
 
     def _look(self, records: Sequence[Record]) -> None:
         usable = [one for one in records if one.fault is None and not one.blank]

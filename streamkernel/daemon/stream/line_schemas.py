@@ -40,7 +40,7 @@ def prediction_schema(
 
     Examples
     --------
-    >>> passed = [PassedColumn("id", "id", "int"), PassedColumn("colour", "colour"), PassedColumn("a b", "a b", "str")]
+    >>> passed = [PassedColumn("id", "id", "int"), PassedColumn("color", "color"), PassedColumn("a b", "a b", "str")]
     >>> prediction_schema("bool", passed).added
     (LineField(name='id', holds='integer', optional=True),)
 

@@ -227,7 +227,7 @@ class Loop:
             raise
         finally:
             self.at_work(False)
-        self.times.learnt(self._read_at, self.times.end("model"))
+        self.times.learned(self._read_at, self.times.end("model"))
         self.markers.clear()
         self._batch_size.took(done.taken, time.perf_counter() - start)
         self._deliver(done)

@@ -57,7 +57,7 @@ class LoopTime:
         self._since = now
         return now
 
-    def learnt(self, read_at: float, now: float) -> None:
+    def learned(self, read_at: float, now: float) -> None:
         """Note that records that were read at one moment were learned at another, both by the clock."""
         self._slowest.observe(now - read_at, now)
 

@@ -200,8 +200,8 @@ class Processor:
                 line["checkpoint"] = self.checkpoint
         self.overrun |= self.stage.close(done)
         counts = done.counts
-        counts.learnt = counts.learnt - done.n_ignored if self.learner.learn else 0
-        counts.unlabelled += done.n_ignored
+        counts.learned = counts.learned - done.n_ignored if self.learner.learn else 0
+        counts.unlabeled += done.n_ignored
         for number in done.dead_numbers:
             self.overrun |= self.rate.add(self.counts.consumed + number)
         self.counts.add(counts)

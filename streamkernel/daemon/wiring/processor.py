@@ -31,7 +31,7 @@ from streamkernel.daemon.stream.processor import Processor, Scores, Stage
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.replaceable import ReplaceableLearner
 from streamkernel.daemon.stream.river_learner import learner_for
-from streamkernel.daemon.stream.unlabelled import UnlabelledStage
+from streamkernel.daemon.stream.unlabeled import UnlabeledStage
 from streamkernel.daemon.stream.warm_processor import WarmProcessor
 from streamkernel.estimators.base import StreamEstimator, machine_of
 
@@ -97,7 +97,7 @@ def _encoding_of(source: SourceConfig) -> str:
 
 
 def _direct_stage(plan: Plan) -> DirectStage:
-    return UnlabelledStage() if plan.task == "novelty" else DirectStage()
+    return UnlabeledStage() if plan.task == "novelty" else DirectStage()
 
 
 def _published(plan: Plan, start: resume.Start) -> str:
@@ -181,5 +181,5 @@ def label_watch(plan: Plan, feed: Feed, section: str = "source") -> LabelWatch:
     assert source is not None
     target = getattr(plan.config.sources[section], "target", None)
     late = section == "source" and plan.config.labels is not None
-    unlabelled = late or plan.config.mode == "predict" or plan.task == "novelty"
-    return LabelWatch(feed, None if unlabelled else target, source.columns, section)
+    unlabeled = late or plan.config.mode == "predict" or plan.task == "novelty"
+    return LabelWatch(feed, None if unlabeled else target, source.columns, section)

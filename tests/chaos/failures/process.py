@@ -82,7 +82,7 @@ class Deadly(base.Transformer):
     """Passes everything on, and dies of poison."""
 
     def transform_one(self, x):
-        if x.get("colour") == "poison":
+        if x.get("color") == "poison":
             os.abort()
         return x
 '''

@@ -48,9 +48,9 @@ _CHECKPOINT_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-3, 2) f
 
 # By what of a chunk they count: name and description.
 _COUNTERS = {
-    "counts.learnt": ("records_learned", "Records the model learned."),
+    "counts.learned": ("records_learned", "Records the model learned."),
     "counts.predicted": ("records_predicted", "Records the model predicted."),
-    "counts.unlabelled": ("records_unlabelled", "Records only predicted, mostly for lack of a target."),
+    "counts.unlabeled": ("records_unlabeled", "Records only predicted, mostly for lack of a target."),
     "n_ignored": ("ignored_labels", "Records not learned because their class exceeds the model's limit."),
     "n_clipped": ("clipped_targets", "Targets beyond 1e100, learned as 1e100."),
     "counts.skipped": ("records_skipped", "Empty lines and tombstones."),

@@ -16,7 +16,7 @@ _BY_ENDING = {
 }
 # Of names whose end tells none.
 UNITS = {
-    **dict.fromkeys(("records_consumed", "records_learned", "records_predicted", "records_unlabelled"), "records"),
+    **dict.fromkeys(("records_consumed", "records_learned", "records_predicted", "records_unlabeled"), "records"),
     **dict.fromkeys(("records_skipped", "records_dead_lettered", "record_keys_refused", "novelties"), "records"),
     "clipped_targets": "targets",
     **dict.fromkeys(("labels_expired", "labels_pending", "labels_max_pending"), "records"),

@@ -42,7 +42,7 @@ def chart(panel: Panel, records: Scale) -> str:
 def swatch(run: int) -> str:
     """Return a piece of the line of a run, for a legend."""
     return (
-        f'<svg class="swatch run{line_style(run).colour}" viewBox="0 0 28 8" aria-hidden="true">'
+        f'<svg class="swatch run{line_style(run).color}" viewBox="0 0 28 8" aria-hidden="true">'
         f'<path d="M0 4H28" stroke-width="{_LINE}"{_dashes(line_style(run))}/></svg>'
     )
 
@@ -89,14 +89,14 @@ def _curve(curve: Curve, records: Scale, y: Scale) -> str:
     style = line_style(curve.run)
     found = f'<path class="dot" d="{"".join(dots)}"/>' if dots else ""
     found += f'<path stroke-width="{_LINE}"{_dashes(style)} d="{"".join(parts)}"/>' if parts else ""
-    return f'<g class="run{style.colour}"><title>{html.escape(curve.name)}</title>{found}</g>'
+    return f'<g class="run{style.color}"><title>{html.escape(curve.name)}</title>{found}</g>'
 
 
 def _marks(curve: Curve, records: Scale) -> str:
     """Return the marks of a run: a drift over the whole height, a metric that was learned at the foot."""
     drawn = [_mark("drift", _along(records, record), _HEIGHT, 1) for record in curve.drifts]
     drawn += [_mark("relearning", _along(records, record), _HEIGHT, 0.06) for record in curve.relearnings]
-    return f'<g class="run{line_style(curve.run).colour}">{"".join(drawn)}</g>' if drawn else ""
+    return f'<g class="run{line_style(curve.run).color}">{"".join(drawn)}</g>' if drawn else ""
 
 
 def _mark(kind: str, x: float, height: int, share: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 
-from streamkernel.daemon.monitoring.line_styles import DARK_COLOURS, LIGHT_COLOURS
+from streamkernel.daemon.monitoring.line_styles import DARK_COLORS, LIGHT_COLORS
 
 __all__ = ["report_style"]
 
@@ -13,11 +13,11 @@ __all__ = ["report_style"]
 def report_style() -> str:
     """Return the style sheet, with the colors of the runs."""
     own = (files(__package__) / "report.css").read_text("utf-8")
-    light = f":root{{{_variables(LIGHT_COLOURS)}}}"
-    dark = f"@media (prefers-color-scheme: dark) {{:root{{{_variables(DARK_COLOURS)}}}}}"
-    places = "".join(f".run{place}{{color:var(--run{place})}}" for place in range(len(LIGHT_COLOURS)))
+    light = f":root{{{_variables(LIGHT_COLORS)}}}"
+    dark = f"@media (prefers-color-scheme: dark) {{:root{{{_variables(DARK_COLORS)}}}}}"
+    places = "".join(f".run{place}{{color:var(--run{place})}}" for place in range(len(LIGHT_COLORS)))
     return "\n".join([own, light, dark, places])
 
 
-def _variables(colours: Sequence[str]) -> str:
-    return ";".join(f"--run{place}:{colour}" for place, colour in enumerate(colours))
+def _variables(colors: Sequence[str]) -> str:
+    return ";".join(f"--run{place}:{color}" for place, color in enumerate(colors))

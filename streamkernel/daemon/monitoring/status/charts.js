@@ -40,13 +40,13 @@ function span(values, fromZero) {
 }
 
 class Chart {
-  constructor(parent, title, colour, fromZero, format) {
+  constructor(parent, title, color, fromZero, format) {
     this.title = title;
     this.fromZero = fromZero;
     this.format = format;
     this.figure = document.createElement("figure");
     this.figure.className = "chart";
-    this.figure.dataset.colour = colour;
+    this.figure.dataset.color = color;
     const caption = document.createElement("figcaption");
     const name = document.createElement("span");
     name.textContent = title;

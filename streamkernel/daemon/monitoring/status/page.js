@@ -9,7 +9,7 @@ const DOCS = "https://streamkernel.github.io/streamkernel/how-to/status-page.htm
 // Without a name and a password, which the address may have and no request may.
 const here = new URL(location.pathname, location.origin);
 const partition = new URLSearchParams(location.search).get("partition");
-const colours = ["green", "orange", "purple", "vermillion", "sky"];
+const colors = ["green", "orange", "purple", "vermillion", "sky"];
 
 const tiles = new Tiles(byId("tiles"));
 const charts = new Map();
@@ -96,17 +96,17 @@ function drawCharts(status) {
   const wanted = [
     ["loss", "Progressive loss", "blue", false, number, figures.progressive_loss],
     ...rolling(figures).map(([name, value], place) => [
-      `rolling_${name}`, `Rolling ${named(name)}`, colours[place % colours.length], false, number, value,
+      `rolling_${name}`, `Rolling ${named(name)}`, colors[place % colors.length], false, number, value,
     ]),
     ["features", "Features", "purple", true, whole, figures.features],
     ["rate", "Records/s", "sky", true, short, status.rate],
     ["lag", "Lag", "vermillion", true, short, total(status)],
   ];
-  for (const [name, title, colour, fromZero, format, latest] of wanted) {
+  for (const [name, title, color, fromZero, format, latest] of wanted) {
     const values = series.get(name) ?? [];
     if (!charts.has(name)) {
       if (!values.some(known)) continue;
-      charts.set(name, new Chart(byId("charts"), title, colour, fromZero, format));
+      charts.set(name, new Chart(byId("charts"), title, color, fromZero, format));
     }
     // The line ends at the number beside its title; the history has a point each five seconds only.
     charts.get(name).draw([...times, status.snapshot], [...values, latest], status.now, history.interval);

@@ -103,9 +103,9 @@ class Table {
 
 /** A table of shares, each with a bar from 0 to 100% beside its number; a page of the documentation may explain them. */
 class Bars {
-  constructor(parent, caption, title, colour, explained) {
+  constructor(parent, caption, title, color, explained) {
     this.table = new Table(parent, caption, [[title, "text"], ["0 to 100%", "bar"], ["share", "number"]], "bars");
-    this.table.table.dataset.colour = colour;
+    this.table.table.dataset.color = color;
     if (!explained) return;
     const link = element("a", this.table.table.caption, "what they are");
     [link.href, link.target, link.rel] = [explained, "_blank", "noopener noreferrer"];

@@ -1,0 +1,194 @@
+"""Models with a memory, on streams: cuts, saves, weights, metrics, and what neighbors are for."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.estimators.base import machine_of
+from tests.adaptive.experts import without_stacks
+
+BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
+
+
+# Of a stream ----------------------------------------------------------------------------------------------------------
+
+
+def _model(kind, **given):
+    return kind(
+        **{"n_features": 8, "n_trees": 2, "tree_window": 60, "buffer_size": 60, "memory": 40, "seed": 1, **given}
+    )
+
+
+def _stream(kind, n=330, seed=0):
+    """Numbers of few values, so that many records are as near as others; strings, gaps, late inputs and classes."""
+    rng = np.random.default_rng(seed)
+    xs, ys, ws = [], [], rng.choice([0.0, 0.5, 1.0, 1.0, 1.0, 3.0], n).tolist()
+    for i, (a, b, c) in enumerate(rng.integers(0, 4, size=(n, 3)).tolist()):
+        x = {"a": a, "b": b if i % 7 else None, "word": "pqrs"[c if i > 200 else c % 2]}
+        if i > 120:
+            x["late"] = float(c)
+        value = a - b + (c if i > 120 else 0)
+        label = "nym"[(value > 0) + (i > 250 and c == 0)]
+        ys.append((10.0 + value if kind is AdaptiveKernelRegressor else label) if i % 11 != 5 else None)
+        xs.append(x)
+    return xs, ys, ws
+
+
+def _learn(model, records):
+    return [model.advance([x], [y], [w]).predictions[0] for x, y, w in zip(*records, strict=True)]
+
+
+@BOTH
+def test_asking_between_two_records_changes_no_bit(kind):
+    """The search for one question is there for the next; here all kinds of them follow one another."""
+    xs, ys, ws = _stream(kind)
+    plain, asked = _model(kind), _model(kind)
+    expected, said = [], []
+    for i, (x, y, w) in enumerate(zip(xs, ys, ws, strict=True)):
+        expected += plain.advance([x], [y], [w]).predictions
+        before = asked.predict_one(x)
+        if i % 3:
+            asked.predict_one(xs[i - 1])
+        if i % 2:
+            assert asked.predict_one(x) == before
+        said.append(before)
+        asked.learn_one(x, y, w=w)
+        if i % 5 == 0:
+            asked.predict_one(x)
+    if kind is AdaptiveKernelClassifier:  # a new label is not among the answers yet
+        expected = [None if i == 0 else one for i, one in enumerate(expected)]
+    assert said == expected
+    assert asked.state_digest() == plain.state_digest()
+
+
+@BOTH
+def test_only_records_with_weight_and_label_are_kept(kind):
+    xs, ys, ws = _stream(kind, 60)
+    model = _model(kind)
+    model.advance(xs, ys, ws)
+    kept = [w for y, w in zip(ys, ws, strict=True) if y is not None and w > 0]
+    assert 0 < len(kept) < 60
+    assert model.__getstate__()["recent_weights"].tolist() == kept
+
+
+@BOTH
+@pytest.mark.parametrize("weighted", [0, 1, 30])
+def test_a_metric_is_learned_of_what_has_weight(kind, weighted):
+    model = _model(kind, metric_schedule=(20, 100))
+    xs, ys, _ = _stream(kind, 120)
+    ws = [float(i >= 100 - weighted) for i in range(120)]
+    model.advance(xs, [y or ys[0] for y in ys], ws)
+    assert (model.n_metric_relearnings == 0) == (weighted == 0)
+    assert all(math.isfinite(weight) for weight in model.expert_weights.values())
+    assert pickle.loads(pickle.dumps(model)).state_digest() == model.state_digest()
+
+
+@BOTH
+@pytest.mark.parametrize("memory", [0, 40])
+def test_without_a_memory_there_are_no_experts_of_it(kind, memory):
+    model = _model(kind, memory=memory)
+    xs, ys, ws = _stream(kind)
+    model.advance(xs, ys, ws)
+    names = [name for name in model.expert_weights if "memory" in name]
+    assert names == (list(machine_of(model).experts.memory_experts) if memory else [])
+    assert len(model.__getstate__()["recent_targets"]) == 60  # of which a metric is learned
+
+
+@BOTH
+def test_distances_are_of_the_metric_learned_last(kind):
+    """And of a model that was loaded, before it learns another."""
+    model = _model(kind, metric_schedule=(100, 200))
+    xs, ys, _ = _stream(kind)
+    metrics = []
+    for stop in (99, 160, 199, 260):  # a metric takes some records
+        model.advance(xs[model.n_records : stop], [y or ys[0] for y in ys[model.n_records : stop]])
+        for one in (model, pickle.loads(pickle.dumps(model))):
+            machine = machine_of(one)
+            scales = machine.core.columns.scales.astype(np.float32).tolist()
+            assert machine.experts.memory.arrays.scales.tolist() == scales
+        metrics.append(scales[:3])
+    assert metrics[0] != metrics[1] == metrics[2] != metrics[3]
+
+
+def test_targets_of_another_size_make_the_residuals_begin_anew():
+    """A unit that changes: what neighbors left over before is nothing to go by."""
+    rng = np.random.default_rng(0)
+    model = _model(AdaptiveKernelRegressor, memory=2_000)
+    largest = []
+    for i in range(1_600):
+        a = float(rng.normal())
+        model.learn_one({"a": a}, (a + float(rng.normal())) * (1e6 if i < 100 else 1.0))
+        residuals = machine_of(model).experts.memory.arrays.residuals
+        largest.append(float(np.abs(residuals).max()))
+    assert largest[99] > 1e5
+    assert largest[-1] < 1e3
+    fell = next(i for i in range(100, 1_600) if largest[i] < 1e5)
+    assert largest[fell] == 0.0  # all of them at once
+    assert math.isfinite(model.predict_one({"a": 0.0}))
+
+
+@pytest.mark.parametrize("outlier", [1e3, 1e9, 1e100])
+def test_a_neighbor_that_is_an_outlier_is_drawn_in(outlier):
+    """What the outlier's neighbors say is no farther off than the moments of the targets let it count."""
+    rng = np.random.default_rng(1)
+    model = _model(AdaptiveKernelRegressor, memory=500, metric_schedule=None)
+    for i in range(400):
+        a = float(rng.normal())
+        model.learn_one({"a": a}, outlier if i == 300 else a)
+    assert np.abs([model.predict_one({"a": a}) - a for a in np.linspace(-1, 1, 50)]).max() < 2
+
+
+@BOTH
+@pytest.mark.parametrize("scale", [1e-30, 1e6, 1e15, 1e300])
+def test_inputs_that_are_not_scaled(kind, scale):
+    """They are as far from one another as they come, up to where they are clipped."""
+    rng = np.random.default_rng(2)
+    model = _model(kind, standardize=False, metric_schedule=(50, 150))
+    for _ in range(300):
+        x = {name: float(value) * scale for name, value in zip("abc", rng.integers(-2, 3, size=3), strict=True)}
+        model.learn_one(x, float(x["a"] > 0) if kind is AdaptiveKernelRegressor else x["a"] > 0)
+        if kind is AdaptiveKernelRegressor:
+            assert math.isfinite(model.predict_one(x))
+        else:
+            assert sum(model.predict_proba_one(x).values()) == pytest.approx(1)
+    assert all(math.isfinite(weight) for weight in model.expert_weights.values())
+
+
+@BOTH
+@pytest.mark.parametrize("x", [{}, {"a": 1.0}, {"word": "p"}], ids=str)
+def test_where_all_records_are_alike_the_newest_are_asked(kind, x):
+    """All distances are 0."""
+    model = _model(kind, metric_schedule=None)
+    for i in range(200):
+        model.learn_one(x, float(i < 150) if kind is AdaptiveKernelRegressor else i < 150)
+    memory = machine_of(model).experts.memory.arrays
+    model.predict_one(x)
+    assert not memory.nearest.any()
+    last = memory.targets[(memory.seen - 1) % len(memory.targets)]
+    assert (memory.targets[memory.places] == last).all()
+    assert (memory.targets != last).any()
+
+
+# What it is for -------------------------------------------------------------------------------------------------------
+
+
+def _cells(rng, n):
+    """A number for each of 900 cells of the plane, which nothing else tells."""
+    cells = rng.integers(0, 30, size=(n, 2))
+    return [{"u": float(u), "v": float(v)} for u, v in cells], np.random.default_rng(9).normal(size=(30, 30))[*cells.T]
+
+
+@BOTH
+def test_where_the_same_comes_again_neighbors_are_heard(kind):
+    xs, y = _cells(np.random.default_rng(3), 4_000)
+    ys = y.tolist() if kind is AdaptiveKernelRegressor else (y > 0).tolist()
+    errors = []
+    for memory in (0, 4_000):
+        model = kind(n_features=16, n_trees=2, memory=memory, seed=1)
+        said = model.advance(xs, ys).predictions[2_500:]
+        errors.append(np.mean([abs(float(a) - float(b)) for a, b in zip(said, ys[2_500:], strict=True)]))
+    assert errors[1] < 0.75 * errors[0]
+    assert sum(weight for name, weight in without_stacks(model).items() if "memory" in name) > 0.9
