@@ -47,7 +47,7 @@ BANNED = {
     r"\bthat of\b": "repeat the noun",
     r"\bthose of\b": "repeat the noun",
     r"\b(is|are|was|were) told\b": "`the daemon reports`, `you pass`",
-    r"\blearned\b": "`learned`",
+    r"\blearnt\b": "`learned`",
     r"\bnothing else\b": "leave it out",
     r"\bis no (text|number|file|list|topic|name)\b": "`is not a ...`",
 }

@@ -18,7 +18,7 @@ def test_a_long_sentence_is_found_at_its_line():
 
 def test_a_banned_turn_is_found_in_text_and_in_tables():
     assert found("A record whose label is late waits.") == ["`whose`. Write two sentences, or `with`."]
-    assert found("| a | b |\n| --- | --- |\n| the file learned | x |\n") == ["`learned`. Write `learned`."]
+    assert found("| a | b |\n| --- | --- |\n| the file learnt | x |\n") == ["`learnt`. Write `learned`."]
 
 
 def test_code_and_comments_are_not_prose():
