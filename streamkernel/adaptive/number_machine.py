@@ -12,7 +12,7 @@ from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.numbers import Numbers, in_variances
 from streamkernel.records.results import BatchResult
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded
@@ -54,11 +54,7 @@ class NumberMachine(AdaptiveMachine):
         return self._result(encoded, self._pass(rows, encoded.y, weights, lags))
 
     def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
-        # In units of the target's deviation, as the losses of the other regressors are. A variance may be so small that
-        # the quotient overflows.
-        with np.errstate(over="ignore"):
-            errors = np.abs(predictions[:, PREDICTION] - targets.y)
-            squared = errors**2 / predictions[:, VARIANCE]
-            losses = errors / np.sqrt(predictions[:, VARIANCE]) if self.experts.absolute else squared
-        losses = np.minimum(losses, np.finfo(np.float64).max)
+        losses = in_variances((predictions[:, PREDICTION] - targets.y) ** 2, predictions[:, VARIANCE])
+        if self.experts.absolute:
+            losses = np.sqrt(losses)
         return BatchResult(targets, predictions[:, [PREDICTION]], losses, predictions[:, DEVIATION])

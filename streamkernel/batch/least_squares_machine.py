@@ -270,7 +270,7 @@ class LeastSquaresMachine:
 
     def _losses(self, targets: Encoded, predictions: Array) -> Array:
         if isinstance(self.targets, Numbers):
-            return self.targets.losses(targets, predictions)
+            return self.targets.losses(targets, predictions) * (self.targets.deviation > 0)
         losses = np.full(len(targets.y), np.nan)
         rows = np.flatnonzero(targets.labeled)
         losses[rows] = -np.log(np.maximum(predictions[rows, targets.y[rows].astype(np.int64)], _LEAST))

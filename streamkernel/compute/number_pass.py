@@ -31,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 WORST = 4.0
 #: How fast a level follows the errors it corrects.
 LEVEL_RATE = 0.6
-#: The columns of a prediction: of the target, the deviation of its error, and the variance of the targets so far.
+#: The columns of a prediction: of the target, the deviation of its error, the variance of the targets and this one.
 PREDICTION, DEVIATION, VARIANCE = range(3)
 
 
@@ -122,7 +122,7 @@ def pass_numbers(
         (n, G), G = 1 or 0. The last mixture is of all experts here mixed, of that, which as one among them would be
         outweighed by their number, and of the stacks.
     out
-        Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 1 before two targets differ.
+        Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 0 before two targets differ.
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
@@ -186,7 +186,7 @@ def pass_numbers(
         if absolute:
             out[r, PREDICTION] = at_median(median, unshifted)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
-        out[r, VARIANCE] = variance
+        out[r, VARIANCE] = deviation(linear_moments) ** 2
         if np.isnan(y):
             continue
         mean = 0.0
@@ -246,3 +246,4 @@ def pass_numbers(
         keep_magnitude(asinh.magnitudes, nearer)
         truth[1] = take_asinh(asinh, nearer)
         update_heads(heads, phi, truth, scores, sample_weights[r], errors)
+        out[r, VARIANCE] = deviation(linear_moments) ** 2

@@ -10,8 +10,9 @@ from streamkernel.compute.recursive import dot, downdate, symmetric_product
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The columns of a prediction: the mean, the variance in units of the noise's, and the deviation of the targets so far.
-PREDICTION, VARIANCE, UNIT = range(3)
+#: The columns of a prediction: the mean, the variance in units of the noise's, and the deviation of the targets before
+#: and with this one.
+PREDICTION, VARIANCE, UNIT, UNIT_WITH = range(4)
 #: The places of the sums: what targets are less, and the squared norms of the columns learned, times their weights.
 CENTER, INFORMATION = range(2)
 
@@ -139,7 +140,8 @@ def pass_posterior(Phi: Array, targets: Array, weights: Array, posterior_parts: 
     posterior_parts
         A `Posterior`, as a plain tuple; updated.
     out
-        Filled, float64 of shape (n, 3): `PREDICTION`, `VARIANCE` and `UNIT`, which is 1 before two targets differ.
+        Filled, float64 of shape (n, 4): `PREDICTION`, `VARIANCE`, `UNIT` and `UNIT_WITH`. Before two targets differ,
+        `UNIT` is 1 and `UNIT_WITH` is 0.
 
     """
     posterior = Posterior(*posterior_parts)
@@ -154,3 +156,4 @@ def pass_posterior(Phi: Array, targets: Array, weights: Array, posterior_parts: 
         out[r, UNIT] = unit if unit > 0 else 1.0
         if learns:
             _learn(posterior, phi, targets[r], weights[r], left, v)
+        out[r, UNIT_WITH] = deviation(posterior.moments)

@@ -72,10 +72,10 @@ class LeastSquaresPosterior:
 
         Returns
         -------
-        float64 of shape (n, 3), as `pass_posterior` has them.
+        float64 of shape (n, 4), as `pass_posterior` has them.
 
         """
-        out = np.empty((len(Phi), 3))
+        out = np.empty((len(Phi), 4))
         parts = Posterior(
             self._P,
             self._W,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.posterior import PREDICTION, UNIT, VARIANCE
+from streamkernel.compute.posterior import PREDICTION, UNIT, UNIT_WITH, VARIANCE
 from streamkernel.fields import number, state_mismatch, whole
 from streamkernel.gaussian_process.doubly_stochastic import VarianceFunctions
 from streamkernel.gaussian_process.features import ProcessFeatures
@@ -21,7 +21,7 @@ from streamkernel.growth.warm_up_buffer import WARM_UP, WarmUpBuffer
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.numbers import Numbers, in_variances
 from streamkernel.records.results import BatchResult
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded
@@ -207,7 +207,7 @@ class GaussianProcessMachine:
         Phi = self.features.of(X, self.inputs.columns.keys[: rows.values.shape[1]], rows.extra_keys)
         passed = self.posterior.advance(Phi, y, weights, self.targets.moments)
         out = self._in_units(passed, rows, X) if predict else passed
-        if begins:
+        if begins and predict:
             out[:1] = self._prior(1)
         if learned.any():
             self._keep(rows, X, y, weights, learned)
@@ -274,7 +274,7 @@ class GaussianProcessMachine:
     def _prior(self, n: int) -> Array:
         """The predictions of n records before anything was learned."""
         variance = self.features.kappa + (self.noise if self.with_noise else 0.0)
-        return np.tile([0.0, np.sqrt(variance), 1.0], (n, 1))
+        return np.tile([0.0, np.sqrt(variance), 0.0], (n, 1))
 
     def _in_units(self, passed: Array, rows: Rows, X: Array) -> Array:
         """Predictions in the unit of the targets."""
@@ -288,12 +288,8 @@ class GaussianProcessMachine:
         deviation = np.sqrt(variance)
         if self.posterior.centers:
             deviation = deviation * unit
-        return np.stack([passed[:, PREDICTION], deviation, unit**2], axis=1)
+        return np.stack([passed[:, PREDICTION], deviation, passed[:, UNIT_WITH] ** 2], axis=1)
 
     def _result(self, y: Array, predictions: Array) -> BatchResult:
-        # In units of the target's deviation, as the losses of the other regressors are; a variance may be so small that
-        # the quotient overflows.
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            losses = (predictions[:, MEAN] - y) ** 2 / predictions[:, TARGET_VARIANCE]
-        losses = np.where(np.isnan(y), np.nan, np.minimum(np.nan_to_num(losses), np.finfo(np.float64).max))
+        losses = in_variances((predictions[:, MEAN] - y) ** 2, predictions[:, TARGET_VARIANCE])
         return BatchResult(Encoded(y, np.zeros((len(y), 2))), predictions[:, [MEAN]], losses, predictions[:, DEVIATION])

@@ -18,6 +18,13 @@ from streamkernel.state import Array, State, real, shown
 _NUMBERS = {float, int}
 
 
+def in_variances(squared: Array, variances: Array) -> Array:
+    """Squared errors (n,) in variances of the targets so far: 0 before two differ, the largest float on overflow."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        losses = np.minimum(squared / variances, np.finfo(np.float64).max)
+    return np.where(variances == 0, 0.0 * squared, losses)  # NaN stays NaN
+
+
 class Numbers:
     """The encoder of regression targets, standardized by their running mean and deviation.
 

@@ -16,7 +16,7 @@ def _fresh(D, rho, centers=True, drift=0.0):
 
 
 def _passed(posterior, Phi, y, w):
-    out = np.empty((len(Phi), 3))
+    out = np.empty((len(Phi), 4))
     kernels.pass_posterior(Phi, y, w, tuple(posterior), out)
     return out
 

@@ -56,7 +56,7 @@ def pass_numbers(
         mixed = np.dot(hedge_weights(losses[n:], prior[n:], eta), last_ones)
         unshifted, mixed = mixed, at_median(median, mixed) if absolute else mixed
         total, number = squared_errors
-        out.append([mixed, math.sqrt(total / number) if number else 0, variance])
+        out.append([mixed, math.sqrt(total / number) if number else 0, linear_moments.deviation**2])
         if math.isnan(y):
             continue
         block = count_loss(block, capped_error(y - mixed, variance, False))
@@ -80,6 +80,7 @@ def pass_numbers(
                 ensemble.learn(x, np.array([nearer - smooth]), weight)
         remember(memory, scaled, y, weight, nearer - smooth if len(linear_moments) else 0)
         standardized, is_new = take_target(linear_moments, y)
+        out[-1][2] = linear_moments.deviation**2
         if is_new:
             memory.forget_residuals()
             levels, squared_errors, residuals = np.zeros_like(levels), np.zeros(2), []

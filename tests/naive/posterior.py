@@ -20,6 +20,7 @@ def pass_posterior(Phi, targets, weights, rho, centers):
         out.append([mean + phi @ W, phi @ np.linalg.solve(A, phi), deviation or 1.0])
         if not np.isnan(y) and w > 0:
             kept.append(len(out) - 1)
+        out[-1].append(targets[kept].std() if kept else 0.0)
     return np.array(out)
 
 

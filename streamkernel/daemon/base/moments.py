@@ -34,5 +34,5 @@ class Moments(NamedTuple):
 
     @property
     def deviation(self) -> float:
-        """The deviation; 1 where the targets do not differ, as in our regressors."""
-        return (self.m2 / self.n) ** 0.5 or 1.0 if self.m2 > 0 else 1.0
+        """The deviation; 0 before two targets differ."""
+        return (self.m2 / self.n) ** 0.5 if self.m2 > 0 else 0.0

@@ -212,6 +212,8 @@ class AdvancingLearner(Learner):
     def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:
         if prediction.label is None:
             return math.nan
+        if self.of_numbers and deviation == 0:  # before two targets differ
+            return 0.0
         if prediction.probabilities is None:
             return float(self._call.loss_of(y, prediction.label, deviation))
         return float(self._call.loss_of(y, prediction.probabilities))

@@ -116,10 +116,9 @@ class RiverLearner(Learner):
         predicted = time.perf_counter()
         if learns:
             target = clipped(y) if self.of_numbers and abs(y) > LARGEST else y
-            counts = self.of_numbers and not self._has_own_loss
-            moments = self._moments.after(target) if counts else self._moments
+            moments = self._moments.after(target) if self.of_numbers else self._moments
             if wanted:
-                loss = self._loss(target, label, given, moments.deviation if counts else None)
+                loss = self._loss(target, label, given, moments.deviation)
             if self.task == "novelty":
                 self._call.learn_one(x)
             else:
@@ -169,14 +168,16 @@ class RiverLearner(Learner):
             return math.nan
         return self._loss(y, prediction.label, prediction.probabilities, deviation)
 
-    def _loss(self, y: Any, label: Any, given: Mapping[Any, float] | None, unit: float | None) -> float:
-        """The loss of a prediction; of a number in a unit, None being that which an estimator of ours learns in."""
+    def _loss(self, y: Any, label: Any, given: Mapping[Any, float] | None, unit: float) -> float:
+        """The loss of a prediction; of a number in a unit, which is 0 before two targets differ."""
         if self.of_numbers:
             if label is None or not math.isfinite(label):
                 return math.nan
+            if unit == 0:
+                return 0.0
             if self._has_own_loss:
                 return float(self._last_step.loss_of(float(y), label, unit))
-            return loss_of_number(_SQUARED, float(y), label, unit or 1.0)
+            return loss_of_number(_SQUARED, float(y), label, unit)
         if self.task in ("novelty", "density_ratio"):
             return math.nan if label is None else float(self._last_step.loss_of(y, label))
         if self._has_own_loss and given is not None:
