@@ -174,7 +174,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
         """Learn the rows of a data frame or array, exactly as `learn_one` would one by one.
 
         It reads whole columns, not rows. Null and NaN count as missing. A column of strings or categories becomes an
-        indicator for each of its values.
+        indicator for each of its values. Rows, targets and weights belong together by position, as in River: the index
+        of a frame or series is ignored.
 
         Parameters
         ----------
