@@ -222,23 +222,6 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_a_path_relative_to_the_configuration_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf/houses.csv").write_text("a,y\n1,2\n")
-    (tmp_path / "conf/c.yaml").write_text(
-        "{source: {kind: csv, path: houses.csv}, model: [river.dummy.PriorClassifier]}"
-    )
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError) as caught:
-        prepare(Path("conf/c.yaml"))
-    assert caught.value.lines == [
-        f"source.path: there is no houses.csv in the working directory {tmp_path}, to which paths are relative: write "
-        "conf/houses.csv, the file beside the configuration"
-    ]
-    (tmp_path / "houses.csv").write_text("a,y\n1,2\n")
-    prepare(Path("conf/c.yaml"))
-
-
 def test_a_bad_configuration_ends_with_status_2_and_no_traceback(home: Home, launcher: Launcher) -> None:
     home.config.write_text(SOURCE + "model: [{streamkernel.KernelClassifier: {max_feature: 5}}]\nmode: lern\n")
     ended = launcher.call(home, "run", "config.yaml")

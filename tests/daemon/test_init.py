@@ -276,17 +276,6 @@ def test_parquet_is_converted_by_the_command_that_is_told(tmp_path: Path, monkey
     assert settings["source"]["inputs"]["types"]["zip"] == "string"
 
 
-def test_a_guessed_target_is_told_beside_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("price,rooms\n1.5,2\n2.5,3\n")
-    assert cli.main(["init", str(path)]) == 0
-    printed = capsys.readouterr()
-    assert yaml.safe_load(printed.out)["source"]["target"] == "rooms"
-    assert printed.err == "guessed the target 'rooms': to predict another column, add --target NAME\n"
-    assert cli.main(["init", str(path), "--target", "price"]) == 0
-    assert capsys.readouterr().err == ""
-
-
 def test_a_failure_is_one_line(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
     assert cli.main(["init", "missing.csv"]) == 1
     # In the log, where one was started before: by another test, say.
