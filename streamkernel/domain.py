@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamkernel.state import Array, shown
+from streamkernel.state import Array, excerpt
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Domain:
         """Return the error message for an input's value."""
         wanted = f"{'above' if self.is_open else 'of at least'} {self.least:g}"
         return (
-            f"input {shown(name)} is {value:g}, which the model's kernel does not accept: "
+            f"input {excerpt(name)} is {value:g}, which the model's kernel does not accept: "
             f"use a number {wanted}, or None if it was not observed"
         )
 

@@ -164,7 +164,7 @@ def tag(value: Hashable) -> list[Any]:
     if isinstance(value, tuple):
         return ["tuple", [tag(item) for item in value]]
     kind = type(value).__name__
-    raise ValueError(f"{shown(value)} is of type {kind}: names and labels are strings, booleans or numbers")
+    raise ValueError(f"{excerpt(value)} is of type {kind}: names and labels are strings, booleans or numbers")
 
 
 def shown(value: Any) -> str:

@@ -26,12 +26,16 @@ ADAPTIVE = [AdaptiveKernelClassifier, AdaptiveKernelRegressor]
 LEAST_SQUARES = [KernelLeastSquaresClassifier, KernelLeastSquaresRegressor]
 
 WRONG = [
-    ("kernel", "gaussian", "kernel must be None or a Kernel, got 'gaussian'"),
-    ("kernel", Gaussian, "kernel must be None or a Kernel, got <class"),
-    ("growth", "cdsg", "growth must be None or a Growth, got 'cdsg'"),
-    ("growth", CDSG, "growth must be None or a Growth, got <class"),
-    ("step", 0.1, "step must be None or a Scheduler, got 0.1"),
-    ("loss", "log", "loss must be None or a "),
+    (
+        "kernel",
+        "gaussian",
+        r"kernel must be None or a Kernel such as streamkernel.kernels.Gaussian\(\), got 'gaussian'",
+    ),
+    ("kernel", Gaussian, r"kernel must be None or a Kernel such as streamkernel.kernels.Gaussian\(\), got <class"),
+    ("growth", "cdsg", r"growth must be None or a Growth such as streamkernel.growth.CDSG\(\), got 'cdsg'"),
+    ("growth", CDSG, r"growth must be None or a Growth such as streamkernel.growth.CDSG\(\), got <class"),
+    ("step", 0.1, r"step must be None or a Scheduler such as river.optim.schedulers.Constant\(0.1\), got 0.1"),
+    ("loss", "log", r"loss must be None or a .*Loss such as river.optim.losses.(Hinge|Huber)\(\), got 'log'"),
     ("block_size", 0, "block_size must be a whole number of at least 1, got 0"),
     ("block_size", 1.5, "block_size must be a whole number of at least 1, got 1.5"),
     ("block_size", True, "block_size must be a whole number of at least 1, got True"),
@@ -69,8 +73,12 @@ _RIDGE = "ridge must be a finite number of at least 1e-09, got"
 _RATES = "drift_rates must be a tuple of different finite numbers from 0 up, got"
 _SCHEDULE = "metric_schedule must be None or a tuple of whole numbers from 1 up, got"
 ADAPTIVE_WRONG = [
-    ("kernel", "gaussian", "kernel must be None or a Kernel, got 'gaussian'"),
-    ("kernel", Gaussian, "kernel must be None or a Kernel, got <class"),
+    (
+        "kernel",
+        "gaussian",
+        r"kernel must be None or a Kernel such as streamkernel.kernels.Gaussian\(\), got 'gaussian'",
+    ),
+    ("kernel", Gaussian, r"kernel must be None or a Kernel such as streamkernel.kernels.Gaussian\(\), got <class"),
     *(
         (name, value, f"{name} must be a whole number of at least 1, got {value}")
         for name in ("n_features", "buffer_size", "max_inputs")

@@ -13,7 +13,8 @@ INTRO = """# Configuration
 The commands `streamkernel run`, `check`, `evaluate`, `serve`, `spark`, `replay` and `promote` take a YAML file.
 `source` and `model` (or `models`) are required, and every other section is optional. `metrics: null` turns the HTTP
 endpoint off. `${NAME}` in a value is an environment variable. If the key ends in `password`, `passphrase`, `secret` or
-`token`, the value is never shown.
+`token`, the value is never shown. Relative paths are relative to the working directory of the command, not to the
+folder of the YAML file.
 
 [The tutorial](../tutorial.md) writes a configuration step by step. [Operating the daemon](../operate/index.md) explains
 limits and guarantees. An unknown key is an error.

@@ -41,7 +41,7 @@ class NumberMachine(AdaptiveMachine):
         return ~np.isnan(y)
 
     def _nothing(self, n: int) -> Array:
-        return np.tile([0.0, 0.0, 1.0], (n, 1))
+        return np.tile([0.0, np.nan, 1.0], (n, 1))
 
     def _encoded(self, targets: Sequence[Any]) -> Encoded:
         return Encoded(np.array(targets, np.float64), np.zeros((len(targets), 2)))  # None is NaN

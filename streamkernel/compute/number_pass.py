@@ -122,7 +122,8 @@ def pass_numbers(
         (n, G), G = 1 or 0. The last mixture is of all experts here mixed, of that, which as one among them would be
         outweighed by their number, and of the stacks.
     out
-        Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 0 before two targets differ.
+        Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION`, which is NaN before the first target, and `VARIANCE`,
+        which is 0 before two targets differ.
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
@@ -185,7 +186,7 @@ def pass_numbers(
         unshifted = out[r, PREDICTION]
         if absolute:
             out[r, PREDICTION] = at_median(median, unshifted)
-        out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
+        out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else np.nan
         out[r, VARIANCE] = deviation(linear_moments) ** 2
         if np.isnan(y):
             continue

@@ -172,10 +172,10 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         x
             Inputs by name.
         with_dist
-            Whether to return River's Gaussian distribution with the deviation of the last prediction errors. Its
-            `quantile(p)` adds that quantile of the last 500 errors to the prediction, from records with a weight above
-            0. Before there are 100 such errors, it is the Gaussian's quantile. Density and `cdf` are always the
-            Gaussian's.
+            Whether to return River's Gaussian distribution with the deviation of the last prediction errors, which is
+            NaN before the first. Its `quantile(p)` adds that quantile of the last 500 errors to the prediction, from
+            records with a weight above 0. Before there are 100 such errors, it is the Gaussian's quantile. Density and
+            `cdf` are always the Gaussian's.
 
         """
         lock = self._lock

@@ -72,6 +72,17 @@ class StreamMachine(Protocol):
         """Take the fields that `state` gave."""
 
 
+_EXAMPLES = {
+    "BinaryLoss": "river.optim.losses.Hinge()",
+    "Growth": "streamkernel.growth.CDSG()",
+    "Kernel": "streamkernel.kernels.Gaussian()",
+    "LinearSolver": "streamkernel.window.Exact()",
+    "RegressionLoss": "river.optim.losses.Huber()",
+    "Scheduler": "river.optim.schedulers.Constant(0.1)",
+    "VarianceEstimator": "streamkernel.gaussian_process.VarianceOperator()",
+}
+
+
 def machine_of(estimator: Any) -> Any:
     """Return the machine behind an estimator, for code that runs it elsewhere (Spark) or inspects it."""
     return estimator._machine
@@ -93,7 +104,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
             raise ValueError(f"{name}: river.optim.losses.{type(value).__name__} cannot be used, {why}: use {instead}")
         if value is not None and not isinstance(value, kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise ValueError(f"{name} must be None or a {wanted}, got {excerpt(value)}")
+            like = _EXAMPLES[kinds[0].__name__]
+            raise ValueError(f"{name} must be None or a {wanted} such as {like}, got {excerpt(value)}")
 
     def _at_least(self, name: str, least: int, most: int | None = None) -> None:
         value = getattr(self, name)
@@ -162,7 +174,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
         """Learn the rows of a data frame or array, exactly as `learn_one` would one by one.
 
         It reads whole columns, not rows. Null and NaN count as missing. A column of strings or categories becomes an
-        indicator for each of its values.
+        indicator for each of its values. Rows, targets and weights belong together by position, as in River: the index
+        of a frame or series is ignored.
 
         Parameters
         ----------

@@ -156,7 +156,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
                     f"{name} must be the label of a sample, a string, boolean or whole number, got {excerpt(label)}"
                 )
         if p == q:
-            raise ValueError(f"q must differ from p, got p={p!r} and q={q!r}")
+            raise ValueError(f"q must differ from p, got p={excerpt(p)} and q={excerpt(q)}")
         self._at_least("window", 1, MOST_WINDOW)
         self._targets = TwoSamples(KLDensityRatio(clip), p, q, window)
         self._machine: Machine = self._build(self._targets)

@@ -137,7 +137,9 @@ class LabelExplainer(_Explainer, abc.ABC):
                 column = labels.index(label)
             else:
                 some = ", ".join(map(repr, labels[:10])) + (", ..." if len(labels) > 10 else "")
-                raise ValueError(f"label {label!r} was not seen yet: use one of {some}, or None for the predicted one")
+                raise ValueError(
+                    f"label {excerpt(label)} was not seen yet: use one of {some}, or None for the predicted one"
+                )
             if column < 0:
                 return dict.fromkeys(x, 0.0)
             return self._shares(x, lambda xs: self._predicted_probabilities(xs)[1][:, column], int(n_permutations))

@@ -22,7 +22,7 @@ from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers, plain_number
 from streamkernel.records.results import BatchResult
-from streamkernel.state import Array, excerpt, shown
+from streamkernel.state import Array, excerpt
 
 #: Features in all, of every term: P has the square of so many numbers, 8 GB.
 MOST_COLUMNS = 2**15
@@ -164,7 +164,7 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         if not (_is_number(noise) and LEAST_NOISE * kappa <= noise <= LARGEST_NOISE * min(kappa, 1.0)):
             raise ValueError(
                 f"noise must be a finite number of at least {LEAST_NOISE:g} times the largest k(x, x), "
-                f"which is {kappa:g}, got {shown(noise)}"
+                f"which is {kappa:g}, got {excerpt(noise)}"
             )
         if not (_is_number(drift) and 0 <= drift <= 1):
             raise ValueError(f"drift_rate must be a number from 0 to 1, got {excerpt(drift)}")

@@ -255,7 +255,7 @@ class Scaled(Kernel):
 
 def _require_part(name: str, kernel: Kernel) -> None:
     if not isinstance(kernel, Kernel):
-        raise ValueError(f"{name} must be a Kernel, got {excerpt(kernel)}")
+        raise ValueError(f"{name} must be a Kernel such as streamkernel.kernels.Gaussian(), got {excerpt(kernel)}")
     if kernel.structured:
         raise ValueError(f"{name} is structured, which a sum, product or multiple cannot contain: use Gaussian()")
     if kernel.names_inputs:

@@ -20,7 +20,7 @@ from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.records.repeats import FREE, Repeats
 from streamkernel.records.rows import Rows
 from streamkernel.records.text_advice import turned_to_text
-from streamkernel.state import Array, State, real, shown, tag, untag
+from streamkernel.state import Array, State, excerpt, real, tag, untag
 
 _log = logging.getLogger(__name__)
 
@@ -303,7 +303,7 @@ def _number(name: Hashable, value: Any) -> float:
     number = real(value)
     if number is None:
         instead = instead_of_input(value) or "a number, a string, a boolean or None"
-        raise ValueError(f"input {shown(name)} is of type {type(value).__name__}: use {instead}")
+        raise ValueError(f"input {excerpt(name)} is of type {type(value).__name__}: use {instead}")
     return number
 
 
@@ -313,4 +313,4 @@ def _finite(name: Hashable, value: float) -> float:
             return value
     except OverflowError:
         pass
-    raise ValueError(f"input {shown(name)} is infinite: use a finite number, or None if it was not observed")
+    raise ValueError(f"input {excerpt(name)} is infinite: use a finite number, or None if it was not observed")

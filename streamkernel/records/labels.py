@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.dates import instead_of_label
-from streamkernel.state import tag, untag
+from streamkernel.state import excerpt, tag, untag
 
 #: Types of labels that are plain values as they come.
 PLAIN_LABELS = {str, bool, int}
@@ -25,7 +25,9 @@ def plain_label(y: Any) -> Any:
         return y
     if instead := instead_of_label(y):  # before numpy makes a number of it
         kind = type(y).__name__
-        raise ValueError(f"{y!r} is of type {kind}: names and labels are strings, booleans or numbers; use {instead}")
+        raise ValueError(
+            f"{excerpt(y)} is of type {kind}: names and labels are strings, booleans or numbers; use {instead}"
+        )
     if isinstance(y, np.generic):
         y = y.item()
     if isinstance(y, float) and math.isnan(y):

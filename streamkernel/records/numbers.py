@@ -13,7 +13,7 @@ from streamkernel.dates import instead_of_number
 from streamkernel.fields import Rules, array, checked, whole
 from streamkernel.records.loss_answer import loss_answer
 from streamkernel.records.targets import Encoded
-from streamkernel.state import Array, State, real, shown
+from streamkernel.state import Array, State, excerpt, real
 
 _NUMBERS = {float, int}
 
@@ -129,4 +129,4 @@ def plain_number(y: Any) -> float:
         return value
     instead = instead_of_number(y)
     advice = f"; instead of a date or a time, use {instead}" if instead else ""
-    raise ValueError(f"the target {shown(y)} is not a finite number: use one, or None if it is not known{advice}")
+    raise ValueError(f"the target {excerpt(y)} is not a finite number: use one, or None if it is not known{advice}")

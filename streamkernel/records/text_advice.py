@@ -42,9 +42,12 @@ def many_values(name: Hashable, values: Collection[str], types_key: str = "") ->
             f"input {name!r:.80} comes as text and all its values are numbers, each of which counts as a category: "
             f"{_typed(name, decimal, types_key) or how}"
         )
+    how = "leave it out of x; if it is a date, pass its calendar parts as numbers, such as month and weekday"
+    if types_key:
+        how = "exclude it; if it is a date, read it as a date"
     return (
         f"input {name!r:.80} rarely has the same value twice: new values after the first {len(values)} are ignored "
-        "until known ones repeat more often. If it is an id, exclude it; if it is a date, read it as a date"
+        f"until known ones repeat more often. If it is an id, {how}"
     )
 
 

@@ -11,7 +11,7 @@ from streamkernel.losses import KLDensityRatio
 from streamkernel.records.labels import PLAIN_LABELS, plain_label
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.targets import Encoded
-from streamkernel.state import Array, State, shown
+from streamkernel.state import Array, State, excerpt
 
 #: No sum of weights is larger, nor is any mean of exp of the largest `clip` of the loss.
 MOST = 1e30
@@ -74,8 +74,8 @@ class TwoSamples(LearningTargets):
         for label in labels:
             if label not in self._sides:
                 raise ValueError(
-                    f"the sample is {shown(label)}, and this model has the samples p={self.p!r} and q={self.q!r}: "
-                    "use one of them, or None if it is not known"
+                    f"the sample is {excerpt(label)}, and this model has the samples p={excerpt(self.p)} and "
+                    f"q={excerpt(self.q)}: use one of them, or None if it is not known"
                 )
         return labels, 0
 

@@ -11,7 +11,7 @@ from streamkernel.fields import state_mismatch, untagged
 from streamkernel.records.labels import PLAIN_LABELS, plain_label
 from streamkernel.records.loss_answer import loss_answer
 from streamkernel.records.targets import Encoded
-from streamkernel.state import Array, State, shown, tag
+from streamkernel.state import Array, State, excerpt, tag
 
 
 class TwoSides:
@@ -119,8 +119,8 @@ def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int
         side = labels.index(label)
     elif all(seen):
         raise ValueError(
-            f"label {shown(label)} is a third class after {labels[0]!r} and {labels[1]!r}, and this loss supports two: "
-            "use loss=None (softmax) or wrap the model in river.multiclass.OneVsRestClassifier"
+            f"label {excerpt(label)} is a third class after {excerpt(labels[0])} and {excerpt(labels[1])}, and this "
+            "loss supports two: use loss=None (softmax) or wrap the model in river.multiclass.OneVsRestClassifier"
         )
     else:
         side = seen.index(False)

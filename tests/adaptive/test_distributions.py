@@ -27,14 +27,15 @@ def test_they_come_in_the_frame_they_were_asked_with(make, n_learned):
     xs = [dict(zip("01" if make else (0, 1), row, strict=True)) for row in X.tolist()]
     one = [model.predict_one(x, with_dist=True) for x in xs]
     expected = np.array([[gaussian.mu, gaussian.sigma] for gaussian in one])
+    assert np.isnan(expected[:, 1]).all() == (n_learned == 0)
     found = model.predict_many(rows, with_dist=True)
     if make is None:
-        assert np.array_equal(found, expected)
+        assert np.array_equal(found, expected, equal_nan=True)
         return
     assert type(found) is type(rows)
     assert list(found.columns if make is not pa.table else found.column_names) == ["mu", "sigma"]
     for j, name in enumerate(("mu", "sigma")):
-        assert np.array_equal(np.asarray(found[name]), expected[:, j])
+        assert np.array_equal(np.asarray(found[name]), expected[:, j], equal_nan=True)
 
 
 def test_the_index_of_a_frame_stays():
@@ -87,7 +88,10 @@ def test_quantiles_are_those_of_the_last_errors():
 def test_before_there_are_errors_enough_quantiles_are_the_gaussians():
     rows, y = _skewed(100)
     model = AdaptiveKernelRegressor(n_features=16, seed=1)
-    assert model.predict_one({}, with_dist=True).quantile(0.1) == 0
+    nothing = model.predict_one({}, with_dist=True)
+    assert nothing.mu == 0
+    assert np.isnan(nothing.sigma)
+    assert np.isnan(nothing.quantile(0.1))
     model.learn_many(rows[:99], y[:99])
     said = model.predict_one({0: 0.5, 1: 0.0}, with_dist=True)
     assert said.quantile(0.05) == pytest.approx(said.mu - 1.6448536 * said.sigma)

@@ -63,6 +63,18 @@ def test_what_cannot_be_built_is_one_line(subtests: pytest.Subtests) -> None:
         ([{LOGISTIC: {}, "l2": 1}], "(are the keywords indented deeper than the name?)"),
         ([{LOGISTIC: [1]}], f"model[0]: the arguments of {LOGISTIC} must be a mapping, got [1]"),
         (["LogisticRegression"], "model[0]: must name a class with its module, like river.compose.Select, got"),
+        (
+            ["AdaptiveKernelClassifier"],
+            "AdaptiveKernelClassifier', did you mean 'streamkernel.AdaptiveKernelClassifier'?",
+        ),
+        (
+            ["linear_model.LogisticRegression"],
+            "model[0]: linear_model.LogisticRegression is outside river and streamkernel, did you mean "
+            "'river.linear_model.LogisticRegression'?",
+        ),
+        ([{"KernelClassifier": {}}], "did you mean 'streamkernel.KernelClassifier'?"),
+        ([{LOGISTIC: {"optimizer": {"optim.SGD": {}}}}], "model[0].optimizer: optim.SGD is outside river and"),
+        ([{LOGISTIC: {"optimizer": "optim.SGD"}}], "to make an object of it write {river.optim.SGD: {}}"),
         (["river.linear_model.LogisticRegresion"], "has no LogisticRegresion, did you mean 'LogisticRegression'?"),
         (["river.linear.LogisticRegression"], "model[0]: river has no linear"),
         ([{LOGISTIC: {"l3": 1}}], f"model[0].l3: unknown argument of {LOGISTIC}"),

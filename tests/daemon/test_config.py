@@ -37,6 +37,11 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         ("a: [\x85{b: ${X}}\u2028]", 'inside {...} write "${VAR}" with its quotes (expected'),
         ("a: 1\nb: {c: 2\nd: 3", "line 3, column 2: cannot be read as YAML: close the bracket that line 2 opens"),
         ("a: b: c", "line 1, column 5: cannot be read as YAML: check the indentation of 'a', and put a text that"),
+        (
+            "a:\n  b: 1\nc: 2\n\n  d: 3",
+            "line 5, column 4: cannot be read as YAML: check the indentation of 'c' and 'd', and",
+        ),
+        ("a:\n  b: 1: 2", "line 2, column 7: cannot be read as YAML: check the indentation of 'b', and"),
         ("a:\n  b: 1\n c: 2", "line 3, column 2: cannot be read as YAML: check the indentation of 'c', and"),
         ("a:\n\tb: 1", "line 2, column 1: cannot be read as YAML: indent with spaces, not with a tab"),
         ('a: "C:\\data"', "cannot be read as YAML: put a text with backslashes in single quotes"),

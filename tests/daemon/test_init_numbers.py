@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from streamkernel.daemon import cli
 from streamkernel.daemon.init.configuration import configuration_for
 from tests.daemon.configurations import plan_of
 
@@ -151,3 +152,14 @@ def test_a_text_among_numbers_is_told(tmp_path: Path, values: list[str], odd: st
     text, inputs = made(tmp_path, "price;y", rows)
     assert inputs == ({} if read is None else {"types": {"price": read}})
     assert f"#   price: numbers, 40 different; {odd} is none\n" in text
+
+
+def test_a_guessed_target_is_told_beside_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("price,rooms\n1.5,2\n2.5,3\n")
+    assert cli.main(["init", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert yaml.safe_load(printed.out)["source"]["target"] == "rooms"
+    assert printed.err == "guessed the target 'rooms': to predict another column, add --target NAME\n"
+    assert cli.main(["init", str(path), "--target", "price"]) == 0
+    assert capsys.readouterr().err == ""

@@ -117,7 +117,11 @@ def test_a_kernel_of_parts_is_restored_and_told_from_another(
         ({"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}}}, "right"),
         ({"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Cauchy": {}}, "factor": 0}}, "factor"),
         ({"streamkernel.kernels.Gausian": {}}, "Gaussian"),
-        ("gaussian", "must be None or a Kernel, got 'gaussian': write {streamkernel.kernels.Gaussian: {}}"),
+        (
+            "gaussian",
+            "must be None or a Kernel such as streamkernel.kernels.Gaussian(), "
+            "got 'gaussian': write {streamkernel.kernels.Gaussian: {}}",
+        ),
         (
             "0.1 * Gaussian()",
             "write {streamkernel.kernels.Scaled: {kernel: {streamkernel.kernels.Gaussian: {}}, factor: 0.1}}",
@@ -137,7 +141,8 @@ def test_a_kernel_of_parts_is_restored_and_told_from_another(
         ("streamkernel.kernels.Matern", "to make an object of it write {streamkernel.kernels.Matern: {}}"),
         (
             {"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}, "right": "cauchy"}},
-            "right: must be a Kernel, got 'cauchy': write {streamkernel.kernels.Cauchy: {}}",
+            "right: must be a Kernel such as streamkernel.kernels.Gaussian(), got 'cauchy'"
+            ": write {streamkernel.kernels.Cauchy: {}}",
         ),
     ],
 )
@@ -151,7 +156,10 @@ def test_losses_and_growth_policies_by_their_bare_names(home: Home, capsys: pyte
     home.configure(model=[{"streamkernel.KernelRegressor": {"loss": "quantile", "growth": {"UDSG": {"reuse": 2}}}}])
     assert main(["check", str(home.config)]) == 2
     said = capsys.readouterr().err
-    assert "loss: must be None or a RegressionLoss, got 'quantile': write {streamkernel.losses.Quantile: {}}" in said
+    assert (
+        "loss: must be None or a RegressionLoss such as river.optim.losses.Huber(), got 'quantile': "
+        "write {streamkernel.losses.Quantile: {}}" in said
+    )
     assert "write {streamkernel.growth.UDSG: {reuse: ...}}" in said
 
 

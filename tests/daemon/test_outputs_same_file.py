@@ -1,8 +1,9 @@
-"""An output is never a file that the configuration speaks of under another name, or that the daemon keeps."""
+"""An output is no file that the configuration speaks of under another name, or that the daemon keeps; lost paths."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,3 +137,20 @@ class TestOneFileUnderTwoNames:
         for _ in range(2):
             run(prepare(home.config))
         assert home.header()["account"]["consumed"] == 400
+
+
+def test_a_path_relative_to_the_configuration_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/houses.csv").write_text("a,y\n1,2\n")
+    (tmp_path / "conf/c.yaml").write_text(
+        "{source: {kind: csv, path: houses.csv}, model: [river.dummy.PriorClassifier]}"
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        prepare(Path("conf/c.yaml"))
+    assert caught.value.lines == [
+        f"source.path: there is no houses.csv in the working directory {tmp_path}, to which paths are relative: write "
+        "conf/houses.csv, the file beside the configuration"
+    ]
+    (tmp_path / "houses.csv").write_text("a,y\n1,2\n")
+    prepare(Path("conf/c.yaml"))

@@ -54,6 +54,15 @@ def test_a_value_is_put_where_its_key_says(setting: str, path: list[Any], value:
     assert found == value
 
 
+def test_the_name_of_a_class_is_no_part_of_a_key() -> None:
+    with pytest.raises(ConfigError) as caught:
+        values(TEXT, "model[1].streamkernel.KernelClassifier.seed=2")
+    assert caught.value.lines == [
+        "model[1].streamkernel.KernelClassifier.seed: --set: leave out streamkernel.KernelClassifier, the name of the "
+        "class: write model[1].seed"
+    ]
+
+
 def test_the_rest_stays_and_the_last_one_counts() -> None:
     before = values(TEXT)
     after = values(TEXT, "source.path=b.csv", "source.path=c.csv")

@@ -8,11 +8,14 @@ import pytest
 from streamkernel import GaussianProcessRegressor
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.kernels import ArcCosine, DotProduct, FourierKernel, Gaussian, Polynomial, SkewedChiSquared
-from streamkernel.state import from_bytes, to_bytes
+from streamkernel.state import excerpt, from_bytes, to_bytes
 
 _NOISE = "noise must be a finite number of at least 1e-06 times the largest k(x, x), which is 1, got"
 WRONG = [
-    ({"kernel": "gaussian"}, "kernel must be None or a Kernel, got 'gaussian'"),
+    (
+        {"kernel": "gaussian"},
+        "kernel must be None or a Kernel such as streamkernel.kernels.Gaussian(), got 'gaussian'",
+    ),
     (
         {"kernel": Gaussian(structured=True)},
         "structured frequencies work only in KernelClassifier and KernelRegressor: use",
@@ -25,7 +28,7 @@ WRONG = [
         for kernel in (DotProduct(), Polynomial(), ArcCosine(1), Gaussian() + DotProduct())
     ),
     *(
-        ({"noise": value}, f"{_NOISE} {value!r}")
+        ({"noise": value}, f"{_NOISE} {excerpt(value)}")
         for value in (0, -0.1, 1e-7, math.nan, math.inf, 10**400, True, None, "1")
     ),
     ({"kernel": 1e-20 * Gaussian(), "noise": 1e290}, _NOISE.replace("is 1,", "is 1e-20,")),
@@ -35,7 +38,11 @@ WRONG = [
         for name in ("n_features", "max_inputs")
         for value in (0, -3, 1.5, True, None)
     ),
-    ({"variance": "operator"}, "variance must be None or a VarianceEstimator, got 'operator'"),
+    (
+        {"variance": "operator"},
+        "variance must be None or a VarianceEstimator such as "
+        "streamkernel.gaussian_process.VarianceOperator(), got 'operator'",
+    ),
     *(
         ({name: value}, f"{name} must be True or False, got {value!r}")
         for name in ("normalize_y", "with_noise")

@@ -184,8 +184,11 @@ def test_nu_is_a_share(nu):
         ),
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
         ({"max_features": 3}, "max_features must be a whole number of at least 32, got 3"),
-        ({"kernel": "gaussian"}, "kernel must be None or a Kernel, got 'gaussian'"),
-        ({"step": 0.1}, "step must be None or a Scheduler, got 0.1"),
+        (
+            {"kernel": "gaussian"},
+            r"kernel must be None or a Kernel such as streamkernel.kernels.Gaussian\(\), got 'gaussian'",
+        ),
+        ({"step": 0.1}, r"step must be None or a Scheduler such as river.optim.schedulers.Constant\(0.1\), got 0.1"),
     ],
 )
 def test_other_arguments_out_of_range(given, sentence):

@@ -65,7 +65,7 @@ def test_division_by_a_number():
 
 
 def test_parts_are_kernels_and_not_structured():
-    with pytest.raises(ValueError, match="right must be a Kernel, got 1"):
+    with pytest.raises(ValueError, match=r"right must be a Kernel such as streamkernel.kernels.Gaussian\(\), got 1"):
         Sum(Gaussian(), 1)
     for make in (lambda k: k + Gaussian(), lambda k: Gaussian() * k, lambda k: 2 * k):
         with pytest.raises(ValueError, match="is structured"):

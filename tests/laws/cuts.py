@@ -52,7 +52,9 @@ class Results:
             assert self.predictions[i] == other.predictions[i], i
             assert self.probabilities[i] == other.probabilities[i], i
             assert list(self.probabilities[i] or ()) == list(other.probabilities[i] or ()), i
-            assert self.deviations[i] == other.deviations[i], i
+            # NaN before the first target.
+            deviation, others = self.deviations[i], other.deviations[i]
+            assert deviation == others or (math.isnan(deviation) and math.isnan(others)), i
             assert loss == other.losses[i] or (math.isnan(loss) and math.isnan(other.losses[i])), i
 
 

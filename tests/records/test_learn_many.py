@@ -153,3 +153,12 @@ def test_labels_that_are_tuples_are_answered_in_an_array_of_objects():
     predicted = model.predict_many(X)
     assert predicted.shape == (8,)
     assert set(predicted) <= {("a", 0), ("a", 1)}
+
+
+def test_rows_and_targets_are_matched_by_position():
+    X = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0]})
+    shuffled = pd.Series([1, 2, 3, 4], index=[3, 1, 0, 2])
+    models = [KernelRegressor(seed=1, batch_size=2, max_features=64) for _ in range(2)]
+    models[0].learn_many(X, shuffled)
+    models[1].learn_many(X, shuffled.to_list())
+    assert models[0].state_digest() == models[1].state_digest()

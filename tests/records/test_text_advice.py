@@ -24,5 +24,9 @@ def test_a_comma_is_decimal_in_a_number_alone(text, how):
 
 
 def test_numbers_of_two_notations_are_not_read_by_one():
-    assert "rarely has the same value twice" in many_values("a", ["1.5", "2,5"], KEY)
+    advised = many_values("a", ["1.5", "2,5"], KEY)
+    assert "rarely has the same value twice" in advised
+    assert advised.endswith("If it is an id, exclude it; if it is a date, read it as a date")
+    # In Python there is no configuration to exclude it in.
+    assert "If it is an id, leave it out of x; if it is a date, pass its calendar parts" in many_values("a", ["x", "y"])
     assert len(many_values("a" * 5_000, ["x"])) < 400

@@ -145,7 +145,10 @@ def test_an_impossible_state_is_refused_and_changes_nothing():
         ),
         (lambda: WindowRefit(KernelClassifier(), window=0), "window must be a whole number of at least 1"),
         (lambda: WindowRefit(KernelClassifier(), every=1.5), "every must be a whole number of at least 1"),
-        (lambda: WindowRefit(KernelClassifier(), solver="Exact"), "solver must be None or a LinearSolver"),
+        (
+            lambda: WindowRefit(KernelClassifier(), solver="Exact"),
+            r"solver must be None or a LinearSolver such as streamkernel.window.Exact\(\)",
+        ),
         (lambda: WindowRefit(KernelClassifier(), solver=Exact(l2=0.0)), "l2 must be a finite number above 0"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -45,9 +46,16 @@ def init(
     ] = None,
 ) -> None:
     """Print a configuration for a file, made from its first lines."""
-    from streamkernel.daemon.init.configuration import configuration_for
+    import yaml
 
-    print(configuration_for(file, target), end="")
+    from streamkernel.daemon.init.configuration import configuration_for
+    from streamkernel.daemon.monitoring.visible import visible
+
+    text = configuration_for(file, target)
+    print(text, end="")
+    if target is None:
+        guessed = visible(yaml.safe_load(text)["source"]["target"])
+        print(f"guessed the target {guessed!r}: to predict another column, add --target NAME", file=sys.stderr)
 
 
 def warm_up() -> None:

@@ -32,13 +32,19 @@ _RESERVED = re.compile(
 def problems(config: Config, path: Path) -> list[str]:
     """Return one line for each output that would be written over something else the configuration speaks of.
 
-    The path is that of the configuration itself.
+    And one for each file that is missing where it is looked for, and stands beside the configuration. The path is that
+    of the configuration itself.
     """
     taken: dict[_Place, str] = {}
+    lines = []
     for key, read in _read_files(config, path):
         if place := _place(read, _STANDARD_INPUT):
             taken.setdefault(place, key)
-    lines = []
+        if os.path.exists(beside := path.parent / read) and not os.path.exists(read):
+            lines.append(
+                f"{key}: there is no {read} in the working directory {os.getcwd()}, to which paths are relative: write "
+                f"{beside}, the file beside the configuration"
+            )
     if str(path) == _STANDARD:
         own = _place(_STANDARD, _STANDARD_INPUT)
         lines += [

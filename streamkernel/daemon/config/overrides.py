@@ -96,6 +96,9 @@ def _put(node: yaml.Node, path: tuple[str | int, ...], depth: int, value: yaml.N
     pairs = list(node.value)
     names = [str(key.value) for key, _ in pairs]
     made = path[0] == "model" and depth > 0 and len(names) == 1 and "." in names[0]
+    if made and path[depth : (end := depth + names[0].count(".") + 1)] == tuple(names[0].split(".")):
+        right = dotted((*path[:depth], *path[end:]))
+        raise ConfigError([f"{dotted(path)}: --set: leave out {names[0]}, the name of the class: write {right}"])
     if made and part != names[0]:  # model[0].seed: the name of the class is no part of the key
         pairs[0] = (pairs[0][0], _put(pairs[0][1], path, depth, value))
     elif part in names:

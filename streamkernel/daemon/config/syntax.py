@@ -8,7 +8,7 @@ import yaml
 
 __all__ = ["explained_syntax"]
 
-_KEY = re.compile(r"[\s-]*(\w+)\s*:")
+_KEY = re.compile(r"(?P<indent>[\s-]*)(?P<name>\w+)\s*:(?P<value>\s+[^\s#])?")
 
 
 def explained_syntax(text: str, error: yaml.MarkedYAMLError) -> str:
@@ -29,15 +29,15 @@ def explained_syntax(text: str, error: yaml.MarkedYAMLError) -> str:
     said = error.problem or error.context or ""
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
     # The one trap of our own making: YAML takes the brace of ${VAR} for a mapping inside {...}.
-    line = "" if mark is None else _line_at(text, mark.index)
+    line, before = ("", "") if mark is None else _lines_at(text, mark.index)
     if mark is not None and text[mark.index - 1 : mark.index + 1] == "${":
         advice = 'inside {...} write "${VAR}" with its quotes'
     else:
-        advice = _advice(said, error.context or "", error.context_mark, line)
+        advice = _advice(said, error.context or "", error.context_mark, line, before)
     return f"{where}cannot be read as YAML: {advice} ({said})" if advice else f"{where}cannot be read as YAML: {said}"
 
 
-def _advice(said: str, context: str, opened: yaml.Mark | None, line: str) -> str:
+def _advice(said: str, context: str, opened: yaml.Mark | None, line: str, before: str) -> str:
     """Return what to check, by what the parser says; nothing where that tells enough."""
     from_line = "" if opened is None else f" that line {opened.line + 1} opens"
     if "escape" in said:
@@ -55,12 +55,19 @@ def _advice(said: str, context: str, opened: yaml.Mark | None, line: str) -> str
     if "could not find expected ':'" in said:
         return "write a key as 'key: value', with a space after the colon"
     if "mapping values are not allowed" in said or "expected <block end>" in said or "<document start>" in said:
-        key = _KEY.match(line)
-        what = "this line" if key is None else repr(key[1])
+        key, above = _KEY.match(line), _KEY.match(before)
+        what = "this line" if key is None else repr(key["name"])
+        # A line may be deeper than one with a value because that one is not as deep as it should be.
+        if key and above and above["value"] and len(above["indent"]) < len(key["indent"]):
+            what = f"{above['name']!r} and {what}"
         return f"check the indentation of {what}, and put a text that holds ': ' in quotes"
     return ""
 
 
-def _line_at(text: str, index: int) -> str:
-    """Return the line in which a character stands; PyYAML's numbers count other ends of lines than `str.splitlines`."""
-    return text[text.rfind("\n", 0, index) + 1 :].partition("\n")[0]
+def _lines_at(text: str, index: int) -> tuple[str, str]:
+    """Return the line of a character, and the last one before it that is not blank.
+
+    PyYAML's numbers of lines count other ends of lines than `str.splitlines`.
+    """
+    start = text.rfind("\n", 0, index) + 1
+    return text[start:].partition("\n")[0], text[:start].rstrip().rpartition("\n")[2]

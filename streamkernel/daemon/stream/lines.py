@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -65,7 +66,7 @@ def predictions(
             line["probabilities"] = probabilities
     if result.deviations is not None:
         for line, deviation in zip(lines, result.deviations.tolist(), strict=True):
-            line["std"] = deviation
+            line["std"] = None if math.isnan(deviation) else deviation  # nothing is known yet
     if model:
         for line in lines:
             line["model"] = model
@@ -86,7 +87,8 @@ def _entries(result: AdvanceResult | None, count: int) -> list[dict[str, Any]]:
         if result.probabilities is not None and result.probabilities[place]:
             entry["probabilities"] = result.probabilities[place]
         if result.deviations is not None and entry["prediction"] is not None:
-            entry["std"] = float(result.deviations[place])
+            deviation = float(result.deviations[place])
+            entry["std"] = None if math.isnan(deviation) else deviation
     return entries
 
 

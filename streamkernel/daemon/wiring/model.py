@@ -15,7 +15,7 @@ from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, dotted, shown
-from streamkernel.daemon.wiring.names import NameRefused, resolve
+from streamkernel.daemon.wiring.names import HOME, NameRefused, full_name, resolve
 from streamkernel.daemon.wiring.short_names import long_form
 
 __all__ = ["build_model", "try_model"]
@@ -51,7 +51,10 @@ class _Builder:
 
     def make(self, path: _Path, name: object, keywords: object) -> base.Base:
         if not isinstance(name, str) or "." not in name:
-            raise self.refuse(path, f"must name a class with its module, like river.compose.Select, got {shown(name)}")
+            full = full_name(name) if isinstance(name, str) else None
+            near = "" if full is None else f", did you mean {full!r}?"
+            like = "must name a class with its module, like river.compose.Select"
+            raise self.refuse(path, f"{like}, got {shown(name)}{near}")
         if keywords is not None and not isinstance(keywords, Mapping):
             raise self.refuse(path, f"the arguments of {name} must be a mapping, got {shown(keywords)}")
         try:
@@ -88,13 +91,9 @@ class _Builder:
                     except _Refused:
                         return None
             return {key: self.value((*path, str(key)), one) for key, one in written.items()}
-        if isinstance(written, str) and written.startswith(("river.", "streamkernel.")):
-            try:
-                resolve(written, self._imports)
-            except NameRefused:
-                return written
+        if isinstance(written, str) and (full := _class_named(written)) is not None:
             # River would store the text and fail at the first record.
-            self.refuse(path, f"is the name of a class; to make an object of it write {{{written}: {{}}}}")
+            self.refuse(path, f"is the name of a class; to make an object of it write {{{full}: {{}}}}")
         return written
 
     def _check_keywords(
@@ -146,6 +145,14 @@ class _Builder:
                 if incomplete:
                     raise _Refused
                 return made
+
+
+def _class_named(text: str) -> str | None:
+    """Return the dotted name of the class that a text names, with its package or without; None where it names none."""
+    if "." not in text:
+        return None
+    package, _, rest = text.partition(".")
+    return full_name(rest if package in HOME else text)
 
 
 def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, str]:

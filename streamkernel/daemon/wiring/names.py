@@ -11,7 +11,7 @@ from river import base
 
 from streamkernel.connectors.names import hint
 
-__all__ = ["HOME", "NameRefused", "resolve"]
+__all__ = ["HOME", "NameRefused", "full_name", "resolve"]
 
 HOME = ("river", "streamkernel")
 # These parts of River hold its test bench and its data: they re-export foreign modules and download files.
@@ -49,7 +49,9 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
     """
     packages = (*HOME, *imports)
     if not _inside(name, packages):
-        raise NameRefused(f"{name} is outside {' and '.join(packages)}; list its package under imports")
+        full = full_name(name)
+        advice = "; list its package under imports" if full is None else f", did you mean {full!r}?"
+        raise NameRefused(f"{name} is outside {' and '.join(packages)}{advice}")
     if _inside(name, _CLOSED):
         raise NameRefused(f"{name} is not part of a model")
     found = _lookup(name)
@@ -61,6 +63,24 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
     if inspect.isabstract(found):
         raise NameRefused(f"{name} is abstract, name one of its subclasses")
     return found
+
+
+def full_name(name: str) -> str | None:
+    """Return the dotted name of a class of River or of ours that is written without its package; None where it is none.
+
+    Examples
+    --------
+    >>> full_name("preprocessing.StandardScaler"), full_name("AdaptiveKernelClassifier"), full_name("os.system")
+    ('river.preprocessing.StandardScaler', 'streamkernel.AdaptiveKernelClassifier', None)
+
+    """
+    for package in HOME:
+        try:
+            resolve(f"{package}.{name}")
+        except NameRefused:
+            continue
+        return f"{package}.{name}"
+    return None
 
 
 def _inside(name: str, packages: Sequence[str]) -> bool:
