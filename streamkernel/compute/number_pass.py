@@ -122,8 +122,8 @@ def pass_numbers(
         (n, G), G = 1 or 0. The last mixture is of all experts here mixed, of that, which as one among them would be
         outweighed by their number, and of the stacks.
     out
-        Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION`, which is NaN before the first target, and `VARIANCE`,
-        which is 0 before two targets differ.
+        Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION`, which is NaN before the first target, and
+        `VARIANCE`, which is 0 before two targets differ.
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
