@@ -149,6 +149,17 @@ def test_columns_are_read_as_what_they_are(tmp_path: Path) -> None:
     assert [one.column for one in plan_of(tmp_path, text).config.predictions.include] == ["id"]
 
 
+def test_a_few_wrong_dates_make_no_categories_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    sold = [f"2024-{1 + n % 12:02}-{1 + n % 28:02}" for n in range(100)]
+    mostly = [*sold[:90], *["soon"] * 10]
+    sold[40:42] = "2024-02-30", "31.12.2024"
+    rows = [f"{one},{other},{n}" for n, (one, other) in enumerate(zip(sold, mostly, strict=True))]
+    path.write_text("\n".join(["sold,mostly,y", *rows]) + "\n")
+    assert made(path)["source"]["inputs"] == {"types": {"sold": "date"}}
+    assert "      # not such a date, and so a dead letter: 2, the first '2024-02-30'\n" in configuration_for(path)
+
+
 def test_of_very_many_columns_of_numbers_only_the_first_have_a_type(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     names = [f"x{n}" for n in range(80)]

@@ -23,6 +23,8 @@ _SHORTEST_DATE = len("1.1.2024")
 _FEWEST_TO_TELL = 20
 # A text of which nearly every record has another one.
 _IDENTIFIES = 0.9
+# A column is of dates if so many of its texts are: a few that are wrong make no categories of the others.
+_NEARLY_ALL = 0.95
 # A float holds all digits of smaller integers.
 _EXACT_BELOW = 2**53
 _NAMES_OF_NUMBERS = re.compile(r"(^|[ _.-])(id|key|uuid)$|[a-z](Id|ID)$", re.IGNORECASE)
@@ -110,9 +112,11 @@ def reading_of(
         # Where all agree, a text that comes later is a mistake, and no category.
         agree = all(number_of(value) is not None and not isinstance(value, bool) for value in rest)
         return Reading("number" if agree else None, na=na, identifies=counted, doubt="" if form is None else form.doubt)
-    fitting = _formats_of(rest) if len(texts) == len(values) else []
+    fitting, odd = _formats_of(rest) if len(texts) == len(values) else ([], [])
     if fitting:
-        return Reading("date", fitting[0], fitting[1] if len(fitting) > 1 else None, na)
+        other = fitting[1] if len(fitting) > 1 else None
+        doubt = f"not such a date, and so a dead letter: {len(odd)}, the first {odd[0]!r:.50}" if odd else ""
+        return Reading("date", fitting[0], other, na, doubt=doubt)
     # Among texts, NA may be a country, and - a category.
     unit = unit_of(rest) if len(texts) == len(values) else ""
     return Reading(identifies=_is_named(values), unit=unit)
@@ -167,18 +171,25 @@ def _is_counted(name: str, numbers: Sequence[float | None]) -> bool:
     return counts or (len(set(whole)) == len(whole) and _NAMES_OF_NUMBERS.search(name) is not None)
 
 
-def _formats_of(texts: Sequence[str]) -> list[str]:
-    """Return the formats of a date that all texts have."""
-    if min(map(len, texts)) < _SHORTEST_DATE:
-        return []
-    return [format for format in _FORMATS if _fits(format, texts)]
+def _formats_of(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the formats of a date that the most texts have, nearly all at least, and the texts without that date."""
+    if sum(len(text) >= _SHORTEST_DATE for text in texts) < _NEARLY_ALL * len(texts):
+        return [], []
+    odd = {format: found for format in _FORMATS if (found := _not_dates(format, texts)) is not None}
+    if not odd:
+        return [], []
+    fewest = min(odd.values(), key=len)
+    return [format for format, found in odd.items() if len(found) == len(fewest)], fewest
 
 
-def _fits(format: str, texts: Sequence[str]) -> bool:
-    dates = DateParts(format, ["day"], cyclic=False, timezone=None)
-    try:
-        for text in texts:
+def _not_dates(format: str, texts: Sequence[str]) -> list[str] | None:
+    """Return the texts that are no date of a format; None where they are more than a few."""
+    dates, odd = DateParts(format, ["day"], cyclic=False, timezone=None), []
+    for text in texts:
+        try:
             dates.read(text)
-    except ValueError:
-        return False
-    return True
+        except ValueError:
+            odd.append(text)
+            if len(odd) > (1 - _NEARLY_ALL) * len(texts):
+                return None
+    return odd
