@@ -167,7 +167,11 @@ PLACES = {case: list(paths(checkpoint.header)) for case, checkpoint in CASES.ite
 
 @pytest.fixture(scope="module")
 def plans() -> dict[str, Plan]:
-    return {case: prepare(GOLDEN / case / "config.yaml") for case in CASES}
+    found = {}
+    for case in CASES:
+        with contextlib.chdir(GOLDEN / case):
+            found[case] = prepare(Path("config.yaml"))
+    return found
 
 
 class Contents(bytes):

@@ -223,9 +223,9 @@ def learner_for(
     Examples
     --------
     >>> from river import linear_model
-    >>> learned = learner_for(linear_model.LinearRegression()).advance([{"a": 1.0}, {"a": 1.0}], [2.0, 2.0])
+    >>> learned = learner_for(linear_model.LinearRegression()).advance([{"a": 1.0}] * 3, [2.0, 4.0, 2.0])
     >>> learned.result.predictions, learned.result.losses.round(2)
-    ([0.0, 0.08], array([4.  , 3.69]))
+    ([0.0, 0.08, 0.2368], array([ 0.  , 15.37,  3.5 ]))
 
     """
     return AdvancingLearner(model, learn) if advances(model) else RiverLearner(model, learn, names, moments)
