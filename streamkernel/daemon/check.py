@@ -37,7 +37,7 @@ from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
 from streamkernel.daemon.stream.in_flight import is_marked
-from streamkernel.daemon.stream.label_watch import TOLD_AFTER
+from streamkernel.daemon.stream.label_watch import TOLD_AFTER, no_label
 from streamkernel.daemon.trial import try_records
 from streamkernel.daemon.wiring.columns import let_pass, target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
@@ -163,7 +163,7 @@ def _source(
             raise DaemonError(said)
         target = getattr(written, "target", None) if plan.config.mode == "learn" else None
         if target is not None and first.columns and (n_records := _without_label(source, records)):
-            said += f"; none of its first {n_records} records has the label {target!r:.80}"
+            said += f"; none of its first {n_records} records {no_label(target, first.names)}"
             if begins and source.exhausted:
                 raise DaemonError(said)
         findings.first[section] = first

@@ -180,6 +180,7 @@ class TestRefusals:
             ("out/state out", 2, "FILE: out is a directory: give a pattern such as 'out/*.csv'"),
             ("out/state other.csv --encoding utf-16", 2, "FILE: the encoding must write ASCII characters"),
             ("out/state other.csv --target yy", 2, "--target: other.csv has no column 'yy', it has 'a', 'b'"),
+            ("out/state other.csv --target aa", 2, "it has 'a', 'b', 'color', 'y', did you mean 'a'?"),
             ("out/state other.csv --include id", 1, "there is no column 'id' to pass through, the header has"),
             ("out/state other.csv --include target", 2, "--include: each line has target already: write {col"),
         ],
