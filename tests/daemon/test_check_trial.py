@@ -126,6 +126,13 @@ class TestTheFirstRecords:
             else bad == []
         )
 
+    @pytest.mark.parametrize("n", [60, 5])
+    def test_a_text_that_a_scaler_refuses_has_the_advice_of_a_run(self, home: Home, n: int) -> None:
+        (home.folder / "x.jsonl").write_text('{"a": "b", "y": "yes"}\n' * n)
+        (said,) = told(home, source=jsonl(), model=["river.preprocessing.StandardScaler", *BAYES])[1]
+        assert said.count("TypeError: ") == 1
+        assert said.endswith(": source.inputs.exclude leaves out columns that a step cannot use")
+
     def test_a_third_class_of_a_loss_of_two_is_told(self, home: Home) -> None:
         (home.folder / "x.jsonl").write_text(lines("a", labels="kmn"))
         hinge = {"loss": {"river.optim.losses.Hinge": {}}}
