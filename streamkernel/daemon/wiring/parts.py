@@ -64,7 +64,7 @@ def serve(plan: Plan, exporter: Exporter, health: Health, apart: bool, stack: Ex
     stack.enter_context(short_turns())
     server = Server(settings, exporter.served, health, apart=apart)
     stack.callback(server.close)
-    _log.info("serving metrics at %s/metrics", server.url)
+    _log.info("%s", server.describe())
     return settings.host, server.port
 
 
