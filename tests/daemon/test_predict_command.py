@@ -264,7 +264,7 @@ class TestAsAFilter:
         assert process.stderr is not None
         process.stdin.write(b"a,b,color,y\n0.1,0.2,red,\n")
         process.stdin.flush()
-        assert json.loads(process.stdout.readline())["position"]["offset"] == 13  # before the input ends
+        assert json.loads(process.stdout.readline())["position"]["offset"] == 12  # before the input ends
         process.stdout.close()
         with contextlib.suppress(BrokenPipeError):  # it may have noticed by then
             process.stdin.write(b"0.1,0.2,red,\n" * 3000)
