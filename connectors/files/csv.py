@@ -167,6 +167,12 @@ class CsvSource(LineSource):
         if decoder.header_again:
             self._tell_header(records)
         self._tell_open_quote(lines, bool(records))
+        if records and lines.unended and lines.done and self.resumable:
+            _log.warning(
+                "%s: the last line has no line end and is read as it stands, though it may be cut short: add the line "
+                "end (with follow: true, the daemon reads a line only with its line end)",
+                self._place,
+            )
         return records
 
     def _stop(self, lines: JoinedLines, chunk: Chunk, records: Sequence[Record]) -> int | None:
