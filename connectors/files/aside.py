@@ -12,21 +12,33 @@ from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import Mark, SinkError
 
 
-def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> None:
+def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> str:
     """Rename the file that a checkpoint knows, so that a new one is begun; one that it does not know stays.
 
     A name is all that changes, ``.old`` is appended: nothing is lost, but for what was set aside before. `mark` and
-    `before` are those of `set_aside`. Raises SinkError where the new name is that of another
-    file, or the file is locked.
+    `before`, and the phrase that it returns, are those of `Sink.set_aside`. Raises SinkError where the new name is that
+    of another file, or the file is locked.
     """
     names = find_names(path, mark, before)
     if names is None:
-        return
+        return ""
     path, old = names
+    replaced = old.exists()
+    rename(path, old)
+    return renamed(path, old, replaced)
+
+
+def rename(path: Path, old: Path) -> None:
+    """Give what is set aside its new name; raise SinkError where it cannot have it."""
     try:
         path.rename(old)
     except OSError as error:
         raise SinkError(f"{path}: cannot be set aside as {old.name}: {os_reason(error)}: move it away") from None
+
+
+def renamed(path: Path, old: Path, replaced: bool) -> str:
+    """Return what was set aside, as a phrase."""
+    return f"renamed {path} to {old.name}" + (" (removed: the one before)" if replaced else "")
 
 
 def find_names(path: Path, mark: Mark | None, before: Mark | None) -> tuple[Path, Path] | None:

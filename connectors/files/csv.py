@@ -21,7 +21,7 @@ from streamkernel.connectors.files.multiline import JoinedLines
 from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.files.stream import FileStream
-from streamkernel.connectors.names import nfc
+from streamkernel.connectors.names import hint, nfc
 from streamkernel.connectors.ports import Fault, Position, Record, SourceError
 
 # How long an open quote may hold up a followed file before the log tells.
@@ -167,6 +167,12 @@ class CsvSource(LineSource):
         if decoder.header_again:
             self._tell_header(records)
         self._tell_open_quote(lines, bool(records))
+        if records and lines.unended and lines.done and self.resumable:
+            _log.warning(
+                "%s: the last line has no line end and is read as it stands, though it may be cut short: add the line "
+                "end (with follow: true, the daemon reads a line only with its line end)",
+                self._place,
+            )
         return records
 
     def _stop(self, lines: JoinedLines, chunk: Chunk, records: Sequence[Record]) -> int | None:
@@ -258,18 +264,20 @@ class CsvSource(LineSource):
         """Return the names of the columns; raise SourceError where they cannot be used."""
         target, required = self.target, self.target_required
         passed = [] if self._passing is None else [one.column for one in self._passing.columns]
-        hint = delimiter_hint(raw, self.delimiter, self.encoding)
+        advice = delimiter_hint(raw, self.delimiter, self.encoding)
         try:
             columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required, passed)
         except UnusableHeaderError as error:
-            raise self._failed(hint or str(error)) from None
+            raise self._failed(advice or str(error)) from None
         missing = [name for name in passed if name not in columns]
         if missing:
             raise self._failed(
-                hint or f"there is no column {listed(missing)} to pass through, the header has {listed(columns)}"
+                advice
+                or f"there is no column {listed(missing)} to pass through, the header has {listed(columns)}"
+                f"{hint(missing[0], columns)}"
             )
-        if hint:
-            _log.warning("%s: %s", self._place, hint)
+        if advice:
+            _log.warning("%s: %s", self._place, advice)
         return columns
 
     def _failed(self, why: str) -> SourceError:

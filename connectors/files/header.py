@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.decode import UndecodableError, finite_floats, listed, shown
 from streamkernel.connectors.files.fields import n_named, split_fields
-from streamkernel.connectors.names import nfc
+from streamkernel.connectors.names import hint, nfc
 
 __all__ = ["HEADER_MOVED", "HeaderAgain", "UnusableHeaderError", "delimiter_hint", "header_columns"]
 
@@ -164,6 +164,7 @@ def header_columns(
     if target_required and target is not None and target not in columns:
         raise UnusableHeaderError(
             f"there is no column {shown(target)} for the target, the header has {listed(columns)}"
+            f"{hint(target, columns)}"
         )
     # A file to predict often lacks what no model learns from: labels and ids.
     unknown = rules.find_unknown(columns, all_excluded=target_required)

@@ -68,6 +68,11 @@ class Lines:
         """Whether nothing will ever follow; the last piece of a torn stream is no line."""
         return self._stream.ended and self._next == len(self._lines) and (not self._tail or self._stream.torn)
 
+    @property
+    def unended(self) -> bool:
+        """Whether the last line was read, and has no line end."""
+        return self._line_end == 0
+
     def at_end(self) -> bool:
         """Tell whether nothing will ever follow, reading on where that is not known yet."""
         while self._next == len(self._lines) and self._fill(deadline=0.0):

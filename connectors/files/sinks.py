@@ -57,10 +57,11 @@ class LineSink(Sink):
         if stays or existing != "refuse" or find_names(path, mark, before) is None:
             find_problem(path, None, existing, alone=True)
 
-    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:
+    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> str:
         """Rename the file to one that ends in .old, unless `existing` says otherwise; see `Sink.set_aside`."""
-        if not self._output.standard and self._output.existing == "refuse":
-            set_aside(self._output.path, mark, before)
+        if self._output.standard or self._output.existing != "refuse":
+            return ""
+        return set_aside(self._output.path, mark, before)
 
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
         """Take lines; see `Sink.write`. Standard output and pipes are given them at once."""

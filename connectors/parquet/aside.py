@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.files.aside import rename, renamed
 from streamkernel.connectors.parquet.mark import PartsMark
 from streamkernel.connectors.parquet.part_names import parts_of
 from streamkernel.connectors.parquet.parts import fingerprint
@@ -27,17 +27,16 @@ def find_old_name(path: Path, mark: PartsMark | None, before: PartsMark | None) 
     return old
 
 
-def set_aside(path: Path, mark: PartsMark | None, before: PartsMark | None) -> None:
-    """Rename the folder that a mark knows, ``.old`` is appended; what was set aside before goes."""
+def set_aside(path: Path, mark: PartsMark | None, before: PartsMark | None) -> str:
+    """Rename the folder that a mark knows, ``.old`` is appended; what was set aside before goes; say what was done."""
     old = find_old_name(path, mark, before)
     if old is None:
-        return
-    if old.exists():
+        return ""
+    replaced = old.exists()
+    if replaced:
         shutil.rmtree(old)
-    try:
-        path.rename(old)
-    except OSError as error:
-        raise SinkError(f"{path}: cannot be set aside as {old.name}: {os_reason(error)}: move it away") from None
+    rename(path, old)
+    return renamed(path, old, replaced)
 
 
 def is_marked(path: Path, mark: PartsMark) -> bool:

@@ -139,11 +139,12 @@ class ParquetSink(Sink):
             if kept or find_old_name(path, self._read(mark), self._read(before)) is None:
                 self._folder.find(None, self.existing)
 
-    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:
+    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> str:
         """Rename the folder to one that ends in .old, unless `existing` says otherwise; see `Sink.set_aside`."""
-        if self.existing == "refuse":
-            with self._system_errors(), self._folder.locked():
-                set_aside(self._folder.path, self._read(mark), self._read(before))
+        if self.existing != "refuse":
+            return ""
+        with self._system_errors(), self._folder.locked():
+            return set_aside(self._folder.path, self._read(mark), self._read(before))
 
     def _read(self, mark: Mark | None) -> PartsMark | None:
         return PartsMark.from_json(self.path, mark)

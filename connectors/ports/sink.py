@@ -52,7 +52,7 @@ class Sink(Connector):
         """
         self.find_problem()
 
-    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:
+    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> str:  # noqa: ARG002 - as above
         """Put what an earlier run wrote out of the way of one that starts over; by default it stays where it is.
 
         Parameters
@@ -63,12 +63,18 @@ class Sink(Connector):
         before
             What the run recorded whose lines were set aside before: those may be destroyed now.
 
+        Returns
+        -------
+        done
+            A phrase such as ``"renamed out.csv to out.csv.old"``; empty where nothing was done.
+
         Raises
         ------
         SinkError
             When there is no place for it.
 
         """
+        return ""
 
     @abstractmethod
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position]) -> None:

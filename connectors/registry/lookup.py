@@ -19,6 +19,7 @@ _log = logging.getLogger(__name__)
 
 MOST_KEPT, MOST_CHARACTERS = 1000, 2**23
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
+_AGAIN_SECONDS = 60.0
 _CLOSE_SECONDS = 1.0
 
 
@@ -89,6 +90,7 @@ class RegistryLookup(Generic[Key, Found]):
         self._characters = 0
         self._wanted: Key | None = None
         self._reason: str | None = None
+        self._told = 0.0
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
@@ -186,7 +188,8 @@ class RegistryLookup(Generic[Key, Found]):
         return f"schema id {key}" if isinstance(key, int) else f"the schema of the subject {key}"
 
     def _note(self, reason: str, sentence: str) -> None:
-        if self._reason is None:
+        if self._reason is None or self._clock() - self._told >= _AGAIN_SECONDS:
+            self._told = self._clock()
             _log.warning("%s: %s", self._place, sentence)
         self._reason = reason
 

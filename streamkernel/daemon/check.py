@@ -17,6 +17,7 @@ from streamkernel.connectors.registry.client import RegistryClient, RegistryOuta
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.window_refit import title_of, window_refit_of
+from streamkernel.daemon.checkpoints.lock import find_holder
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.grouped import PLACEHOLDER, group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
@@ -37,7 +38,7 @@ from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
 from streamkernel.daemon.stream.in_flight import is_marked
-from streamkernel.daemon.stream.label_watch import TOLD_AFTER
+from streamkernel.daemon.stream.label_watch import TOLD_AFTER, no_label
 from streamkernel.daemon.trial import try_records
 from streamkernel.daemon.wiring.columns import let_pass, target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
@@ -163,7 +164,7 @@ def _source(
             raise DaemonError(said)
         target = getattr(written, "target", None) if plan.config.mode == "learn" else None
         if target is not None and first.columns and (n_records := _without_label(source, records)):
-            said += f"; none of its first {n_records} records has the label {target!r:.80}"
+            said += f"; none of its first {n_records} records {no_label(target, first.names)}"
             if begins and source.exhausted:
                 raise DaemonError(said)
         findings.first[section] = first
@@ -276,12 +277,14 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
     _require_writable(directory / "lock")
     store = CheckpointStore(directory)
     found = store.restore(lambda one: (one.number, resume.restore(plan, one)), aside=False)
+    holder = find_holder(directory)
+    at_work = "" if holder is None else f"; a daemon is at work there ({holder})"
     if found is None:
         starts.append(resume.restore(plan, None))
-        return f"checkpoint: {directory}, none yet"
+        return f"checkpoint: {directory}, none yet{at_work}"
     number, start = found
     starts.append(start)
-    return f"checkpoint: {directory}, a run continues from number {number}, record {start.counts.consumed:,}"
+    return f"checkpoint: {directory}, a run continues from number {number}, record {start.counts.consumed:,}{at_work}"
 
 
 def _file(key: str, path: str) -> str:

@@ -60,10 +60,11 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
     sources = [(plan.config.source, plan.source)]
     if plan.config.labels is not None and plan.labels is not None:
         sources.append((plan.config.labels.source, plan.labels))
-    if any(getattr(written, "follow", False) for written, _ in sources):
-        raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is followed")
-    if any(getattr(written, "watch", False) for written, _ in sources):
-        raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is watched: drop watch")
+    for key, what in (("follow", "followed"), ("watch", "watched")):
+        of = [section for section, one in plan.config.sources.items() if getattr(one, key, False)]
+        if of:
+            ending = " ".join(f"--set {section}.{key}=false" for section in of)
+            raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is {what}: add {ending}")
     if any(written.kind == "kafka" for written, _ in sources):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, a topic of Kafka does not")
     start = resume.restore(plan, None)

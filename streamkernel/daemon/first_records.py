@@ -31,6 +31,8 @@ class FirstRecords:
         The columns that are inputs and have no value in one of them.
     columns
         What becomes of the columns of the first one that can be used, in lines; empty where none can.
+    names
+        The names of these columns.
     whole
         Whether the source ends after them.
 
@@ -40,6 +42,7 @@ class FirstRecords:
     places: list[str] = field(default_factory=list)
     empty: set[str] = field(default_factory=set)
     columns: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     whole: bool = False
 
     def take(self, source: Source, key: str, polled: Sequence[Record]) -> None:
@@ -49,8 +52,9 @@ class FirstRecords:
                 self.empty.update(empty_inputs(source, record))
                 if not self.columns:
                     usable = "" if all(one.blank for one in self.records) else " that can be used"
-                    uses = column_lines(source.columns(record))
-                    self.columns = [f"columns of {key}, by its first record{usable}:", *uses]
+                    uses = source.columns(record)
+                    self.names = [use.name for use in uses]
+                    self.columns = [f"columns of {key}, by its first record{usable}:", *column_lines(uses)]
             self.records.append(record)
             self.places.append(source.place(record.position.partition, record.position.offset))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ from streamkernel.daemon.wiring.model import try_model
 __all__ = ["set_aside", "verify_fresh"]
 
 _OLD = ".old"
+
+_log = logging.getLogger(__name__)
 
 
 def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
@@ -71,11 +74,13 @@ def set_aside(plan: Plan, store: CheckpointStore) -> None:
 
     """
     if not _found(store):
+        _log.info("--fresh: %s has no checkpoint: nothing is renamed or removed", store.directory)
         return
-    for output in _outputs(plan, store):
-        if not output.stays:
-            output.sink.set_aside(output.mark, output.before)
-    store.clear()
+    done = [output.sink.set_aside(output.mark, output.before) for output in _outputs(plan, store) if not output.stays]
+    n_removed = store.clear()
+    older = f" (removed: {n_removed} that had them)" if n_removed else ""
+    done.append(f"renamed the checkpoints in {store.directory} to names that end in {_OLD}{older}")
+    _log.info("--fresh: %s", ", ".join(filter(None, done)))
 
 
 @dataclass(frozen=True)

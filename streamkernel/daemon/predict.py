@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from streamkernel.connectors.files.compressed import SUFFIXES
-from streamkernel.connectors.names import nfc
+from streamkernel.connectors.names import hint, nfc
 from streamkernel.connectors.ports import SinkError, Source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
@@ -170,7 +170,8 @@ def _check_target(request: PredictRequest, source: Source) -> None:
     target, columns = nfc(request.options.get("target") or ""), list(getattr(source, "column_names", None) or ())
     if target and columns and target not in columns:
         listed = ", ".join(map(repr, columns))
-        raise ConfigError([f"--target: {request.file} has no column {target!r}, it has {listed:.200}"])
+        near = hint(target, columns)
+        raise ConfigError([f"--target: {request.file} has no column {target!r}, it has {listed:.200}{near}"])
 
 
 def _run(loop: Loop, sinks: Sinks) -> None:

@@ -131,9 +131,9 @@ def run(
         health.trouble = watch.trouble
         health.summary = lambda: watch.view.phrase()
         checkpoints.begin(stopped)
-        _log.info("reading %s from record %d on", plan.source.describe(), start.counts.consumed + 1)
+        parts.log_reading(plan.source, "record", start.counts.consumed)
         if plan.labels is not None and start.join is not None:
-            _log.info("reading %s from label %d on", plan.labels.describe(), start.join.counts.taken + 1)
+            parts.log_reading(plan.labels, "label", start.join.counts.taken)
         health.ready = True
         listener.reading(start.counts.consumed + 1)
         trained = start.trained

@@ -20,7 +20,7 @@ from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.monitoring.remedies import explained
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.stream.chunk_result import ChunkResult
-from streamkernel.daemon.stream.ending import verify_ending
+from streamkernel.daemon.stream.ending import TooManyDeadLettersError, verify_ending
 from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner, Targets
 from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer
@@ -139,20 +139,26 @@ def _learn(
     before = copy.copy(processor.counts)
     letters = _Letters()
     deadline = time.monotonic() + _MOST_SECONDS
-    Loop(
-        feed,
-        processor,
-        Sinks({"predictions": NullSink(), "dead_letters": NullSink()}),
-        {},
-        letters,
-        Checkpoints(),
-        stopped=lambda: time.monotonic() > deadline,
-    ).run()
-    if all(one.whole for one in first):
-        verify_ending(processor)
+    failure: TooManyDeadLettersError | None = None
+    try:
+        Loop(
+            feed,
+            processor,
+            Sinks({"predictions": NullSink(), "dead_letters": NullSink()}),
+            {},
+            letters,
+            Checkpoints(),
+            stopped=lambda: time.monotonic() > deadline,
+        ).run()
+        if all(one.whole for one in first):
+            verify_ending(processor)
+    except TooManyDeadLettersError as error:
+        failure = error
     faults = {record.fault.reason for one in first for record in one.records if record.fault is not None}
     refused = [one for one in letters.kept if one["reason"] not in faults]
     if not refused:
+        if failure is not None:
+            raise failure
         return
     counts, begun = processor.counts, refused[0]
     n_taken = counts.consumed - before.consumed
@@ -160,6 +166,11 @@ def _learn(
     section = f"{begun['position']['source']}.source" if late else "source"
     place = first[-1 if late else 0].places[begun["position"]["offset"]]
     why = explained(begun["reason"], section, plan.config.sources[section].kind, begun["detail"])
+    if failure is not None:  # what a run says before it ends with this sentence
+        told = "the last one: " in str(failure)
+        raise DaemonError(
+            f"{failure}{why.removeprefix(begun['detail']) if told else f'; the first, at {place}: {why}'}"
+        )
     if counts.predicted == before.predicted == 0 and processor.rate.stops_at_start:
         raise DaemonError(f"{section}: none of the first {n_taken} records can be used; the first, at {place}: {why}")
     tell(f"{section}: {len(refused)} of the first {n_taken} records cannot be used; the first, at {place}: {why}")

@@ -27,6 +27,7 @@ from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.refit import refit_windows
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.parts import log_reading
 from streamkernel.daemon.wiring.processor import compared, label_watch, make_warm_processor
 from streamkernel.finite import NotFiniteError
 
@@ -131,7 +132,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     with source:
         source.open(warm.positions)
         checkpoints.begin(run.stopped)
-        _log.info("warm start: reading %s from record %d on", source.describe(), warm.counts.consumed + 1)
+        log_reading(source, "record", warm.counts.consumed, "warm start: ")
         if run.health is not None:
             run.health.ready = True
         watched = label_watch(plan, compared(plan, source, processor, place="warm_start.source"), "warm_start.source")

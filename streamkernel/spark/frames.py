@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from streamkernel.batch.chunk import BatchChunk
+from streamkernel.connectors.names import hint
 from streamkernel.records.frames import Frame
 from streamkernel.spark.partials import SourceChunk
 
@@ -100,7 +101,9 @@ def roles_of(df: DataFrame, target: str | None, weight: str | None, inputs: Iter
     types = {field.name: field.dataType for field in df.schema.fields}
     for name in [*(chosen or []), *beside]:
         if name not in types:
-            raise ValueError(f"there is no column {name!r}: the data frame has {', '.join(map(repr, types))}")
+            raise ValueError(
+                f"there is no column {name!r}: the data frame has {', '.join(map(repr, types))}{hint(name, types)}"
+            )
     if target is not None and not isinstance(types[target], (*_INPUTS, T.NullType)):
         kind = types[target].simpleString()
         raise ValueError(f"column {target!r} is of type {kind}: targets are numbers, booleans or strings")

@@ -213,7 +213,7 @@ def test_a_target_that_is_not_required_may_be_missing(tmp_path: Path, data: byte
         (b"a,,b,,y", r"the header repeats ''"),
         (b",,", r"no column has a name"),
         (b"a,b", r"data.csv: there is no column 'y' for the target, the header has 'a', 'b'$"),
-        (b" y,b", r"no column 'y' for the target, the header has ' y', 'b'$"),
+        (b" y,b", r"no column 'y' for the target, the header has ' y', 'b', did you mean ' y'\?$"),
         (b"a;y", r'data.csv: the header has one column that contains ";": set delimiter: ";" next to path, or --delim'),
         (b'"a"\t"y"', r'contains "\\t": set delimiter: "\\t"'),
         (b"", r"the first line is empty"),

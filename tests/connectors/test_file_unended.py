@@ -22,6 +22,17 @@ class TestUnended:
         assert [record.x["b"] for record in records] == [1, 12]
         return path, place
 
+    @pytest.mark.parametrize("multiline", [False, True])
+    def test_it_is_told_once(self, tmp_path: Path, caplog: pytest.LogCaptureFixture, multiline: bool) -> None:
+        for end in (b"\n", b""):
+            path = written(tmp_path / "data.csv", b"a,b\n1,1\n2,12" + end)
+            caplog.clear()
+            with CsvSource(path, multiline=multiline) as source:
+                source.open()
+                assert [len(source.poll(1, timeout=0)) for _ in range(3)] == [1, 1, 0]
+            told = "data.csv: the last line has no line end and is read as it stands, though it may be cut short"
+            assert [told in one for one in caplog.messages] == ([] if end else [True])
+
     @pytest.mark.parametrize("more", [b"", b"\n", b"\r\n", b"\r"])
     def test_its_end_may_come_later(self, place: tuple[Path, Position], more: bytes) -> None:
         path, position = place

@@ -11,7 +11,9 @@ from fake_kafka import FakeCluster, Make, buffers_of, drain, failing, places, re
 
 from streamkernel.connectors import SourceError
 from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.base.outage import Outage
 from streamkernel.connectors.kafka.reading import reader
+from streamkernel.daemon.wiring.parts import log_reading
 
 
 class TestGaps:
@@ -64,6 +66,17 @@ class TestGaps:
         failing(source, "kafka topic t at broker:9092: the topic was deleted while it was read")
 
 
+def test_an_outage_is_told_each_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    outage = Outage(logging.getLogger("outage"), "here", "down (%s)", clock=lambda: now[0])
+    for second in range(125):
+        now[0] = float(second)
+        outage.begin("refused")
+    assert caplog.messages == ["here: down (refused)"] + [
+        f"here: down (refused, for {seconds} s now)" for seconds in (60, 120)
+    ]
+
+
 class TestOutages:
     def test_a_broker_that_is_away_at_the_start_is_waited_for(
         self, cluster: FakeCluster, make: Make, caplog: pytest.LogCaptureFixture
@@ -75,6 +88,10 @@ class TestOutages:
         source.open()
         assert source.poll(10, 0.05) == []
         assert source.health_problem == "kafka topic t at broker:9092: no broker answers (connection refused)"
+        log_reading(source, "record", 0)
+        assert (
+            caplog.records.pop().message == "reading kafka topic t at broker:9092 from record 1 on, once it can be read"
+        )
         assert (source.starting_offsets, source.lag) == ({}, {})
         cluster.down = None
         until(lambda: source.health_problem is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from streamkernel.connectors.memory import MemorySource
 from streamkernel.connectors.ports import Record
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
@@ -51,6 +53,16 @@ class TestAtTheCheckpoint:
         with pytest.raises(DaemonError, match=why) as failed:
             run(prepare(resumed.config))
         assert said == str(failed.value)
+
+    def test_a_daemon_at_work_there_is_told_and_left_alone(self, resumed: Home) -> None:
+        state = CheckpointStore(resumed.folder / "out/state")
+        words = f"; a daemon is at work there (process {os.getpid()})"
+        found = []
+        for act in (state.lock, state.close):
+            act()
+            good, _ = told(resumed, source=jsonl())
+            found.append([line.endswith(words) for line in good if line.startswith("checkpoint: ")])
+        assert found == [[True], [False]]
 
     def test_columns_are_those_behind_it(self, resumed: Home) -> None:
         found = check(prepare(resumed.configure(source=jsonl(), limits={"min_known_inputs": None})))
@@ -125,6 +137,13 @@ class TestTheFirstRecords:
             if len(text) < 200
             else bad == []
         )
+
+    @pytest.mark.parametrize("n", [60, 5])
+    def test_a_text_that_a_scaler_refuses_has_the_advice_of_a_run(self, home: Home, n: int) -> None:
+        (home.folder / "x.jsonl").write_text('{"a": "b", "y": "yes"}\n' * n)
+        (said,) = told(home, source=jsonl(), model=["river.preprocessing.StandardScaler", *BAYES])[1]
+        assert said.count("TypeError: ") == 1
+        assert said.endswith(": source.inputs.exclude leaves out columns that a step cannot use")
 
     def test_a_third_class_of_a_loss_of_two_is_told(self, home: Home) -> None:
         (home.folder / "x.jsonl").write_text(lines("a", labels="kmn"))

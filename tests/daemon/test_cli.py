@@ -40,9 +40,9 @@ def test_check_tries_everything_and_starts_nothing(here: Home, launcher: Launche
         "dead_letters: out/dead.jsonl",
         "metrics: 127.0.0.1:0, any free port",
         "columns of source, by its first record:",
-        "  y       'yes'        string  target 'yes'",
-        "  a       '0.052192'   number  input a=0.052192",
-        "  b       '-1.043409'  number  input b=-1.04341",
+        "  y      'yes'        string  target 'yes'",
+        "  a      '0.052192'   number  input a=0.052192",
+        "  b      '-1.043409'  number  input b=-1.04341",
         "  color  'green'      string  input",
         "config.yaml is fine",
     ]

@@ -131,7 +131,10 @@ def test_other_columns_are_refused_and_each_way_on_leads_on(home: Home, output: 
 def test_a_column_that_is_not_there_is_told_before_anything_begins(home: Home) -> None:
     arranged(home, {**CSV, "include": ["idd"]})
     (bad,) = check(prepare(home.config)).bad
-    assert "there is no column 'idd' to pass through, the header has 'id', 'when', 'a', 'b', 'y'" in bad
+    assert (
+        "there is no column 'idd' to pass through, the header has 'id', 'when', 'a', 'b', 'y', did you mean 'id'?"
+        in bad
+    )
     with pytest.raises(SourceError, match="there is no column 'idd' to pass through"):
         run(prepare(home.config))
     assert not (home.folder / "out/predictions.csv").exists()

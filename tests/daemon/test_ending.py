@@ -89,6 +89,14 @@ class TestStatus:
         )
 
 
+def test_the_table_says_which_rows_are_of_all_runs(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for _ in range(2):  # the second run has nothing new
+        assert ended(home, "a,b,y\n" + "1,2,yes\n" * 5) == 0
+        said.append("account: counts all runs since the first start" in capsys.readouterr().out)
+    assert said == [False, True]
+
+
 class TestLog:
     def test_the_way_back_is_told(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
         assert ended(home, b"a,b,y\n1,\xe9,yes\n" + b"1,2,yes\n" * 3) == 0

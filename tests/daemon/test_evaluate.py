@@ -51,7 +51,10 @@ def test_an_adaptive_estimator_tells_whom_it_listens_to(home: Home) -> None:
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ({"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}, "needs a source that ends, this one is"),
+        (
+            {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True},
+            "followed: add --set source.follow=false$",
+        ),
         ({"kind": "river", "dataset": "synth.SEA", "args": {"seed": 1}}, "needs a source that ends, river data set"),
     ],
 )

@@ -26,7 +26,7 @@ def started(home: Home, launcher: Launcher, **metrics: object) -> tuple[Running,
         metrics={"port": 0, **metrics},
     )
     daemon = launcher.start(home, "run", "config.yaml")
-    port = int(daemon.wait_for(r"serving metrics at http://127\.0\.0\.1:(\d+)/metrics")[1])
+    port = int(daemon.wait_for(r"serving metrics at (\S+:(\d+)/)metrics and the status page at \1\n")[2])
     daemon.wait_for("reading csv file")
     return daemon, port
 

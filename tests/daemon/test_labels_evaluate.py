@@ -138,5 +138,7 @@ def test_a_label_nobody_knew_of_has_no_own_loss() -> None:
 def test_labels_without_an_end_are_refused(home: Home) -> None:
     made = write(home.folder, datasets.Phishing().take(10), 1)
     made["labels"]["source"]["follow"] = True
-    with pytest.raises(DaemonError, match="needs a source that ends, this one is followed"):
+    with pytest.raises(
+        DaemonError, match=r"needs a source that ends, this one is followed: add --set labels\.source\.follow=false"
+    ):
         evaluate_plan(prepare(home.configure(**made)), StopSignals())

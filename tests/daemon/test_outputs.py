@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import os
 import re
 import shutil
@@ -212,14 +213,19 @@ class TestKills:
 class TestFresh:
     """--fresh puts the lines of the run it ends where its checkpoints go."""
 
-    def test_the_files_of_the_last_run_are_set_aside(self, home: Home) -> None:
+    def test_the_files_of_the_last_run_are_set_aside(self, home: Home, caplog: pytest.LogCaptureFixture) -> None:
         counts = []
+        caplog.set_level(logging.INFO)
         for records in (400, 100, 0, 200):
+            caplog.clear()
             run(prepare(home.config), fresh=True, max_records=records)
             counts.append(len(offsets(home)))
             if len(counts) > 1:
                 assert len(offsets(home, "out/predictions.jsonl.old")) == counts[-2]
         assert counts == [400, 100, 0, 200]
+        (told,) = [one for one in caplog.messages if one.startswith("--fresh: ")]
+        assert "out/predictions.jsonl to predictions.jsonl.old (removed: the one before), renamed " in told
+        assert told.endswith("out/state to names that end in .old (removed: 2 that had them)")
 
     def test_a_kill_after_any_step_of_it_is_no_dead_end(self, home: Home) -> None:
         for point in ("consumed:1", "consumed:250", "checkpoint-writing:1", "checkpoint-after-rename:1", "flushed:1"):

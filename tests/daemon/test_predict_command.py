@@ -180,6 +180,7 @@ class TestRefusals:
             ("out/state out", 2, "FILE: out is a directory: give a pattern such as 'out/*.csv'"),
             ("out/state other.csv --encoding utf-16", 2, "FILE: the encoding must write ASCII characters"),
             ("out/state other.csv --target yy", 2, "--target: other.csv has no column 'yy', it has 'a', 'b'"),
+            ("out/state other.csv --target aa", 2, "it has 'a', 'b', 'color', 'y', did you mean 'a'?"),
             ("out/state other.csv --include id", 1, "there is no column 'id' to pass through, the header has"),
             ("out/state other.csv --include target", 2, "--include: each line has target already: write {col"),
         ],
@@ -263,7 +264,7 @@ class TestAsAFilter:
         assert process.stderr is not None
         process.stdin.write(b"a,b,color,y\n0.1,0.2,red,\n")
         process.stdin.flush()
-        assert json.loads(process.stdout.readline())["position"]["offset"] == 13  # before the input ends
+        assert json.loads(process.stdout.readline())["position"]["offset"] == 12  # before the input ends
         process.stdout.close()
         with contextlib.suppress(BrokenPipeError):  # it may have noticed by then
             process.stdin.write(b"0.1,0.2,red,\n" * 3000)

@@ -75,7 +75,9 @@ def test_check_and_evaluate(parts: Home) -> None:
     assert evaluate(prepare(parts.config), StopSignals()).view.account["consumed"] == PARTS * 80
     watched = prepare(parts.configure(source={**PATTERN, "path": "in", "watch": True}))
     assert check(watched).good[0].startswith("source: csv files in in, watched; 3 of its first 49 records")
-    with pytest.raises(DaemonError, match="evaluate needs a source that ends, this one is watched"):
+    with pytest.raises(
+        DaemonError, match=r"evaluate needs a source that ends, this one is watched: add --set source\.watch=false"
+    ):
         evaluate(watched, StopSignals())
     (parts.folder / "in/part-9.csv").write_text("a,y\n1,no\n")
     (bad,) = check(prepare(parts.configure(source=PATTERN))).bad

@@ -55,7 +55,9 @@ class TestNoneHasIt:
     def test_check_says_so(self, nested: Home) -> None:
         plan = prepare(nested.configure(source=source("payload.z")))
         (said,) = check(plan).bad
-        assert said.endswith("x.jsonl; none of its first 200 records has the label 'payload.z'")
+        assert said.endswith(
+            "x.jsonl; none of its first 200 records has the label 'payload.z' (did you mean 'payload.y'?)"
+        )
         lines = (nested.folder / "x.jsonl").read_text()
         (nested.folder / "x.jsonl").write_text(6 * lines)  # those behind the first thousand may have it
         found = check(plan)
@@ -63,7 +65,9 @@ class TestNoneHasIt:
         assert "none of its first 1000 records has the label" in found.good[0]
 
     def test_a_source_that_ends_is_an_error(self, nested: Home) -> None:
-        said = "source.target: none of the 200 records has the label 'payload.z'; they have 'schema', 'payload.id', "
+        said = (
+            r"none of the 200 records has the label 'payload\.z' \(did you mean 'payload\.y'\?\); they have 'schema', "
+        )
         config = nested.configure(source=source("payload.z"))
         for _ in range(2):  # also of a run that goes on behind the last record
             with pytest.raises(DaemonError, match=r"none of the 200 records has the label 'payload\.z'"):

@@ -1,4 +1,4 @@
-"""Logs an outage once when it begins, and once when it is over."""
+"""Logs an outage when it begins, each minute while it lasts, and once when it is over."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 
 __all__ = ["Outage"]
+
+_AGAIN_SECONDS = 60.0
 
 
 class Outage:
@@ -28,13 +30,17 @@ class Outage:
         self._place = place
         self._down, self._up = down, up
         self._clock = clock
-        self._since = 0.0
+        self._since = self._told = 0.0
 
     def begin(self, reason: str, since: float | None = None) -> None:
-        """Take note that it is down, now or since an earlier time."""
+        """Take note that it is down, now or since an earlier time, or still."""
+        now = self._clock()
         if self.reason is None:
-            self._since = self._clock() if since is None else since
+            self._since, self._told = now if since is None else since, now
             self._log.warning(f"%s: {self._down}", self._place, reason)
+        elif now - self._told >= _AGAIN_SECONDS:
+            self._told = now
+            self._log.warning(f"%s: {self._down}", self._place, f"{reason}, for {now - self._since:.0f} s now")
         self.reason = reason
 
     def end(self) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import time
+from pathlib import Path
 
+from streamkernel.connectors.regular import open_regular
 from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 
-__all__ = ["check_lock", "take_lock"]
+__all__ = ["check_lock", "find_holder", "take_lock"]
 
 _LONGEST_HOLDER = 300
+_LOOK_SECONDS = 0.05
 
 
 def take_lock(files: StateDirectory) -> int:
@@ -28,7 +32,7 @@ def take_lock(files: StateDirectory) -> int:
     lock = files.open("lock", os.O_RDWR | os.O_CREAT, alone=True)
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock_soon(lock)
         except BlockingIOError as error:
             holder = _shown(os.pread(lock, _LONGEST_HOLDER, 0))
             raise DirectoryInUseError(
@@ -43,6 +47,26 @@ def take_lock(files: StateDirectory) -> int:
         os.close(lock)
         raise
     return lock
+
+
+def find_holder(directory: Path) -> str | None:
+    """Return the process that holds the lock of a directory, changing nothing; None where nobody does, as far as known.
+
+    It shares the lock for a moment: `take_lock` tries again.
+    """
+    try:
+        lock = open_regular(directory / "lock", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _shown(os.pread(lock, _LONGEST_HOLDER, 0))
+    except OSError:
+        return None
+    finally:
+        os.close(lock)
+    return None
 
 
 def check_lock(files: StateDirectory) -> None:
@@ -64,6 +88,15 @@ def check_lock(files: StateDirectory) -> None:
         raise CheckpointError(
             f"{files.path}: was taken over by another daemon ({_shown(holder)}): nothing is written any more"
         )
+
+
+def _lock_soon(lock: int) -> None:
+    """Take a lock, also while `find_holder` looks at it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(_LOOK_SECONDS)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _holder() -> bytes:

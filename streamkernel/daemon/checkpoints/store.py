@@ -234,17 +234,21 @@ class CheckpointStore:
         path = f"{self.directory / name}: "
         return str(error) if str(error).startswith(path) else f"{path}{error}"
 
-    def clear(self) -> None:
-        """Set all checkpoints aside, so that numbering begins at 0 again; those set aside before are removed."""
+    def clear(self) -> int:
+        """Set all checkpoints aside, so that numbering begins at 0 again; those set aside before are removed.
+
+        Return how many were removed.
+        """
         files = self.files
         names = [name for name in files.names() if name.startswith("checkpoint-")]
-        for name in names:
-            if name.endswith(_OLD):
-                files.remove(name)
+        before = [name for name in names if name.endswith(_OLD)]
+        for name in before:
+            files.remove(name)
         # Oldest first: a kill in between leaves the newest, as if nothing had been cleared.
         for name in names:
             if ".skc" in name and not name.endswith(_OLD):
                 files.rename(name, name + _OLD)
+        return len(before)
 
     def close(self) -> None:
         """Release the lock; the file stays, for removing it would let two daemons lock two files of that name."""

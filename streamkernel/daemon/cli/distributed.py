@@ -37,7 +37,14 @@ def spark(
     until_end: Annotated[
         bool, typer.Option("--until-end", help="Stop after learning everything that exists at the start.")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and start over.")] = False,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Rename old checkpoints and output files to .old, which replaces those that --fresh renamed before, "
+            "and start over.",
+        ),
+    ] = False,
     settings: SetOption = None,
 ) -> None:
     """Learn on Apache Spark: a batch step for each micro-batch, on all executors."""

@@ -19,7 +19,14 @@ _log = logging.getLogger(__package__)  # all commands log under one name
 def run(
     config: ConfigArgument,
     max_records: Annotated[int | None, typer.Option(min=0, help="Stop after this many records.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and start over.")] = False,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Rename old checkpoints and output files to .old, which replaces those that --fresh renamed before, "
+            "and start over.",
+        ),
+    ] = False,
     settings: SetOption = None,
     partition: Annotated[int | None, typer.Option(hidden=True)] = None,
     member: Annotated[int, typer.Option(hidden=True)] = 0,

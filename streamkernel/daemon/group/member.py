@@ -102,7 +102,7 @@ class _Member:
         """Serve the metrics of all children, and the member's health."""
         federation = Federation(self._supervisor.addresses, lambda: len(self._supervisor.assigned), settings.basic_auth)
         server = Server(settings, federation.registry, self._health)
-        _log.info("serving metrics at %s/metrics", server.url)
+        _log.info("%s", server.describe())
         return server
 
     def turn(self) -> None:

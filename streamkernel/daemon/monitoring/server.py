@@ -109,6 +109,10 @@ class Server:
         application = make_application(settings, metrics, health, limits.workers, endpoints, section)
         self._server = BackgroundServer(application, listening, context, limits, what)
 
+    def describe(self) -> str:
+        """Return where metrics and status page are, as a phrase."""
+        return f"serving metrics at {self.url}/metrics and the status page at {self.url}/"
+
     def close(self) -> None:
         """Stop serving; closing twice does nothing."""
         self._server.close()

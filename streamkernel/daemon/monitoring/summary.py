@@ -25,7 +25,10 @@ def summary(views: Mapping[str, View]) -> Group:
     """Return the table, and below it what is not said by the names of its rows."""
     table = summary_table(views)
     labels = " ".join(figure_rows(views))
-    return Group(table, *(f"  {name}: {note}" for name, note in _NOTES.items() if name in labels), "")
+    notes = {name: note for name, note in _NOTES.items() if name in labels}
+    if any(view.account and view.account["consumed"] != view.taken for view in views.values()):
+        notes["account"] = "counts all runs since the first start, the rows above it this run alone"
+    return Group(table, *(f"  {name}: {note}" for name, note in notes.items()), "")
 
 
 def summary_table(views: Mapping[str, View]) -> Table:

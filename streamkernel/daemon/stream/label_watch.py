@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from streamkernel.connectors.decode import listed
+from streamkernel.connectors.names import nearest
 from streamkernel.connectors.ports import ColumnUse, Record
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.stream.loop import Feed
 
-__all__ = ["TOLD_AFTER", "LabelWatch"]
+__all__ = ["TOLD_AFTER", "LabelWatch", "no_label"]
 
 _log = logging.getLogger(__name__)
 
@@ -83,4 +84,17 @@ class LabelWatch(Feed):
         names = [] if self._last is None else [use.name for use in self._columns(self._last)]
         others = [name for name in names if name != self._target]
         has = f"; they have {listed(others)}" if others else ""
-        return f"{self._section}.target: none of the {n_records:,} records has the label {self._target!r:.80}{has}"
+        return f"{self._section}.target: none of the {n_records:,} records {no_label(str(self._target), others)}{has}"
+
+
+def no_label(target: str, columns: Iterable[str]) -> str:
+    """Return what no record has, with the nearest name of those it has.
+
+    Examples
+    --------
+    >>> no_label("prise", ["price", "area"]), no_label("y", ["area"])
+    ("has the label 'prise' (did you mean 'price'?)", "has the label 'y'")
+
+    """
+    near = nearest(target, (name for name in columns if name != target))
+    return f"has the label {target!r:.80}" + ("" if near is None else f" (did you mean {near!r}?)")

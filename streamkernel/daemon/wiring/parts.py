@@ -6,7 +6,7 @@ import logging
 from contextlib import ExitStack
 from pathlib import Path
 
-from streamkernel.connectors.ports import Record
+from streamkernel.connectors.ports import Record, Source
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -24,7 +24,16 @@ from streamkernel.daemon.wiring.columns import target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink
 from streamkernel.daemon.wiring.processor import feed_of
 
-__all__ = ["make_board", "make_exporter", "make_store", "open_feed", "open_markers", "open_sinks", "serve"]
+__all__ = [
+    "log_reading",
+    "make_board",
+    "make_exporter",
+    "make_store",
+    "open_feed",
+    "open_markers",
+    "open_sinks",
+    "serve",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +73,7 @@ def serve(plan: Plan, exporter: Exporter, health: Health, apart: bool, stack: Ex
     stack.enter_context(short_turns())
     server = Server(settings, exporter.served, health, apart=apart)
     stack.callback(server.close)
-    _log.info("serving metrics at %s/metrics", server.url)
+    _log.info("%s", server.describe())
     return settings.host, server.port
 
 
@@ -100,6 +109,12 @@ def open_sinks(
         stopped.check()
         sink.open(start.mark_of(key, plan.raw.get(key) or {}))
     return sinks
+
+
+def log_reading(source: Source, what: str, n_taken: int, when: str = "") -> None:
+    """Log where an open source is read on; where no record may come yet, such as without a broker, log that, too."""
+    waits = "" if source.health_problem is None else ", once it can be read"
+    _log.info("%sreading %s from %s %d on%s", when, source.describe(), what, n_taken + 1, waits)
 
 
 def open_markers(plan: Plan, store: CheckpointStore | None, stack: ExitStack) -> InFlightMarkers:
