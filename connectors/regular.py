@@ -12,7 +12,7 @@ import stat
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["IrregularFileError", "make_folder", "open_regular"]
+__all__ = ["IrregularFileError", "make_folder", "open_regular", "write_obstacle"]
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -80,7 +80,7 @@ def _refuse_irregular(path: str | PathLike[str], status: os.stat_result) -> None
 
 
 def make_folder(path: Path, mode: int = 0o777) -> None:
-    """Make a folder and those above it, where they are missing.
+    """Make a folder and those above it, where they are missing; the error has the reason of `write_obstacle`.
 
     Raises
     ------
@@ -92,5 +92,31 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
     """
     try:
         path.mkdir(mode=mode, parents=True, exist_ok=True)
-    except FileExistsError:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
+    except OSError as error:
+        why = write_obstacle(path / "file")
+        kind = NotADirectoryError if isinstance(error, FileExistsError) else type(error)
+        raise error if why is None else kind(error.errno, why, str(path)) from None
+
+
+def write_obstacle(path: Path) -> str | None:
+    """Return why a file cannot be written, or made where it and its folders are missing; None where nothing is known.
+
+    Examples
+    --------
+    >>> write_obstacle(Path("/proc/foo/state"))
+    'nothing can be made in /proc'
+
+    """
+    existing = path
+    while not os.path.exists(existing):  # unlike Path.exists, False also in a folder that may not be entered
+        existing = existing.parent
+    if existing == path and path.is_dir():
+        return "it is a folder"
+    if existing != path and not existing.is_dir():
+        return f"{existing} is not a folder"
+    if not os.access(existing, os.W_OK):
+        read_only = os.statvfs(existing).f_flag & os.ST_RDONLY
+        return f"{existing} is on a read-only file system" if read_only else f"no permission in {existing}"
+    if existing != path and Path(os.path.realpath(existing)).parts[:2] in (("/", "proc"), ("/", "sys")):
+        return f"nothing can be made in {existing}"
+    return None

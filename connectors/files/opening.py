@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import time
@@ -17,7 +16,7 @@ from streamkernel.connectors.files.locking import lock
 from streamkernel.connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import Mark, SinkError, SourceError
-from streamkernel.connectors.regular import make_folder
+from streamkernel.connectors.regular import make_folder, write_obstacle
 
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """What becomes of a file that holds something and that no checkpoint knows."""
@@ -69,9 +68,11 @@ def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
     `existing` says what becomes of a file that holds something. Raises SinkError where the file is not the marked one,
     holds something and is to be refused, or is locked; OSError where the system refuses.
     """
-    make_folder(path.parent)
+    if (why := write_obstacle(path)) is not None:
+        raise SinkError(f"{path}: cannot be written: {why}")
     if is_special(path):
         return OpenFile(_open_special(path), special=True)
+    make_folder(path.parent)
     known = FileMark.from_json(path, mark)
     # Read as well: what is there is compared with the mark.
     descriptor = open_existing(path, os.O_RDWR | (os.O_CREAT if known is None or not known.length else 0), known)
@@ -146,7 +147,7 @@ def open_existing(path: Path, flags: int, mark: FileMark | None = None) -> int:
         ) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise SinkError(f"{path}: cannot be written: {os.strerror(errno.EISDIR)}")
+        raise SinkError(f"{path}: cannot be written: it is a folder")
     return descriptor
 
 

@@ -22,6 +22,7 @@ from streamkernel.connectors.parquet.part_names import part_name, parts_of
 from streamkernel.connectors.parquet.parts import fingerprint, rows_of
 from streamkernel.connectors.parquet.rows import RowsFile
 from streamkernel.connectors.ports import SinkError
+from streamkernel.connectors.regular import write_obstacle
 
 __all__ = ["Existing", "Found", "PartsFolder"]
 
@@ -169,6 +170,9 @@ class PartsFolder:
 
         Raises SinkError where another process writes there, or a part could not be renamed into the folder.
         """
+        for one in (self.path / "part", self.beside / "part"):
+            if (why := write_obstacle(one)) is not None:
+                raise SinkError(f"{one}: cannot be written: {why}")
         self.path.mkdir(parents=True, exist_ok=True)
         if os.path.ismount(self.path):
             raise SinkError(

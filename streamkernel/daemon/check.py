@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from streamkernel.connectors.ports import ConnectorError, Position, Record, Source
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
+from streamkernel.connectors.regular import write_obstacle
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.window_refit import title_of, window_refit_of
@@ -100,10 +101,13 @@ def check(plan: Plan) -> Findings:
             findings.add(partial(_topic, key, output, targets))
         path = getattr(output, "path", None)
         if path is not None and path != "-":
-            folder = isinstance(output, ParquetPredictionsConfig)
-            findings.add(partial(_folder if folder else _file, key, path))
-            if not grouped and starts:
-                findings.add(partial(_existing, plan, key, starts[0]))
+            folder, n_bad = isinstance(output, ParquetPredictionsConfig), len(findings.bad)
+            attempts: list[Callable[[], str | None]] = [partial(_folder if folder else _file, key, path)]
+            if not grouped and starts:  # in the order of a run
+                attempts.insert(0 if folder else 1, partial(_existing, plan, key, starts[0]))
+            for attempt in attempts:
+                if len(findings.bad) == n_bad:  # one error for each place
+                    findings.add(attempt)
     findings.add(partial(_metrics, plan))
     findings.good += caveats(
         plan,
@@ -301,16 +305,10 @@ def _folder(key: str, path: str) -> str:
 
 
 def _require_writable(path: Path) -> None:
-    """Raise a DaemonError where a file cannot be written, or made where it and its folders are missing."""
-    existing = path
-    while not existing.exists():
-        existing = existing.parent
-    if existing != path and not existing.is_dir():
-        raise DaemonError(f"{path}: cannot be written: {existing} is not a folder")
-    if existing == path and path.is_dir():
-        raise DaemonError(f"{path}: cannot be written: it is a folder")
-    if not os.access(existing, os.W_OK):
-        raise DaemonError(f"{path}: cannot be written: no permission in {existing}")
+    """Raise a DaemonError where a file cannot be written, in the words of a run."""
+    why = write_obstacle(path)
+    if why is not None:
+        raise DaemonError(f"{path}: cannot be written: {why}")
 
 
 def _metrics(plan: Plan) -> str:

@@ -13,6 +13,7 @@ from streamkernel.connectors.files.bytes import system_error
 from streamkernel.connectors.os_reason import os_reason, reason_and_file
 from streamkernel.connectors.registry.settings import RegistrySettings
 from streamkernel.connectors.regular import make_folder
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints import file
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -71,7 +72,7 @@ def test_a_folder_is_made_once(tmp_path: Path) -> None:
 def test_a_file_in_the_way_is_no_directory(tmp_path: Path, inner: str) -> None:
     file = tmp_path / "file"
     file.touch()
-    with pytest.raises(NotADirectoryError, match="Not a directory"):
+    with pytest.raises(NotADirectoryError, match="/file is not a folder"):
         make_folder(file / inner)
-    with pytest.raises(NotADirectoryError, match="Not a directory"):
+    with pytest.raises(CheckpointError, match=r"lock: cannot be written: .*/file is not a folder$"):
         CheckpointStore(file / inner).lock()

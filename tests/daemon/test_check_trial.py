@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from streamkernel.connectors.memory import MemorySource
-from streamkernel.connectors.ports import Record
-from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.connectors.ports import Record, SinkError
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
@@ -269,3 +269,34 @@ def test_a_topic_is_empty_once_its_end_is_known(
     source = {"kind": "kafka", "bootstrap_servers": "b:9092", "topic": "t", "target": "y"}
     assert any("no record yet" in line for line in check(prepare(home.configure(source=source))).good) == is_empty
     assert topic.polls == n_polls or not is_empty
+
+
+@pytest.mark.parametrize(
+    ("section", "path", "file"),
+    [
+        ("checkpoint", "afile/state", "afile/state/lock"),
+        ("checkpoint", "/proc/foo/state", "/proc/foo/state/lock"),
+        ("checkpoint", "closed/state", "closed/state/lock"),
+        ("jsonl", "afile/out.jsonl", "afile/out.jsonl"),
+        ("jsonl", "/proc/foo/out.jsonl", "/proc/foo/out.jsonl"),
+        ("csv", "closed", "closed"),
+        ("csv", "closed/out.csv", "closed/out.csv"),
+        ("parquet", "closed/out", "closed/out/part"),
+    ],
+)
+def test_check_and_run_say_the_same_of_a_place_that_cannot_be_written(
+    home: Home, monkeypatch: pytest.MonkeyPatch, section: str, path: str, file: str
+) -> None:
+    (home.folder / "stream.csv").write_text("a,y\n1,2\n")
+    (home.folder / "afile").touch()
+    (home.folder / "closed").mkdir()
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda one, mode: Path(one).name != "closed" and access(one, mode))
+    state = section == "checkpoint"
+    output = {"directory": path} if state else {"kind": section, "path": path}
+    plan = prepare(home.configure(**{"checkpoint" if state else "predictions": output}))
+    (said,) = check(plan).bad
+    with pytest.raises((CheckpointError, SinkError)) as failed:
+        run(prepare(home.config))
+    assert said == str(failed.value)
+    assert said.removeprefix(f"{home.folder}/").startswith(f"{file}: cannot be written: ")

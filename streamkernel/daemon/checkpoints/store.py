@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from streamkernel.connectors.os_reason import os_reason
-from streamkernel.connectors.regular import IrregularFileError
+from streamkernel.connectors.regular import IrregularFileError, write_obstacle
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, UnfitError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
@@ -95,13 +95,16 @@ class CheckpointStore:
         DirectoryInUseError
             Another live process holds the directory.
         CheckpointError
-            The directory is a link, or others may write to it.
+            The directory is a link, cannot be made or written, or others may write to it.
         OSError
-            The directory cannot be made or written, or its lock is no regular file.
+            The system refuses it nevertheless, or its lock is no regular file.
 
         """
         if self._files is not None:
             return
+        own = self.directory / "lock"
+        if (why := write_obstacle(own)) is not None:
+            raise CheckpointError(f"{own}: cannot be written: {why}")
         with contextlib.ExitStack() as stack:
             files = stack.enter_context(StateDirectory.make(self.directory, self._mode))
             lock = take_lock(files)
