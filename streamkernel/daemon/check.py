@@ -315,5 +315,11 @@ def _metrics(plan: Plan) -> str:
     settings = plan.config.metrics
     if settings is None:
         return "metrics: off"
-    Server(settings, CollectorRegistry(), Health()).close()
-    return f"metrics: {settings.host}:{settings.port}" + (", any free port" if settings.port == 0 else "")
+    said = f"metrics: {settings.host}:{settings.port}" + (", any free port" if settings.port == 0 else "")
+    try:
+        Server(settings, CollectorRegistry(), Health()).close()
+    except ServerError:
+        if not any(directory is not None and find_holder(directory) for directory in _directories(plan)):
+            raise
+        said += ", not tried while a daemon is at work"
+    return said

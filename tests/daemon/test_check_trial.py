@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,14 @@ class TestAtTheCheckpoint:
     def test_a_daemon_at_work_there_is_told_and_left_alone(self, resumed: Home) -> None:
         state = CheckpointStore(resumed.folder / "out/state")
         words = f"; a daemon is at work there (process {os.getpid()})"
-        found = []
-        for act in (state.lock, state.close):
-            act()
-            good, _ = told(resumed, source=jsonl())
-            found.append([line.endswith(words) for line in good if line.startswith("checkpoint: ")])
-        assert found == [[True], [False]]
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            for act, is_at_work in ((state.lock, True), (state.close, False)):
+                act()
+                good, bad = told(resumed, source=jsonl(), metrics={"port": port})
+                assert [line.endswith(words) for line in good if line.startswith("checkpoint: ")] == [is_at_work]
+                assert (f"metrics: 127.0.0.1:{port}, not tried while a daemon is at work" in good) == is_at_work
+                assert any(str(port) in line for line in bad) != is_at_work
 
     def test_columns_are_those_behind_it(self, resumed: Home) -> None:
         found = check(prepare(resumed.configure(source=jsonl(), limits={"min_known_inputs": None})))
