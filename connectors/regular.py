@@ -114,6 +114,7 @@ def write_obstacle(path: Path) -> str | None:
         return "it is a folder"
     if existing != path and not existing.is_dir():
         return f"{existing} is not a folder"
+    existing = existing if existing.name else Path(os.path.abspath(existing))  # "." names no folder
     if not os.access(existing, os.W_OK):
         read_only = os.statvfs(existing).f_flag & os.ST_RDONLY
         return f"{existing} is on a read-only file system" if read_only else f"no permission in {existing}"

@@ -164,8 +164,7 @@ class NumberColumn(TypedColumn):
     """A column of numbers, written as such or as text."""
 
     def __init__(self, name: str, missing: Missing, lenient: bool, numbers: NumberFormat | None = None) -> None:
-        advice = "list it under na, say invalid: missing, or set decimal and thousands to how numbers are written"
-        super().__init__(name, [name], missing, lenient, f"a number: {advice}")
+        super().__init__(name, [name], missing, lenient, "a number")
         self._numbers = numbers
 
     def read_all(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
@@ -227,7 +226,7 @@ class DateColumn(TypedColumn):
             outputs,
             missing,
             settings.invalid == "missing",
-            f"a date of the format {settings.format}: set the format, list it under na, or say invalid: missing",
+            f"a date of the format {settings.format}",
         )
 
     def _convert(self, value: Any) -> Sequence[Any]:

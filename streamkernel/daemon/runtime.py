@@ -131,9 +131,10 @@ def run(
         health.trouble = watch.trouble
         health.summary = lambda: watch.view.phrase()
         checkpoints.begin(stopped)
-        parts.log_reading(plan.source, "record", start.counts.consumed)
-        if plan.labels is not None and start.join is not None:
-            parts.log_reading(plan.labels, "label", start.join.counts.taken)
+        if not stopped():  # while it waited for a broker
+            parts.log_reading(plan.source, "record", start.counts.consumed)
+            if plan.labels is not None and start.join is not None:
+                parts.log_reading(plan.labels, "label", start.join.counts.taken)
         health.ready = True
         listener.reading(start.counts.consumed + 1)
         trained = start.trained

@@ -94,15 +94,17 @@ def test_a_class_that_left_the_window_does_not_lower_its_macro_f1() -> None:
 
 def test_the_table_names_each_loss_and_the_baseline_and_has_no_nan() -> None:
     overall = {"accuracy": 0.9, "log_loss": 0.2, "macro_f1": math.nan}
-    view = View(overall=overall, baseline={"accuracy": 0.6, "log_loss": 0.7, "macro_f1": 0.4}, loss=0.3, window=1000)
+    view = View(
+        overall=overall, baseline={"accuracy": 0.6, "log_loss": 0.7, "macro_f1": 0.4}, loss=0.3, window=1000, taken=800
+    )
     shown = {label: figure.text for label, (figure,) in figure_rows({"a": view}).items() if figure}
     assert shown == {
-        "records": "0",
+        "records": "800",
         "accuracy": "0.9000",
         "accuracy of the majority class": "0.6000",
         "log loss, all records": "0.2000",
         "log loss of the class shares": "0.7000",
-        "progressive loss, last 1,000": "0.3000",
+        "progressive loss, last 800": "0.3000",
     }
     rows = figure_rows({"a": View(overall={"mae": 1.0}, baseline={"mae": 2.0}), "b": View()})
     assert rows["mae of the mean so far"][0] is not None

@@ -53,7 +53,8 @@ def parse_override(argument: str) -> Override:
         path.append(found["name"] if found["index"] is None else int(found["index"]))
         rest = rest[found.end() :].removeprefix(".")
     if not equals or rest or not path or isinstance(path[0], int):
-        raise ConfigError([f"--set: must be key=value with a key like source.path or model[0].seed, got {key!r}"])
+        got = key + equals  # without the value, which may be a secret
+        raise ConfigError([f"--set: must be key=value with a key like source.path or model[0].seed, got {got!r}"])
     return Override(tuple(path), text)
 
 

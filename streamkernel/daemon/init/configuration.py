@@ -69,7 +69,7 @@ def _source(sample: Sample, target: Target) -> Iterator[str]:
     yield "source:"
     yield f"  kind: {sample.kind}"
     yield f"  path: {_text(str(sample.path))}"
-    why = "guessed: name another column if this is not what you want to predict" if target.guessed else "is predicted"
+    why = "guessed: to predict another column, run init again with --target NAME" if target.guessed else "is predicted"
     yield f"  target: {_text(target.name)}  # {why}"
     if target.reading.doubt:
         yield f"  # The target: {target.reading.doubt}."

@@ -75,7 +75,8 @@ def _figures(view: View) -> Iterable[tuple[str, str]]:
                 of = _BASELINES.get(name, "majority class")
                 yield f"{_name(name)} of the {of}", shown_number(view.baseline[name])
     if not math.isnan(view.loss):
-        yield f"progressive loss{f', last {view.window:,}' if view.window else ''}", shown_number(view.loss)
+        last = f", last {min(view.window, view.taken):,}" if view.window else ""
+        yield f"progressive loss{last}", shown_number(view.loss)
     if view.losses_not_finite:
         yield "losses not finite", f"{view.losses_not_finite:,}"
     if "features" in view.growth:

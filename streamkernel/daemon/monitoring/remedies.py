@@ -15,7 +15,7 @@ _REMEDIES = {
     "target": "set {section}.target_type to the type of {section}.target",
     "infinite": "leave out the value, or leave the cell empty",
     "nested": "set {section}.inputs.nested: flatten to make each inner value an input, or ignore",
-    "input_type": "set the format, na or invalid: missing under {section}.inputs.types to match the column",
+    "input_type": "set format or decimal, na or 'invalid: missing' under {section}.inputs.types to match the column",
     "string_too_long": "raise limits.max_string",
     "corrupt": "check what writes to the topic: these bytes cannot be decompressed or read",
     "schema": "check what writes to the topic: its values do not match {section}.value_format, or their schema",

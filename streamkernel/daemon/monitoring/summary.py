@@ -14,7 +14,7 @@ from streamkernel.daemon.monitoring.view import View
 __all__ = ["summary", "summary_table"]
 
 _NOTES = {
-    "progressive loss": "the mean of the model's loss before it learns each record",
+    "progressive loss": "the mean of the model's loss before it learns each record; of a regressor in target variances",
     "majority class": "predicts the most frequent class so far",
     "class shares": "the probability of a class is its share so far",
     "mean so far": "predicts the mean of the targets so far",
