@@ -93,7 +93,7 @@ def test_the_table_says_which_rows_are_of_all_runs(home: Home, capsys: pytest.Ca
     said = []
     for _ in range(2):  # the second run has nothing new
         assert ended(home, "a,b,y\n" + "1,2,yes\n" * 5) == 0
-        said.append("account: counts all runs since the first start" in capsys.readouterr().out)
+        said.append("account: of all runs since the first start" in capsys.readouterr().out)
     assert said == [False, True]
 
 

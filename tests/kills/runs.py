@@ -91,7 +91,9 @@ class Features:
 
     @property
     def possible(self) -> bool:
-        """Whether a configuration may say so; late labels here are classes."""
+        """Whether a configuration may say so; late labels here are classes, and Parquet has one type for both."""
+        if self.output == "parquet" and self.model in ("novelty", "ratio"):
+            return False
         if self.model == "predict":
             return not (self.late or self.warm)
         return not (self.late and not self.classes) and not (self.warm and self.source == "followed")

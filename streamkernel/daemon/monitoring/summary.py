@@ -14,7 +14,7 @@ from streamkernel.daemon.monitoring.view import View
 __all__ = ["summary", "summary_table"]
 
 _NOTES = {
-    "progressive loss": "the mean of the model's loss before it learns each record; of a regressor in target variances",
+    "progressive loss": "the mean of the model's loss before it learns each record",
     "majority class": "predicts the most frequent class so far",
     "class shares": "the probability of a class is its share so far",
     "mean so far": "predicts the mean of the targets so far",
@@ -26,8 +26,10 @@ def summary(views: Mapping[str, View]) -> Group:
     table = summary_table(views)
     labels = " ".join(figure_rows(views))
     notes = {name: note for name, note in _NOTES.items() if name in labels}
+    if "mae" in labels.split() and "progressive loss" in notes:
+        notes["progressive loss"] = "mean loss before learning a record, in target variances"
     if any(view.account and view.account["consumed"] != view.taken for view in views.values()):
-        notes["account"] = "counts all runs since the first start, the rows above it this run alone"
+        notes["account"] = "of all runs since the first start; the rows above: of this run"
     return Group(table, *(f"  {name}: {note}" for name, note in notes.items()), "")
 
 
