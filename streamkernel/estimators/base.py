@@ -72,6 +72,7 @@ class StreamMachine(Protocol):
         """Take the fields that `state` gave."""
 
 
+#: An argument of each kind, for the errors that refuse another.
 _EXAMPLES = {
     "BinaryLoss": "river.optim.losses.Hinge()",
     "Growth": "streamkernel.growth.CDSG()",

@@ -33,7 +33,7 @@ class Outage:
         self._since = self._told = 0.0
 
     def begin(self, reason: str, since: float | None = None) -> None:
-        """Take note that it is down, now or since an earlier time, or still."""
+        """Note that it is down, now or since an earlier time, or still."""
         now = self._clock()
         if self.reason is None:
             self._since, self._told = now if since is None else since, now

@@ -50,9 +50,9 @@ def take_lock(files: StateDirectory) -> int:
 
 
 def find_holder(directory: Path) -> str | None:
-    """Return the process that holds the lock of a directory, changing nothing; None where nobody does, as far as known.
+    """Return the process that holds the lock of a directory; None if none does, or the lock cannot be read.
 
-    It shares the lock for a moment: `take_lock` tries again.
+    To find out, it shares the lock for a moment. `take_lock` tries again for that reason.
     """
     try:
         lock = open_regular(directory / "lock", os.O_RDONLY)

@@ -46,16 +46,10 @@ def init(
     ] = None,
 ) -> None:
     """Print a configuration for a file, made from its first lines."""
-    import yaml
-
     from streamkernel.daemon.init.configuration import configuration_for
     from streamkernel.daemon.monitoring.visible import visible
 
-    text = configuration_for(file, target)
-    print(text, end="")
-    if target is None:
-        guessed = visible(yaml.safe_load(text)["source"]["target"])
-        print(f"guessed the target {guessed!r}: to predict another column, add --target NAME", file=sys.stderr)
+    print(configuration_for(file, target, lambda said: print(visible(said), file=sys.stderr)), end="")
 
 
 def warm_up() -> None:

@@ -32,8 +32,8 @@ _RESERVED = re.compile(
 def problems(config: Config, path: Path) -> list[str]:
     """Return one line for each output that would be written over something else the configuration speaks of.
 
-    And one for each file that is missing where it is looked for, and stands beside the configuration. The path is that
-    of the configuration itself.
+    A file that is missing in the working directory has a line, too, if the folder of the configuration has it. The path
+    is that of the configuration itself.
     """
     taken: dict[_Place, str] = {}
     lines = []

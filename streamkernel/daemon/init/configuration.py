@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from streamkernel.daemon.base.line_names import line_names
@@ -23,7 +23,7 @@ _MOST_SHOWN = 50
 _VALUE = re.compile(r"[+-]?\d+[.,]\d+|\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*", re.ASCII)
 
 
-def configuration_for(path: Path, target: str | None = None) -> str:
+def configuration_for(path: Path, target: str | None = None, tell: Callable[[str], object] = str) -> str:
     """Return a configuration for a CSV or JSON-lines file, made from its first records.
 
     Parameters
@@ -32,6 +32,8 @@ def configuration_for(path: Path, target: str | None = None) -> str:
         The file.
     target
         The column to be predicted; None: the one that looks most like it.
+    tell
+        Called with a sentence about a target that was guessed. By default nobody is told.
 
     Raises
     ------
@@ -50,6 +52,8 @@ def configuration_for(path: Path, target: str | None = None) -> str:
             raise SampleError(f"{name!r}: ${{ begins a variable in a configuration: rename it")
         if (why := why_no_text(name)) is not None:
             raise SampleError(f"{name!r}: {why}")
+    if found.guessed:
+        tell(f"guessed the target {found.name!r}: to predict another column, add --target NAME")
     nested = any(isinstance(value, dict | list) for record in sample.records for value in record.values())
     lines = [
         *_source(sample, found),

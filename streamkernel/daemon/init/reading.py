@@ -23,7 +23,7 @@ _SHORTEST_DATE = len("1.1.2024")
 _FEWEST_TO_TELL = 20
 # A text of which nearly every record has another one.
 _IDENTIFIES = 0.9
-# A column is of dates if so many of its texts are: a few that are wrong make no categories of the others.
+# The share of texts that must be dates: a few wrong ones make no categories of the others.
 _NEARLY_ALL = 0.95
 # A float holds all digits of smaller integers.
 _EXACT_BELOW = 2**53

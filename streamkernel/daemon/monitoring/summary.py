@@ -24,9 +24,9 @@ _NOTES = {
 def summary(views: Mapping[str, View]) -> Group:
     """Return the table, and below it what is not said by the names of its rows."""
     table = summary_table(views)
-    labels = " ".join(figure_rows(views))
-    notes = {name: note for name, note in _NOTES.items() if name in labels}
-    if "mae" in labels.split() and "progressive loss" in notes:
+    rows = figure_rows(views)
+    notes = {name: note for name, note in _NOTES.items() if any(name in label for label in rows)}
+    if "mae" in rows and "progressive loss" in notes:
         notes["progressive loss"] = "mean loss before learning a record, in target variances"
     if any(view.account and view.account["consumed"] != view.taken for view in views.values()):
         notes["account"] = "of all runs since the first start; the rows above: of this run"

@@ -66,7 +66,7 @@ def predictions(
             line["probabilities"] = probabilities
     if result.deviations is not None:
         for line, deviation in zip(lines, result.deviations.tolist(), strict=True):
-            line["std"] = None if math.isnan(deviation) else deviation  # nothing is known yet
+            line["std"] = _known(deviation)
     if model:
         for line in lines:
             line["model"] = model
@@ -87,9 +87,13 @@ def _entries(result: AdvanceResult | None, count: int) -> list[dict[str, Any]]:
         if result.probabilities is not None and result.probabilities[place]:
             entry["probabilities"] = result.probabilities[place]
         if result.deviations is not None and entry["prediction"] is not None:
-            deviation = float(result.deviations[place])
-            entry["std"] = None if math.isnan(deviation) else deviation
+            entry["std"] = _known(float(result.deviations[place]))
     return entries
+
+
+def _known(deviation: float) -> float | None:
+    """A deviation; None before the first target, where nothing is known."""
+    return None if math.isnan(deviation) else deviation
 
 
 def _with_passed(line: dict[str, Any], record: Record) -> dict[str, Any]:
