@@ -186,7 +186,10 @@ def pass_numbers(
         unshifted = out[r, PREDICTION]
         if absolute:
             out[r, PREDICTION] = at_median(median, unshifted)
-        out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else np.nan
+        if squared_errors[1] > 0:
+            out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1])
+        else:  # no error is known since all was new
+            out[r, DEVIATION] = deviation(linear_moments) if linear_moments[0] > 0 else np.nan
         out[r, VARIANCE] = deviation(linear_moments) ** 2
         if np.isnan(y):
             continue

@@ -85,6 +85,17 @@ def test_quantiles_are_those_of_the_last_errors():
     assert said.quantile(1e-9) == pytest.approx(said.mu + min(errors[-500:]), abs=1e-9)
 
 
+def test_where_all_is_new_the_deviation_is_that_of_the_targets():
+    model, rng = AdaptiveKernelRegressor(n_features=4, seed=1), np.random.default_rng(1)
+    targets = np.concatenate([rng.normal(size=200), rng.normal(1e8, 1e6, 200)])
+    said = []
+    for y in targets.tolist():
+        model.learn_one({"a": 1.0}, y)
+        said.append(model.predict_one({"a": 1.0}, with_dist=True).sigma)
+    assert np.isfinite(said).all()
+    assert 5e5 < min(said[350:]) < max(said[350:]) < 5e6
+
+
 def test_before_there_are_errors_enough_quantiles_are_the_gaussians():
     rows, y = _skewed(100)
     model = AdaptiveKernelRegressor(n_features=16, seed=1)

@@ -56,7 +56,8 @@ def pass_numbers(
         mixed = np.dot(hedge_weights(losses[n:], prior[n:], eta), last_ones)
         unshifted, mixed = mixed, at_median(median, mixed) if absolute else mixed
         total, number = squared_errors
-        out.append([mixed, math.sqrt(total / number) if number else math.nan, linear_moments.deviation**2])
+        unknown = linear_moments.deviation if len(linear_moments) else math.nan
+        out.append([mixed, math.sqrt(total / number) if number else unknown, linear_moments.deviation**2])
         if math.isnan(y):
             continue
         block = count_loss(block, capped_error(y - mixed, variance, False))
