@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from kafka.errors import TransactionalIdNotFoundError
+from kafka import KafkaProducer
+from kafka.errors import TransactionalIdNotFoundError, UnknownError
 
 from streamkernel.connectors import SinkError
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.sinking import at, finish, opened, put, standing, write_on
+from tests.kafka.sinking import at, finish, opened, put, settle, standing, write_on
 from tests.processes import wait_until
 
 MakeTopic = Callable[..., str]
@@ -82,6 +84,25 @@ class TestTransactionalIds:
         put(second, [at(0)])
         second.close()
         assert standing(broker, name) == {0: [0, 1, 2, 0]}
+
+    def test_the_first_does_not_come_back_after_an_error_of_the_broker(
+        self, broker: Cluster, topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        name = topic()
+        first = opened(broker, name, transactional_id=name)
+        put(first, [at(0)])
+        mark = first.flush()
+        put(first, [at(1)])
+        settle(first)
+        with opened(broker, name, mark, transactional_id=name) as second:
+            with monkeypatch.context() as patch:
+                # What a broker answers that is just about to fence this one.
+                patch.setattr(KafkaProducer, "commit_transaction", Mock(side_effect=UnknownError("unknown")))
+                with pytest.raises(SinkError, match="has fenced this one off"):
+                    first.flush()
+            first.close()
+            put(second, map(at, range(1, 3)))
+        assert standing(broker, name) == {0: [0, 1, 2]}
 
     @pytest.mark.usefixtures("processes")
     def test_a_transaction_the_broker_has_ended(self, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class SessionFactory:
             scan = self.scan(attempt)
             undo.callback(scan.close)
             if before is not None and self._transactional_id is not None:
-                self._check_holder(scan, before)
+                self._check_holder(scan, before, attempt)
             if mark is not None and mark.stream.partition("/")[0] != scan.stream.partition("/")[0]:
                 _log.warning(
                     "kafka topic %s is on another cluster than at the checkpoint: lines are appended", self.topic
@@ -108,11 +108,12 @@ class SessionFactory:
             undo.pop_all()
             return session
 
-    def _check_holder(self, scan: TopicScan, before: Producer) -> None:
+    def _check_holder(self, scan: TopicScan, before: Producer, attempt: int) -> None:
         """Refuse to fence another process that took our place: it would do the same, and so for ever."""
         assert self._transactional_id is not None
         holder = scan.holder(self._transactional_id)
-        if holder not in (None, before.number):
+        # After a failed attempt a new epoch may be our own: its answer was lost.
+        if holder not in (None, before) and (attempt == 0 or holder.number != before.number):
             raise ConnectorError(fenced(self._transactional_id))
 
     def _resume(self, session: ProducerSession, producer: Producer, sequences: Mapping[int, int] | None) -> None:

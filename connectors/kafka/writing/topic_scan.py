@@ -113,13 +113,13 @@ class TopicScan:
             if (one.producer_id, one.producer_epoch) == (producer.number, producer.epoch)
         }
 
-    def holder(self, transactional_id: str) -> int | None:
-        """Return the producer id that has a transactional id; None where there is none, or this may not be asked."""
+    def holder(self, transactional_id: str) -> Producer | None:
+        """Return the producer that has a transactional id; None where there is none, or this may not be asked."""
         try:
             found = self._ask(lambda: self._admin.describe_transactions([transactional_id]))
         except errors.KafkaError:
             return None
-        return int(found[transactional_id].producer_id)
+        return Producer(found[transactional_id].producer_id, found[transactional_id].producer_epoch)
 
     def bounds(self) -> dict[int, Bounds]:
         """Return where each partition begins and ends, with what is not committed."""
