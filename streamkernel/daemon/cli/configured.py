@@ -12,11 +12,19 @@ import typer
 if TYPE_CHECKING:
     from streamkernel.daemon.config.plan import Plan
 
-__all__ = ["ConfigArgument", "SetOption", "prepare"]
+__all__ = ["ConfigArgument", "FreshOption", "SetOption", "prepare"]
 
 ConfigArgument = Annotated[
     Path,
     typer.Argument(metavar="CONFIG", help="The YAML configuration; '-' is standard input.", show_default=False),
+]
+FreshOption = Annotated[
+    bool,
+    typer.Option(
+        "--fresh",
+        help="Rename old checkpoints and output files to .old, which replaces those that --fresh renamed before, "
+        "and start over.",
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,

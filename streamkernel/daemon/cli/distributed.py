@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare
+from streamkernel.daemon.cli.configured import ConfigArgument, FreshOption, SetOption, prepare
 from streamkernel.daemon.config.problems import ConfigError
 
 __all__ = ["spark"]
@@ -37,14 +37,7 @@ def spark(
     until_end: Annotated[
         bool, typer.Option("--until-end", help="Stop after learning everything that exists at the start.")
     ] = False,
-    fresh: Annotated[
-        bool,
-        typer.Option(
-            "--fresh",
-            help="Rename old checkpoints and output files to .old, which replaces those that --fresh renamed before, "
-            "and start over.",
-        ),
-    ] = False,
+    fresh: FreshOption = False,
     settings: SetOption = None,
 ) -> None:
     """Learn on Apache Spark: a batch step for each micro-batch, on all executors."""

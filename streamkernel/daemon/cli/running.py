@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare
+from streamkernel.daemon.cli.configured import ConfigArgument, FreshOption, SetOption, prepare
 from streamkernel.daemon.cli.printing import prints_lines
 
 __all__ = ["check", "run"]
@@ -19,14 +19,7 @@ _log = logging.getLogger(__package__)  # all commands log under one name
 def run(
     config: ConfigArgument,
     max_records: Annotated[int | None, typer.Option(min=0, help="Stop after this many records.")] = None,
-    fresh: Annotated[
-        bool,
-        typer.Option(
-            "--fresh",
-            help="Rename old checkpoints and output files to .old, which replaces those that --fresh renamed before, "
-            "and start over.",
-        ),
-    ] = False,
+    fresh: FreshOption = False,
     settings: SetOption = None,
     partition: Annotated[int | None, typer.Option(hidden=True)] = None,
     member: Annotated[int, typer.Option(hidden=True)] = 0,
