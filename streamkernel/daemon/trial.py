@@ -167,10 +167,8 @@ def _learn(
     place = first[-1 if late else 0].places[begun["position"]["offset"]]
     why = explained(begun["reason"], section, plan.config.sources[section].kind, begun["detail"])
     if failure is not None:  # what a run says before it ends with this sentence
-        told = "the last one: " in str(failure)
-        raise DaemonError(
-            f"{failure}{why.removeprefix(begun['detail']) if told else f'; the first, at {place}: {why}'}"
-        )
+        rest = why.removeprefix(begun["detail"]) if failure.has_example else f"; the first, at {place}: {why}"
+        raise DaemonError(f"{failure}{rest}")
     if counts.predicted == before.predicted == 0 and processor.rate.stops_at_start:
         raise DaemonError(f"{section}: none of the first {n_taken} records can be used; the first, at {place}: {why}")
     tell(f"{section}: {len(refused)} of the first {n_taken} records cannot be used; the first, at {place}: {why}")

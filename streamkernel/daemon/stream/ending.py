@@ -35,7 +35,14 @@ def all_dead(processor: Processor) -> bool:
 
 
 class TooManyDeadLettersError(DaemonError):
-    """So many records are unusable that the source does not match the configuration."""
+    """So many records are unusable that the source does not match the configuration.
+
+    Its message tells what is wrong with one of them if `has_example` says so.
+    """
+
+    def __init__(self, message: str, *, has_example: bool = False) -> None:
+        super().__init__(message)
+        self.has_example = has_example
 
 
 def verify_ending(processor: Processor) -> None:

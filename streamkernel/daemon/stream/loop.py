@@ -289,9 +289,10 @@ class Loop:
             return
         said = f"{why} (the last one: {last['reason']}, {last['detail']}): the source does not match the configuration"
         if processor.overrun:
-            raise TooManyDeadLettersError(said)
+            raise TooManyDeadLettersError(said, has_example=True)
         if rate.stops_at_start:
-            raise TooManyDeadLettersError(f"{said}; dead_letters.at_start: go_on continues anyway")
+            said = f"{said}; dead_letters.at_start: go_on continues anyway"
+            raise TooManyDeadLettersError(said, has_example=True)
         self.watches_start = False
         _log.warning("%s; the run continues anyway", said)
 
