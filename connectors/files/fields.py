@@ -11,7 +11,7 @@ from streamkernel.connectors.decode import UndecodableError
 if TYPE_CHECKING:
     from _csv import Reader
 
-__all__ = ["csv_rows", "csv_text", "n_named", "split_fields"]
+__all__ = ["counted", "csv_rows", "csv_text", "n_named", "split_fields"]
 
 # The csv module refuses fields of more than 131,072 characters by default. Here `max_record_bytes` is the limit. The
 # csv module has one limit for the process, so it is raised once: to raise and restore it would be a race of threads.
@@ -38,6 +38,18 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         return next(csv_rows([text], delimiter))
     except csv.Error as error:
         raise UndecodableError("csv_width", f"the quotes are not valid CSV: {error}") from None
+
+
+def counted(fields: Sequence[str]) -> str:
+    """Return how many fields there are, in words.
+
+    Examples
+    --------
+    >>> counted(["a"]), counted(["a", "b"])
+    ('1 field', '2 fields')
+
+    """
+    return "1 field" if len(fields) == 1 else f"{len(fields)} fields"
 
 
 def n_named(columns: Sequence[str]) -> int:

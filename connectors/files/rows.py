@@ -13,7 +13,7 @@ from streamkernel.connectors.bulk import BulkDecoder
 from streamkernel.connectors.columns.rules import Column, ColumnRules
 from streamkernel.connectors.columns.typed import Missing
 from streamkernel.connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
-from streamkernel.connectors.files.fields import csv_rows, n_named, split_fields
+from streamkernel.connectors.files.fields import counted, csv_rows, n_named, split_fields
 from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
 from streamkernel.connectors.ports import Label
 
@@ -103,8 +103,7 @@ class CsvRows(BulkDecoder):
         if not text or (len(fields) != width and text.isspace() and self.delimiter not in text):
             return None
         if len(fields) != width:
-            found = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-            raise UndecodableError("csv_width", f"{found} where the header has {width}")
+            raise UndecodableError("csv_width", f"{counted(fields)} where the header has {width}")
         if self._again.has_names(fields):
             if not self._again.in_order(fields):
                 self.header_moved = True

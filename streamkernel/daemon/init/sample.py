@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from streamkernel.connectors.files.compressed import open_file
-from streamkernel.connectors.files.fields import csv_rows, n_named
+from streamkernel.connectors.files.fields import counted, csv_rows, n_named
 from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
 from streamkernel.connectors.names import nfc, with_normal_names
 from streamkernel.connectors.ports import SourceError
@@ -180,9 +180,8 @@ def _why_no_record(rows: Sequence[Sequence[str]]) -> str:
     widths = Counter(map(len, rows[1:]))
     if not widths:
         return f"no line after the header has its {len(rows[0])} fields: init needs some records"
-    found = "1 field" if len(rows[0]) == 1 else f"{len(rows[0])} fields"
     return (
-        f"its first line has {found} and most others have {widths.most_common(1)[0][0]}: "
+        f"its first line has {counted(rows[0])} and most others have {widths.most_common(1)[0][0]}: "
         "remove the lines above the column names, or write all column names there"
     )
 
