@@ -106,8 +106,8 @@ def test_the_order_of_the_keys_changes_no_bit(adaptive, random):
 
 @pytest.mark.parametrize(
     ("growth", "dtype"),
-    [(DSG(), "float32"), (UDSG(), "float64"), (CDSG(), "float32")],
-    ids=["DSG", "UDSG-float64", "CDSG"],
+    [(DSG(), "float32"), (UDSG(), "float64"), (CDSG(), "float32"), (CDSG(cap=2.0), "float32")],
+    ids=["DSG", "UDSG-float64", "CDSG", "CDSG-2"],
 )
 def test_the_cache_changes_no_bit(growth, dtype):
     xs, ys = _stream()

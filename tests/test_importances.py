@@ -34,7 +34,7 @@ def _steps(n=600):
     """A step, a product, a number that hardly matters, and none that is centered at 0."""
     draw = random.Random(3)
     for _ in range(n):
-        x = {"step": draw.uniform(5, 9), "one": draw.gauss(3, 1), "other": draw.gauss(-2, 0.5), "small": draw.random()}
+        x = {"step": draw.uniform(5, 9), "one": draw.gauss(3, 1), "other": draw.gauss(-2, 0.8), "small": draw.random()}
         yield x, 4 * (x["step"] > 7.5) + (x["one"] - 3) * (2 * x["other"] + 5) + 0.8 * x["small"]
 
 

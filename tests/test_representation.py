@@ -36,7 +36,8 @@ class Tilted(RegressionLoss):
         (Gaussian(), "Gaussian()"),
         (Gaussian(bandwidth=2.0), "Gaussian(bandwidth=2.0)"),
         (Gaussian(bandwidth=1, structured=True), "Gaussian(bandwidth=1, structured=True)"),
-        (CDSG(), "CDSG(cap=2.0)"),
+        (CDSG(), "CDSG(cap=1.0)"),
+        (CDSG(cap=2.0), "CDSG(cap=2.0)"),
         (DSG(), "DSG()"),
         (UDSG(reuse=3), "UDSG(grow=1, reuse=3)"),
         (losses.Softmax(), "Softmax()"),
@@ -56,7 +57,7 @@ def test_an_estimator_shows_its_components_as_calls():
     )
     assert str(model) == "KernelRegressor"
     assert repr(model).startswith("KernelRegressor (\n  kernel=Gaussian(bandwidth=2.0)\n  loss=Huber(epsilon=1.5)\n")
-    assert "  growth=CDSG(cap=2.0)\n" in repr(model)
+    assert "  growth=CDSG(cap=1.0)\n" in repr(model)
     assert "  step=Constant(learning_rate=0.1)\n" in repr(model)
     assert "  loss=Tilted(slope=2.0)\n" in repr(KernelRegressor(loss=Tilted()))
 

@@ -5,7 +5,7 @@ For a step s > 0 of a block with gradient coefficient beta, at step size gamma:
     2 |beta - s gbar|^2 + 2 s^2 v  <=  |beta|^2 + gamma^2 |gbar|^2
 
 which holds for s- <= s <= s+, the roots (2 b -+ sqrt(4 b^2 - A c)) / A, with A = 2 (|gbar|^2 + v), b = <beta, gbar> and
-c = |beta|^2 - gamma^2 |gbar|^2.
+c = |beta|^2 - gamma^2 |gbar|^2. A step of gamma itself needs no roots, only the margin there.
 """
 
 from typing import Any
@@ -87,3 +87,47 @@ def check_classes(beta: Array, gbar: Array, gamma: float, variance: float, limit
         for o in range(gbar.shape[0]):
             lower, upper = roots(beta[k, o] ** 2, beta[k, o] * gbar[o], gbar[o] ** 2, gamma, variance)
             steps[k, o] = admissible_step(lower, upper, gamma, limit)
+
+
+@jit
+def check_margins(beta: Array, gbar: Array, gamma: float, variance: float, margins: Array) -> None:
+    """The margin of (9) of every block at s = gamma: `margins`, filled, is (blocks,), and -inf where (9) fails."""
+    gbar2 = 0.0
+    for o in range(gbar.shape[0]):
+        gbar2 += gbar[o] * gbar[o]
+    for k in range(beta.shape[0]):
+        beta2 = 0.0
+        b = 0.0
+        for o in range(gbar.shape[0]):
+            beta2 += beta[k, o] * beta[k, o]
+            b += beta[k, o] * gbar[o]
+        held = margin(beta2, b, gbar2, gamma, variance, gamma)
+        margins[k] = held if held >= 0 else -np.inf
+
+
+@jit
+def check_class_margins(
+    beta: Array, gbar: Array, gamma: float, variance: float, margins: Array, shares: Array
+) -> float:
+    """The same class by class, as if every class were alone; returns sum |gbar_c|.
+
+    Parameters
+    ----------
+    beta, gbar, gamma, variance
+        As for `check_blocks`.
+    margins
+        Filled; -inf where (9) fails, float64 of shape (blocks, K).
+    shares
+        Filled; the sum of |gbar_c| over the classes that pass, float64 of shape (blocks,).
+    """
+    total = 0.0
+    for o in range(gbar.shape[0]):
+        total += abs(gbar[o])
+    for k in range(beta.shape[0]):
+        shares[k] = 0.0
+        for o in range(gbar.shape[0]):
+            held = margin(beta[k, o] ** 2, beta[k, o] * gbar[o], gbar[o] ** 2, gamma, variance, gamma)
+            margins[k, o] = held if held >= 0 else -np.inf
+            if held >= 0:
+                shares[k] += abs(gbar[o])
+    return total

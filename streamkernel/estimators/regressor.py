@@ -38,7 +38,7 @@ class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
         unbounded machine. Defaults to 4,096.
     step
         A River schedule of step sizes. With `precondition`, None (the default) is gamma_0 / (1 + t / 500), with gamma_0
-        = .035 sqrt(B), at most .7 (.3 for a loss without a bounded derivative). Without it, None is gamma_0 / (1 + t /
+        = .049 sqrt(B), at most .7 (.3 for a loss without a bounded derivative). Without it, None is gamma_0 / (1 + t /
         200), with gamma_0 from the first mini-batch.
     regularization
         nu, the regularization, at least 0. Defaults to 1e-6.

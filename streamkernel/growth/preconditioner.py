@@ -16,7 +16,7 @@ from streamkernel.state import Array
 LONGEST = 1.0
 TOO_LARGE = "features are so large that a preconditioned step is not finite"
 #: The first step of a mini-batch of one record. It grows as the root of their number: fewer are fitted too closely.
-STEP_OF_ONE = 0.035
+STEP_OF_ONE = 0.049
 #: It is no longer than that, however large the mini-batch: of a loss with a bounded derivative, which curves less than
 #: its bound almost everywhere, and of others.
 LARGEST_OF_BOUNDED, LARGEST = 0.7, 0.3
@@ -37,7 +37,7 @@ def preconditioned_step(batch_size: int, bounded: bool) -> float:
     Examples
     --------
     >>> round(preconditioned_step(32, bounded=True), 3), preconditioned_step(2048, bounded=True)
-    (0.198, 0.7)
+    (0.277, 0.7)
 
     """
     return min(STEP_OF_ONE * math.sqrt(batch_size), LARGEST_OF_BOUNDED if bounded else LARGEST)

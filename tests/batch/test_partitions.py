@@ -72,6 +72,7 @@ def _records(kind, n=900, seed=2):
 MODELS = {
     "UDSG": ("number", KernelRegressor(growth=UDSG(), seed=1)),
     "CDSG": ("number", KernelRegressor(Laplacian(2.0), Huber(1.0), growth=CDSG(), precondition=False, seed=1)),
+    "CDSG, longer": ("number", KernelRegressor(Laplacian(2.0), Huber(1.0), growth=CDSG(2), precondition=False, seed=1)),
     "sum": (
         "number",
         KernelRegressor(0.5 * Gaussian(2.0) + 0.1 * Polynomial(2), growth=DSG(), blocks_per_step=3, seed=1),
@@ -93,6 +94,7 @@ MODELS = {
         ("UDSG", "float64", 210),
         ("UDSG", "float32", 0),
         ("CDSG", "float64", 50),
+        ("CDSG, longer", "float64", 50),
         ("sum", "float32", 50),
         ("sides", "float64", 210),
         ("classes", "float64", 0),

@@ -83,7 +83,7 @@ def _twin(kind, model):
         if model.step is not None:
             return model.step.get(t)
         if updates.preconditioned:
-            return min(0.035 * n**0.5, 0.3 if M is None else 0.7) / (1 + t / 500)
+            return min(0.049 * n**0.5, 0.3 if M is None else 0.7) / (1 + t / 500)
         return 1 / (1 / model.gamma_0 + L * scale.kappa * (1 / n - 1 / model.batch_size)) / (1 + t / 200)
 
     loss = {"novelty": lambda: batch_losses.Threshold(0.2), "ratio": lambda: batch_losses.Ratio(5.0, 90)}.get(
@@ -171,7 +171,7 @@ def assert_twin(kind, tolerance=1e-9, **given):
     return model, twin
 
 
-GROWTHS = [DSG(), UDSG(1, 2), CDSG(), CDSG(cap=4.0)]
+GROWTHS = [DSG(), UDSG(1, 2), CDSG(), CDSG(cap=2.0), CDSG(cap=4.0)]
 BOTH = pytest.mark.parametrize("precondition", [True, False], ids=["preconditioned", "plain"])
 
 

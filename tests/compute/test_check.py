@@ -125,6 +125,49 @@ def test_check_classes(drawn):
                 assert steps[k, o] == pytest.approx(longest_step(own, pull, gamma, limit, variance), rel=1e-9)
 
 
+@given(blocks())
+def test_check_margins(drawn):
+    beta, gbar, gamma, variance, _ = drawn
+    margins = np.full(len(beta), np.nan)
+    kernels.check_margins(beta, gbar, gamma, variance, margins)
+    for own, held, twin in zip(beta, margins, naive.check_margins(beta, gbar, gamma, variance), strict=True):
+        right, left = inequality_9(own, gbar, gamma, gamma, variance)
+        if abs(right - left) > 1e-9 * (right + left):  # rounding has no say
+            assert held == pytest.approx(twin, rel=1e-9, abs=1e-12 * (right + left))
+            assert held == (pytest.approx(right - left, abs=1e-12 * (right + left)) if left <= right else -math.inf)
+
+
+@given(blocks(most=3, most_outputs=12))
+def test_check_class_margins(drawn):
+    beta, gbar, gamma, variance, _ = drawn
+    margins, shares = np.full(beta.shape, np.nan), np.full(len(beta), np.nan)
+    total = kernels.check_class_margins(beta, gbar, gamma, variance, margins, shares)
+    exact, exact_shares, exact_total = naive.check_class_margins(beta, gbar, gamma, variance)
+    assert total == pytest.approx(exact_total, rel=1e-12)
+    sizes = beta**2 + gamma**2 * (gbar**2 + variance)
+    clear = np.array([[abs(_margin(*pair, gamma, variance)) for pair in zip(own, gbar, strict=True)] for own in beta])
+    clear = clear.reshape(beta.shape) > 1e-9 * sizes
+    np.testing.assert_allclose(margins[clear], exact[clear], rtol=1e-9)
+    for k in np.flatnonzero(clear.all(axis=1)):
+        assert shares[k] == pytest.approx(exact_shares[k], rel=1e-12)
+
+
+def _margin(own, pull, gamma, variance):
+    right, left = inequality_9(own, pull, gamma, gamma, variance)
+    return right - left
+
+
+def test_a_block_whose_numbers_are_not_finite_hides_no_other():
+    beta, margins = np.array([[np.nan], [1.0], [1e200]]), np.empty(3)
+    kernels.check_margins(beta, np.ones(1), 1.0, 0.0, margins)
+    assert margins.tolist() == [-math.inf, 2.0, -math.inf]
+    shares, margins = np.empty(3), np.empty((3, 1))
+    assert kernels.check_class_margins(beta, np.array([-1.0]), 1.0, 0.0, margins, shares) == 1.0
+    assert shares.tolist() == [0.0, 0.0, 0.0]
+    kernels.check_class_margins(-beta, np.array([-1.0]), 1.0, 0.0, margins, shares)
+    assert (margins[:, 0].tolist(), shares.tolist()) == ([-math.inf, 2.0, -math.inf], [0.0, 1.0, 0.0])
+
+
 def _is_decided(beta2, b, gbar2, gamma, variance, limit):
     """Whether rounding has no say in which steps there are: they are clear, and apart from gamma and the limit."""
     if not _is_clear(beta2, b, gbar2, gamma, variance):

@@ -55,15 +55,21 @@ def udsg(xs, ys, W, theta, nu, derivative, grow, reuse, pick):
 
 
 def cdsg(xs, ys, W, theta, nu, derivative, cap, variance):
-    """CDSG: of the old blocks, the one with the longest step that (9) allows, found by its roots."""
+    """CDSG: of the old blocks, the one with the longest step that (9) allows, found by its roots; of a cap of 1 the
+    one where (9) holds by most at gamma."""
     alphas, betas, seen, reused = [], [], [], 0
     for t, (x, y) in enumerate(zip(xs, ys, strict=True), start=1):
         gamma = theta / t
         f = sum(phi(x, W(i)) @ a for i, a in enumerate(alphas))
         seen.append(f)
         g = derivative(y, f)
-        best, best_step = None, 0.0
+        best, best_step, most = None, 0.0, 0.0
         for k, beta in enumerate(betas):
+            if cap == 1:
+                right, left = inequality_9(beta, g, gamma, gamma, variance)
+                if right - left > most:
+                    best, best_step, most = k, gamma, right - left
+                continue
             step = longest_step(beta, g, gamma, cap * gamma, variance)
             if step > best_step:
                 best, best_step = k, step

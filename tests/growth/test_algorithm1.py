@@ -88,12 +88,13 @@ def test_udsg_is_its_reference(grow, reuse):
     assert model.n_reused == N * reuse // (grow + reuse)
 
 
-def test_cdsg_is_its_reference():
+@pytest.mark.parametrize("cap", [1.0, 2.0])
+def test_cdsg_is_its_reference(cap):
     xs, ys = _stream()
-    model = _literal(CDSG())
+    model = _literal(CDSG(cap))
     scores = _scores(model, xs, ys)
     expected, reused = naive.cdsg(
-        _columns(model, xs), ys, lambda k: naive.frequencies(machine_of(model), k), THETA, NU, _derivative, 2.0, 1 / 4
+        _columns(model, xs), ys, lambda k: naive.frequencies(machine_of(model), k), THETA, NU, _derivative, cap, 1 / 4
     )
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)
     assert model.n_reused == reused

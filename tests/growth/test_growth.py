@@ -14,6 +14,8 @@ from streamkernel.growth.cdsg import MOST_OUTPUTS
 from streamkernel.kernels import Gaussian
 from tests.growth.naive import context, inequality_9, longest_step
 
+CDSGS = [CDSG(), CDSG(cap=2.0)]
+
 
 def test_dsg_grows_until_the_budget_then_revisits_uniformly():
     assert DSG().choose(context(n_blocks=3)).block == 3
@@ -26,9 +28,10 @@ def test_udsg_alternates():
     assert [block == 9 for block in blocks] == [True, True, False] * 3
 
 
-def test_cdsg_at_the_budget_takes_the_best_aligned_block_at_gamma():
+@pytest.mark.parametrize("growth", CDSGS, ids=repr)
+def test_cdsg_at_the_budget_takes_the_best_aligned_block_at_gamma(growth):
     beta = np.array([[0.01], [0.02], [-0.5]])
-    step = CDSG().choose(context(n_blocks=3, full=True, beta=beta, mean_gradient=np.array([0.1]), variance=10.0))
+    step = growth.choose(context(n_blocks=3, full=True, beta=beta, mean_gradient=np.array([0.1]), variance=10.0))
     assert (step.block, step.size, math.isnan(step.margin)) == (1, 0.5, True)
 
 
@@ -51,6 +54,28 @@ def test_cdsg_asks_for_the_features_limit_best_first_and_no_more():
     assert asked == best_first[: best_first.index(allowed[0]) + 1]
 
 
+@pytest.mark.parametrize("allowed", [(1, 2), (0, 2), ()], ids=str)
+def test_the_default_asks_for_the_features_limit_of_the_block_that_passes_most_clearly_first(allowed):
+    beta, gamma = np.array([[0.3], [0.35], [0.32], [-0.3]]), 0.2
+    asked = []
+
+    def limit(block):
+        asked.append(block)
+        return gamma if block in allowed else 0.19
+
+    step = CDSG().choose(
+        context(n_blocks=4, beta=beta, mean_gradient=np.array([1.0]), gamma=gamma, variance=1e-3, limit=limit)
+    )
+    right_and_left = [inequality_9(own, 1.0, gamma, gamma, 1e-3) for own in beta]
+    margins = [right - left for right, left in right_and_left]
+    best_first = sorted((k for k in range(4) if margins[k] >= 0), key=lambda k: -margins[k])
+    assert len(best_first) == 3
+    chosen = next((k for k in best_first if k in allowed), None)
+    assert asked == (best_first if chosen is None else best_first[: best_first.index(chosen) + 1])
+    assert (step.block, step.size, step.decay) == (4 if chosen is None else chosen, gamma, gamma)
+    assert math.isnan(step.margin) if chosen is None else step.margin == pytest.approx(margins[chosen])
+
+
 finite = st.floats(-3, 3, allow_nan=False)
 
 
@@ -58,7 +83,7 @@ finite = st.floats(-3, 3, allow_nan=False)
     n_outputs=st.integers(1, MOST_OUTPUTS),
     n_blocks=st.integers(1, 12),
     gamma=st.floats(1e-3, 10),
-    cap=st.floats(1.01, 20),
+    cap=st.one_of(st.just(1.0), st.floats(1.01, 20)),
     variance=st.floats(1e-9, 1),
     feature_limit=st.sampled_from([math.inf, 3.0, 0.7, 0.01]),
     data=st.data(),
@@ -78,11 +103,16 @@ def test_a_reuse_never_breaks_9(n_outputs, n_blocks, gamma, cap, variance, featu
             limit=lambda _: feature_limit,
         )
     )
+    sides = [inequality_9(own, gbar, gamma, gamma, variance) for own in beta]
+    if cap == 1 and feature_limit >= gamma:
+        assert step.block == n_blocks or all(r - p <= step.margin + 1e-9 * (r + p) for r, p in sides)
+        assert step.block < n_blocks or all(p >= r - 1e-9 * (r + p) for r, p in sides)
     if step.block == n_blocks:
         return
     right, left = inequality_9(beta[step.block], gbar, gamma, step.size, variance)
     assert left <= right * (1 + 1e-9)
-    assert gamma < step.size <= min(cap * gamma, feature_limit)
+    assert gamma <= step.size <= min(cap * gamma, feature_limit)
+    assert (step.size == gamma) == (cap == 1)
     assert step.margin == pytest.approx(right - left, rel=1e-6, abs=1e-9 * right)
     assert step.decay == step.size
 
@@ -111,13 +141,14 @@ class _Watched(CDSG):
         return step
 
 
+@pytest.mark.parametrize("cap", [1.0, 2.0])
 @pytest.mark.parametrize("loss", [losses.Log(), Huber(epsilon=1), None], ids=["log", "huber", "squared"])
 @settings(max_examples=6)
 @given(seed=st.integers(0, 2**32), batch_size=st.sampled_from([4, 16, 32]), block_size=st.sampled_from([4, 32]))
-def test_9_holds_at_every_reuse_of_a_stream_with_one_output(loss, seed, batch_size, block_size):
+def test_9_holds_at_every_reuse_of_a_stream_with_one_output(loss, cap, seed, batch_size, block_size):
     xs, labels = _records(2, 900, seed)
     sizes = {"batch_size": batch_size, "block_size": block_size, "max_features": None}
-    arguments = {"growth": _Watched(), "precondition": False, **sizes}
+    arguments = {"growth": _Watched(cap), "precondition": False, **sizes}
     if isinstance(loss, losses.Log):
         model, ys = KernelClassifier(loss=loss, seed=seed, **arguments), (labels > 0).tolist()
     else:
@@ -127,20 +158,23 @@ def test_9_holds_at_every_reuse_of_a_stream_with_one_output(loss, seed, batch_si
     assert model.n_reused == 0 or model.last_check_margin > -1e-9
 
 
+@pytest.mark.parametrize("cap", [1.0, 2.0])
 @pytest.mark.parametrize("K", [2, 3, 10])
 @settings(max_examples=6)
 @given(seed=st.integers(0, 2**32), batch_size=st.sampled_from([8, 32]))
-def test_9_holds_at_every_reuse_of_a_stream_under_softmax(K, seed, batch_size):
+def test_9_holds_at_every_reuse_of_a_stream_under_softmax(K, cap, seed, batch_size):
     xs, labels = _records(K, 900, seed)
-    model = KernelClassifier(growth=_Watched(), precondition=False, batch_size=batch_size, seed=seed, max_features=None)
+    arguments = {"growth": _Watched(cap), "precondition": False, "max_features": None}
+    model = KernelClassifier(**arguments, batch_size=batch_size, seed=seed)
     model.advance(xs, labels.tolist())
     assert model.n_grown + model.n_reused <= model.n_steps  # before a second class comes, no gradient pulls
 
 
-def test_streams_do_reuse_under_watch():
+@pytest.mark.parametrize("cap", [1.0, 2.0])
+def test_streams_do_reuse_under_watch(cap):
     before = _Watched.checked
     xs, labels = _records(3, 4000, 1)
-    KernelClassifier(growth=_Watched(), precondition=False, seed=1).advance(xs, labels.tolist())
+    KernelClassifier(growth=_Watched(cap), precondition=False, seed=1).advance(xs, labels.tolist())
     assert _Watched.checked > before
 
 
@@ -150,7 +184,7 @@ def test_many_classes_are_checked_class_by_class(K):
     gamma, variance = 0.5, 1e-6
     gbar = rng.normal(size=K) / K
     beta = gamma * np.stack([-gbar, 0.9 * gbar * (rng.random(K) < 0.8), 0.9 * gbar * (rng.random(K) < 0.5)])
-    step = CDSG().choose(context(n_blocks=3, gamma=gamma, mean_gradient=gbar, beta=beta, class_variance=variance))
+    step = CDSG(2).choose(context(n_blocks=3, gamma=gamma, mean_gradient=gbar, beta=beta, class_variance=variance))
     expected = np.array(
         [[longest_step(beta[k, c], gbar[c], gamma, 2 * gamma, variance) for c in range(K)] for k in range(3)]
     )
@@ -161,26 +195,46 @@ def test_many_classes_are_checked_class_by_class(K):
     assert step.margin > -1e-12
 
 
-def test_many_classes_make_a_new_block_where_too_few_pass():
+@pytest.mark.parametrize("K", [12, 100])
+def test_many_classes_that_pass_at_gamma_step_by_gamma_all_together(K):
+    rng = np.random.default_rng(K)
+    gamma, variance = 0.5, 1e-6
+    gbar = rng.normal(size=K) / K
+    beta = gamma * np.stack([-gbar, 0.9 * gbar * (rng.random(K) < 0.5), 0.9 * gbar * (rng.random(K) < 0.8)])
+    step = CDSG().choose(context(n_blocks=3, gamma=gamma, mean_gradient=gbar, beta=beta, class_variance=variance))
+    margins = np.array(
+        [
+            [np.subtract(*inequality_9(b, g, gamma, gamma, variance)) for b, g in zip(own, gbar, strict=True)]
+            for own in beta
+        ]
+    )
+    shares = [np.abs(gbar[held >= 0]).sum() for held in margins]
+    assert (step.block, step.size, step.decay) == (int(np.argmax(shares)), gamma, gamma) == (2, gamma, gamma)
+    assert step.margin == pytest.approx(margins[2][margins[2] >= 0].min(), rel=1e-9)
+
+
+@pytest.mark.parametrize("growth", CDSGS, ids=repr)
+def test_many_classes_make_a_new_block_where_too_few_pass(growth):
     K = 20
     gbar = np.full(K, 0.1)
     beta = 0.45 * np.where(np.arange(K) < 5, gbar, -gbar)[None]  # a quarter of the gradient passes, 30% is asked for
-    assert CDSG().choose(context(n_blocks=1, mean_gradient=gbar, beta=beta, class_variance=1e-9)).block == 1
+    assert growth.choose(context(n_blocks=1, mean_gradient=gbar, beta=beta, class_variance=1e-9)).block == 1
 
 
 @pytest.mark.parametrize("K", [12, 100])
 def test_many_classes_are_reused_on_a_stream(K):
     xs, labels = _records(K, 3000, 3, d=6)
     grown = {}
-    for growth in (DSG(), CDSG()):
+    for name, growth in {"DSG": DSG(), **{repr(one): one for one in CDSGS}}.items():
         model = KernelClassifier(growth=growth, precondition=False, seed=2, max_features=None)
         losses_seen = model.advance(xs, labels.tolist()).losses
-        grown[type(growth)] = (model.n_grown, np.mean(losses_seen[-1000:]))
-    assert grown[CDSG][0] < grown[DSG][0]
-    assert grown[CDSG][1] < 1.1 * grown[DSG][1]
+        grown[name] = (model.n_grown, np.mean(losses_seen[-1000:]))
+    for name in map(repr, CDSGS):
+        assert grown[name][0] < grown["DSG"][0]
+        assert grown[name][1] < 1.1 * grown["DSG"][1]
 
 
-@pytest.mark.parametrize("growth", [DSG(), UDSG(), CDSG()])
+@pytest.mark.parametrize("growth", [DSG(), UDSG(), *CDSGS], ids=repr)
 def test_the_budget_holds(growth):
     xs, labels = _records(3, 3000, 2)
     model = KernelClassifier(growth=growth, precondition=False, max_features=300, seed=1)

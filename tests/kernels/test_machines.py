@@ -168,8 +168,8 @@ def test_steps_on_features_without_a_bound_are_cut_where_they_would_diverge():
     X = np.random.default_rng(5).normal(size=(600, 3))
     xs, ys = [dict(enumerate(x)) for x in X.tolist()], (X[:, 0] * X[:, 1]).tolist()
     for kernel in (Polynomial(3), DotProduct([0.0, 1.0, 1.0, 0.2])):
-        for loss in (None, losses.EpsilonInsensitive()):
-            model = KernelRegressor(kernel=kernel, loss=loss, growth=CDSG(), batch_size=8, seed=1)
+        for loss, cap in ((None, 1), (losses.EpsilonInsensitive(), 1), (None, 2), (losses.EpsilonInsensitive(), 2)):
+            model = KernelRegressor(kernel=kernel, loss=loss, growth=CDSG(cap), batch_size=8, seed=1)
             made = model.advance(xs, ys)
             assert np.abs(made.predictions).max() < 100
     cut = no_longer(BlockUpdate(0, np.array([1.0, 3.0]), 3.0, 0.5), 2.0)

@@ -20,7 +20,7 @@ KERNELS = {
     "sum": Gaussian(2.0) + 0.3 * DotProduct(),
     "product": Polynomial(2) * SkewedChiSquared(),
 }
-GROWTHS = [DSG(), UDSG(), CDSG()]
+GROWTHS = [DSG(), UDSG(), CDSG(), CDSG(cap=2.0)]
 LABELS = [
     None,
     losses.Log(),
@@ -69,7 +69,7 @@ def _share_absolute(predicted, ys):
 @pytest.mark.parametrize("kind", KERNELS)
 def test_every_kernel_is_preconditioned_under_every_growth(kind):
     xs, a = _stream(240)
-    for growth, average in zip(GROWTHS, (False, True, False), strict=True):
+    for growth, average in zip(GROWTHS, (False, True, False, True), strict=True):
         model = KernelRegressor(
             KERNELS[kind],
             growth=growth,

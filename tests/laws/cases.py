@@ -31,7 +31,7 @@ from streamkernel.window import S3GD, Exact
 #: The estimators, by what they have in common.
 FAMILIES = ["growing", "structured", "adaptive", "process", "least squares", "window", "novelty", "ratio"]
 
-GROWTHS = [None, DSG(), UDSG(), UDSG(grow=1, reuse=2), CDSG(cap=3.0)]
+GROWTHS = [None, DSG(), UDSG(), UDSG(grow=1, reuse=2), CDSG(cap=2.0), CDSG(cap=3.0)]
 
 
 TWO_SIDED = [losses.Log(), losses.SquaredHinge(), Hinge()]

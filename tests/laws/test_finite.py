@@ -27,7 +27,7 @@ from streamkernel.kernels import Gaussian, Polynomial
 from streamkernel.losses import EpsilonInsensitive, Log, Quantile, Softmax, SquaredHinge
 
 LARGEST = 1.7976931348623157e308
-GROWTHS = [CDSG(), DSG(), UDSG()]
+GROWTHS = [CDSG(), CDSG(cap=2.0), DSG(), UDSG()]
 KERNELS = [None, None, Gaussian(1e-300), Gaussian(1e300), Gaussian(structured=True)]
 ADAPTIVE = {"n_features": 4, "n_trees": 1, "tree_window": 40, "buffer_size": 20, "metric_schedule": (20, 60)}
 SCALED = st.sampled_from([None, None, False])

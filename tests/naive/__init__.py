@@ -24,7 +24,15 @@ from tests.naive.asinh import (
     take_all_asinh,
     take_asinh,
 )
-from tests.naive.check import admissible_step, check_blocks, check_classes, margin, roots
+from tests.naive.check import (
+    admissible_step,
+    check_blocks,
+    check_class_margins,
+    check_classes,
+    check_margins,
+    margin,
+    roots,
+)
 from tests.naive.cholesky import _add_one, _add_two, _copy_tile, add_gram, add_products, factorize, solve
 from tests.naive.draws import draw_blocks, draw_subsets
 from tests.naive.dual_blocks import dual_steps

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from streamkernel.growth import CDSG, UDSG
-from tests.growth.naive import context
+from tests.growth.naive import context, inequality_9
 
 
 class Twin:
@@ -108,7 +108,26 @@ class Twin:
         return block, s, s
 
     def checked(self, gamma, gbar, variance, rows, w, full):
-        """CDSG: the old block with the longest step that (9) and its features allow."""
+        """CDSG: the old block that (9) and its features allow, and its step."""
+        search = self.clearest if self.growth.cap == 1 else self.longest
+        best, s = search(gamma, gbar, variance, rows, w)
+        if best is not None:
+            return best, s
+        if full:
+            return int(np.argmax([beta @ gbar for beta in self.betas])), gamma
+        return len(self.alphas), gamma
+
+    def clearest(self, gamma, gbar, variance, rows, w):
+        """The block where (9) holds by most at gamma, of those whose features allow gamma."""
+        best, most = None, 0.0
+        for k, beta in enumerate(self.betas):
+            right, left = inequality_9(beta, gbar, gamma, gamma, variance)
+            if right - left > most and self.limit(k, rows, w) >= gamma:
+                best, most = k, right - left
+        return best, gamma
+
+    def longest(self, gamma, gbar, variance, rows, w):
+        """The block with the longest step that (9) and its features allow."""
         best, longest, A = None, gamma, 2 * (gbar @ gbar + variance)
         for k, beta in enumerate(self.betas):
             b = beta @ gbar
@@ -121,11 +140,7 @@ class Twin:
                 s = min(upper, limit)
                 if lower <= limit and s > longest:
                     best, longest = k, s
-        if best is not None:
-            return best, longest
-        if full:
-            return int(np.argmax([beta @ gbar for beta in self.betas])), gamma
-        return len(self.alphas), gamma
+        return best, longest
 
     def limit(self, block, rows, w):
         """The longest step that the features of a block allow."""

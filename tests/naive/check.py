@@ -58,3 +58,20 @@ def check_classes(beta, gbar, gamma, variance, limit):
         _, blocks = check_blocks(beta[:, o : o + 1], gbar[o : o + 1], gamma, variance, limit)
         steps[:, o] = [step for _, _, step in blocks]
     return steps
+
+
+def check_margins(beta, gbar, gamma, variance):
+    """The margin of every block at s = gamma, -inf where (9) fails."""
+    gbar2 = _dot(gbar, gbar)
+    held = [margin(_dot(own, own), _dot(own, gbar), gbar2, gamma, variance, gamma) for own in beta]
+    return [float(one) if one >= 0 else -math.inf for one in held]
+
+
+def check_class_margins(beta, gbar, gamma, variance):
+    """Every class is all there is: margins, the passing classes' |gbar_c| of every block, and those of all classes."""
+    margins = np.zeros(beta.shape)
+    for o in range(len(gbar)):
+        margins[:, o] = check_margins(beta[:, o : o + 1], gbar[o : o + 1], gamma, variance)
+    pulls = [abs(float(one)) for one in gbar]
+    shares = [math.fsum(pull for pull, held in zip(pulls, own, strict=True) if held >= 0) for own in margins]
+    return margins, shares, math.fsum(pulls)

@@ -21,6 +21,7 @@ MODELS = {
     "dsg": KernelRegressor(seed=1, growth=DSG(), dtype="float64"),
     "udsg": KernelRegressor(seed=1, growth=UDSG(), dtype="float64"),
     "cdsg": KernelRegressor(seed=1, growth=CDSG(), dtype="float64"),
+    "cdsg_longer": KernelRegressor(seed=1, growth=CDSG(cap=2.0), precondition=False, dtype="float64"),
     "cdsg_float32": KernelRegressor(seed=1),
     "plain": KernelRegressor(seed=1, precondition=False, dtype="float64"),
     "plain_float32": KernelRegressor(seed=1, precondition=False),
