@@ -12,6 +12,7 @@ from benchmarks import (
     asked,
     batch_step,
     footprint,
+    growth_rates,
     late_lags,
     least_squares,
     memory_experts,
@@ -226,6 +227,14 @@ def test_a_quick_run_of_adaptive_growth_has_each_way_to_grow(tmp_path):
     assert [row[0] for row in alone[2:]] == [row[0] for row in mixture[2:]]
     assert len(alone) == 2 + len(adaptive_growth.QUICK) * len(adaptive_growth.DRIFTS)
     assert all(float(cell) > 0 for row in (*alone[2:], *mixture[2:]) for cell in (row[3], row[-1]))
+
+
+@pytest.mark.long
+def test_a_quick_run_of_growth_rates_has_each_growth_in_each_size(tmp_path):
+    (found,) = tables(run("growth_rates", tmp_path))
+    assert [row[1].strip("`") for row in found[2:]] == list(growth_rates.GROWTHS) * len(growth_rates.SIZES)
+    assert all(float(cell) > 0 for row in found[2:] for cell in (*row[2:4], *row[5:7]))
+    assert (tmp_path / "growth_rates.png").stat().st_size > 10_000
 
 
 @pytest.mark.long
