@@ -30,9 +30,9 @@ class CDSG(Growth):
     Parameters
     ----------
     cap
-        The longest step of a reused block, in step sizes, at least 1. Defaults to 1. Above 1, the block with the
-        longest step that (9) allows is reused, as in the paper, whose cap is 2. Such steps learn faster at first. They
-        are biased, because one mini-batch gives both the gradient and the step size.
+        The longest step of a reused block, in step sizes, at least 1. Defaults to 1. Above 1, CDSG reuses the block
+        with the longest step that (9) allows, which is the paper's algorithm 4. Such steps lower the objective faster
+        at first, but they are biased, because one mini-batch gives both the gradient and the step size.
 
     Raises
     ------
