@@ -22,6 +22,7 @@ from streamkernel.growth.steps import HALVING, default_step, first_step, no_long
 from streamkernel.growth.udsg import UDSG
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.losses import curvature, gradient_bound
+from streamkernel.records.several import SeveralTargets
 from streamkernel.records.targets import Targets
 from streamkernel.state import Array
 
@@ -193,6 +194,8 @@ class BlockChoice:
         """M, which bounds the gradients times the weights, and the largest weight, at least 1."""
         M, largest_weight = gradient_bound(self._targets.loss), max(1.0, records.largest_weight)
         if M is not None:
+            if isinstance(self._targets, SeveralTargets):  # of which each has such a derivative
+                M *= math.sqrt(self._targets.n_outputs)
             # Only features without a bound lead to scores that are NaN, and so to a gradient.
             if not (self._feature_scale.is_bounded or np.isfinite(records.mean_gradient).all()):
                 raise diverged(self._targets.loss)

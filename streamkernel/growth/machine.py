@@ -27,7 +27,6 @@ from streamkernel.growth.step_undo import StepUndo
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.records.batches import BatchEncoder, Records
-from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
@@ -203,7 +202,7 @@ class Machine:
         if self._average is not None:
             self._average.load_state(state)
         self._batch.load_state(state, len(self.inputs))
-        if isinstance(self.targets, Classes) and not np.isin(self._batch.y, np.arange(self.targets.n_outputs)).all():
+        if not self.targets.are_encoded(self._batch.y):
             raise state_mismatch("batch_targets")
         warms_up = any(name.startswith("warm_up_") for name in state)
         self.warm_up = WarmUpBuffer.from_state(state, len(self.inputs)) if warms_up else None

@@ -6,10 +6,16 @@ import numpy as np
 
 from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import scale
-from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, state_mismatch
+from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, none_infinite, state_mismatch
+from streamkernel.records.several import widened
 from streamkernel.state import Array, State
 
 _LEARNED = np.ones(1, np.bool_)
+
+
+def are_targets(y: Array) -> bool:
+    """Whether encoded targets are finite, or of several NaN where a record does not have one."""
+    return all_finite(y) if y.ndim == 1 else none_infinite(y)
 
 
 class MiniBatch:
@@ -29,11 +35,11 @@ class MiniBatch:
 
     """
 
-    rules: ClassVar[Rules] = {"batch_rows": all_finite, "batch_targets": all_finite, "batch_weights": all_from_zero}
+    rules: ClassVar[Rules] = {"batch_rows": all_finite, "batch_targets": are_targets, "batch_weights": all_from_zero}
 
     def __init__(self, size: int, dtype: np.dtype[Any]) -> None:
         self._X = np.zeros((size, 0), dtype)
-        self._y = np.zeros(size)
+        self._y: Array = np.zeros(size)
         self._w = np.zeros(size)
         self._scores = np.zeros((size, 0))
         self.clear()
@@ -50,7 +56,7 @@ class MiniBatch:
 
     @property
     def y(self) -> Array:
-        """Encoded targets so far, float64 of shape (n,)."""
+        """Encoded targets so far, float64 of shape (n,) or, of several at once, (n, K)."""
         return self._y[: self.n]
 
     @property
@@ -70,6 +76,8 @@ class MiniBatch:
         self._widen(X.shape[1])
         self._X[new, : X.shape[1]] = X
         self._X[new, X.shape[1] :] = 0
+        if y.ndim > 1:
+            self._widen_targets(y.shape[1])
         self._y[new] = y
         self._w[new] = w
         if scores is not None and self._n_scored == self.n:
@@ -79,7 +87,7 @@ class MiniBatch:
             self._n_scored += len(y)
         self.n = new.stop
 
-    def append_one(self, values: Array, scaling: Scaling, y: float) -> None:
+    def append_one(self, values: Array, scaling: Scaling, y: Any) -> None:
         """Add a row as it came, float64 of shape (1, d), of weight 1: it is scaled here, and stays in the moments."""
         n = self.n
         if values.shape[1] > self._X.shape[1]:
@@ -118,13 +126,21 @@ class MiniBatch:
         """Take the fields that `state` gave; ValueError where they do not fit."""
         checked(state, self.rules)
         self.clear()
-        y = array(state, "batch_targets", np.float64, None)
+        given = state.get("batch_targets")
+        several = isinstance(given, np.ndarray) and given.ndim == 2
+        y = array(state, "batch_targets", np.float64, *[None] * (2 if several else 1))
         w = array(state, "batch_weights", np.float64, len(y))
         X = array(state, "batch_rows", self._X.dtype, len(y), n_inputs)
         if len(y) >= len(self._y):
             raise state_mismatch("batch_targets")
-        if len(y):
+        if len(y) or y.ndim > 1:
             self.append(X, y, w, None)
+
+    def _widen_targets(self, n_targets: int) -> None:
+        """Make room for so many targets of a record; one that came later was not there before."""
+        if not self.n and self._y.shape != (len(self._y), n_targets):  # fewer, where the machine begins anew
+            self._y = np.full((len(self._y), n_targets), np.nan)
+        self._y = widened(self._y, n_targets)
 
     def _widen(self, n_inputs: int) -> None:
         missing = n_inputs - self._X.shape[1]

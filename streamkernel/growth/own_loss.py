@@ -27,7 +27,7 @@ def require_finite_gradient(loss: Any, gradient: Array, y: Array, scores: Array)
     gradient
         float64 of shape (n, K).
     y, scores
-        What it was given, shapes (n,) and (n, K).
+        What it was given, shapes (n,) or, of several targets, (n, K), and (n, K).
 
     Raises
     ------
@@ -40,6 +40,9 @@ def require_finite_gradient(loss: Any, gradient: Array, y: Array, scores: Array)
         return
     row = int(np.argmin(usable.all(axis=1)))
     given = float(gradient[row][~usable[row]][0])
+    if y.ndim > 1:  # of several targets: the one that it failed at
+        at = int(np.argmin(usable[row]))
+        y, scores = y[:, at], scores[:, at : at + 1]
     wanted = f"numbers from {-LARGEST:g} to {LARGEST:g}" if math.isfinite(given) else "finite numbers"
     score = ", ".join(f"{u:g}" for u in scores[row, :3]) + (", ..." if scores.shape[1] > 3 else "")
     raise NotFiniteError(

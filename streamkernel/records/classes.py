@@ -131,6 +131,9 @@ class Classes:
         """The labels known by now, and their probabilities for each row of scores, shape (n, K)."""
         return list(self.labels), softmax(scores) if self.labels else scores
 
+    def are_encoded(self, y: Array) -> bool:
+        return y.ndim == 1 and bool(np.isin(y, np.arange(len(self.labels))).all())
+
     def state(self) -> State:
         return {"labels": [tag(label) for label in self.labels], "n_ignored_labels": self.n_limited}
 

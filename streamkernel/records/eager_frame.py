@@ -9,8 +9,15 @@ from river.utils.dataframe import into_frame
 _GIVE = "pass an eager data frame (pandas, polars, pyarrow) or an array of shape (n, d), one row per record"
 
 
-def eager_frame(X: Any) -> nw.DataFrame[Any]:
+def eager_frame(X: Any, name: str = "X") -> nw.DataFrame[Any]:
     """The data frame X as narwhals has it.
+
+    Parameters
+    ----------
+    X
+        The data frame.
+    name
+        What the caller names it, for the sentence that refuses it.
 
     Raises
     ------
@@ -24,11 +31,11 @@ def eager_frame(X: Any) -> nw.DataFrame[Any]:
         frame = into_frame(X)
     except DuplicateError as error:
         names = ", ".join(map(repr, _repeated(X)))
-        raise ValueError(f"X has several columns of the same name, {names}: rename them") from error
+        raise ValueError(f"{name} has several columns of the same name, {names}: rename them") from error
     except TypeError:
-        raise TypeError(_refusal(X)) from None
+        raise TypeError(_refusal(X, name)) from None
     if isinstance(frame, nw.LazyFrame):  # one that narwhals wraps already
-        raise TypeError(_refusal(X))
+        raise TypeError(_refusal(X, name))
     return frame
 
 
@@ -37,18 +44,18 @@ def _repeated(X: Any) -> list[Any]:
     return [name for name in dict.fromkeys(names) if names.count(name) > 1][:3]
 
 
-def _refusal(X: Any) -> str:
+def _refusal(X: Any, called: str) -> str:
     name = type(X).__name__
     if X is None:
-        return f"X is None: {_GIVE}"
+        return f"{called} is None: {_GIVE}"
     if hasattr(type(X), "toarray"):
-        return f"X is sparse, a {name}: pass X.toarray()"
+        return f"{called} is sparse, a {name}: pass {called}.toarray()"
     try:
         wrapped = nw.from_native(X, allow_series=True, pass_through=True)
     except Exception:
         wrapped = X
     if isinstance(wrapped, nw.LazyFrame):
-        return f"X is lazy, a {name}: collect it first, and {_GIVE}"
+        return f"{called} is lazy, a {name}: collect it first, and {_GIVE}"
     if isinstance(wrapped, nw.Series):
-        return f"X is a series, a {name}: {_GIVE}"
-    return f"X is a {name}: {_GIVE}"
+        return f"{called} is a series, a {name}: {_GIVE}"
+    return f"{called} is a {name}: {_GIVE}"

@@ -102,6 +102,9 @@ class Numbers:
         """Predictions in the targets' units, by the current moments, shape (n,)."""
         return np.asarray(self.moments[MEAN] + self.deviation * scores[:, 0])
 
+    def are_encoded(self, y: Array) -> bool:
+        return y.ndim == 1
+
     def state(self) -> State:
         fields = {"target_moments": self.moments.copy(), "n_clipped_targets": self.n_limited}
         return checked(fields, self.rules)

@@ -81,6 +81,9 @@ class OneClass(LearningTargets):
         """By how much each score is below the threshold that there was before its record, shape (n,)."""
         return np.asarray(encoded.before[:, 0] - scores[:, 0])
 
+    def are_encoded(self, y: Array) -> bool:
+        return y.ndim == 1
+
     def state(self) -> State:
         return checked({"threshold": self.threshold, "n_flagged": self.n_flagged}, self.rules)
 

@@ -40,7 +40,4 @@ def padded(scores: Array, n_outputs: int) -> Array:
 
 def joined_targets(parts: Sequence[Encoded]) -> Encoded:
     """The encoded targets of batches that came one after the other."""
-    return Encoded(
-        np.concatenate([np.zeros(0), *(part.y for part in parts)]),
-        np.concatenate([np.zeros((0, 2)), *(part.before for part in parts)]),
-    )
+    return type(parts[0]).joined(parts) if parts else Encoded(np.zeros(0), np.zeros((0, 2)))

@@ -1,6 +1,7 @@
 """The interface of the encoders of targets, and the encoded targets that they return.
 
-There is one for each kind of loss: `classes.Classes`, `two_sides.TwoSides` and `numbers.Numbers`.
+There is one for each kind of loss: `classes.Classes`, `two_sides.TwoSides` and `numbers.Numbers`. Those of several
+targets at once, `several_numbers.SeveralNumbers` and `several_labels.SeveralLabels`, have a column of scores for each.
 """
 
 from collections.abc import Sequence
@@ -55,6 +56,11 @@ class Encoded:
         """Standard deviations of the numbers before each record, float64 of shape (n,)."""
         return self.before[:, 1]
 
+    @classmethod
+    def joined(cls, parts: Sequence["Encoded"]) -> "Encoded":
+        """The encoded targets of parts that came one after the other, of which there is at least one."""
+        return cls(np.concatenate([part.y for part in parts]), np.concatenate([part.before for part in parts]))
+
 
 class Targets(Protocol):
     """The encoder of one kind of target, with its loss."""
@@ -78,17 +84,20 @@ class Targets(Protocol):
     def admit(self, ys: Sequence[Any]) -> Encoded:
         """Encode validated targets one after the other, each with what was known before it; new labels join."""
 
-    def known(self, y: Any) -> float | None:
+    def known(self, y: Any) -> Any:
         """The argument of `admit_known` for a plain target that brings no new label; None for any other."""
 
-    def admit_known(self, value: float) -> float:
-        """Encode one target for which `known` returned a value."""
+    def admit_known(self, value: Any) -> Any:
+        """Encode one target for which `known` returned a value; of several targets (K,)."""
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         """The loss of the scores (n, K) of each record before it was learned, (n,); NaN where there is no target."""
 
     def gradient(self, y: Array, scores: Array) -> Array:
         """The derivative dl/du of the loss by the scores u (n, K), float64 of shape (n, K)."""
+
+    def are_encoded(self, y: Array) -> bool:
+        """Whether an array of a state can be encoded targets of records that wait for a step."""
 
     def state(self) -> State:
         """The fields of the state."""

@@ -125,6 +125,9 @@ class TwoSamples(LearningTargets):
         """log p/q by scores (n, 1), shape (n,), from -clip to clip of the loss."""
         return np.asarray(np.clip(scores[:, 0], -self.loss.clip, self.loss.clip))
 
+    def are_encoded(self, y: Array) -> bool:
+        return y.ndim == 1
+
     def state(self) -> State:
         fields = {
             "sample_counts": self.counts.copy(),

@@ -95,6 +95,9 @@ class TwoSides:
         only = sides[1 if seen[1] else 0]
         return [only] if sum(seen) == 1 and not isinstance(only, bool) else sides
 
+    def are_encoded(self, y: Array) -> bool:
+        return y.ndim == 1
+
     def state(self) -> State:
         return {"labels": [tag(label) for label in self.labels], "labels_seen": list(self.seen)}
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import moments as kernels
+from streamkernel.compute.target_columns import standardize_columns
 from tests import naive
 
 LIMIT = 10.0
@@ -115,6 +116,16 @@ def test_standardize(earlier, y):
         clear = [d > 1e-4 * size for d in now]
         assert np.allclose(out[clear], np.array(exact)[clear], rtol=1e-6, atol=1e-6, equal_nan=True)
     assert moments[kernels.SEEN] == np.isfinite(came).sum()
+
+
+@given(st.lists(st.tuples(*3 * [st.one_of(st.floats(-9, 9).map(round), st.just(math.nan))]), min_size=1, max_size=9))
+def test_standardize_columns(rows):
+    y, moments = np.array(rows, np.float64), np.zeros((3, kernels.SIZE))
+    out, before = np.full(y.shape, 7.0), np.full((*y.shape, 2), 7.0)
+    standardize_columns(y, moments, out, before)
+    exact, exact_before = naive.standardize_columns(rows, [naive.Moments(naive.TARGETS) for _ in range(3)])
+    assert np.allclose(before, exact_before, atol=1e-6)
+    assert np.allclose(out, exact, atol=1e-5, equal_nan=True)
 
 
 def test_the_same_number_again_and_again_is_0():

@@ -133,6 +133,7 @@ from tests.naive.moments import (
     scale,
     scale_rows,
     standardize,
+    standardize_columns,
     take_into_block,
     take_target,
     updated,

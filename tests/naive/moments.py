@@ -167,3 +167,9 @@ def standardize(y, moments):
         before.append((moments.mean, moments.deviation))
         out.append(math.nan if math.isnan(value) else take_target(moments, value)[0])
     return out, before
+
+
+def standardize_columns(y, moments):
+    """Each column as `standardize` has it, by moments of its own."""
+    of_each = [standardize(column, one) for column, one in zip(zip(*y, strict=True), moments, strict=True)]
+    return [list(zip(*rows, strict=True)) for rows in zip(*of_each, strict=True)]

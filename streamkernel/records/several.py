@@ -1,0 +1,205 @@
+"""The encoder of several targets at once: one column of scores for each, and the sum of their losses."""
+
+import abc
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from streamkernel.fields import state_mismatch, untagged, whole
+from streamkernel.records.labels import plain_label
+from streamkernel.records.loss_answer import loss_answer
+from streamkernel.records.targets import Encoded
+from streamkernel.state import Array, State, excerpt, tag
+
+#: A record's targets as they are kept: the names and plain values of those that it has.
+Pairs = tuple[tuple[Hashable, Any], ...]
+
+
+class EncodedSeveral(Encoded):
+    """Encoded targets of n consecutive records, K for each.
+
+    Attributes
+    ----------
+    y
+        What the loss takes, float64 of shape (n, K); NaN where a record has no such target.
+    before
+        What was known of each target before the record, float64 of shape (n, K, 2): the (mean, deviation) of numbers,
+        or zeros. NaN of a target that no record had had.
+
+    """
+
+    @property
+    def labeled(self) -> Array:
+        """Which records have a target at all, bool of shape (n,)."""
+        return np.asarray(~np.isnan(self.y).all(axis=1))
+
+    @property
+    def n_known(self) -> Array:
+        """How many targets had come before each record, int64 of shape (n,)."""
+        return np.asarray((~np.isnan(self.before[:, :, 0])).sum(axis=1))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Encoded]) -> Encoded:
+        K = parts[-1].y.shape[1]
+        return cls(
+            np.concatenate([widened(part.y, K) for part in parts]),
+            np.concatenate([widened(part.before, K) for part in parts]),
+        )
+
+
+class SeveralTargets(abc.ABC):
+    """The encoder of dicts of targets: one column of scores for each, in the order in which they come.
+
+    A target that a record does not have, or that is None, has no gradient there.
+
+    Parameters
+    ----------
+    loss
+        A loss of (m,) encoded targets and (m,) scores.
+    most
+        The most targets. Values of any other are ignored, and counted in `n_limited`.
+
+    Attributes
+    ----------
+    names
+        The targets' names in the order of their columns.
+
+    """
+
+    limit_warning = "targets past max_targets are not learned, counted in n_ignored_targets"
+
+    def __init__(self, loss: Any, most: int) -> None:
+        self.loss: Any = loss
+        self.most = most
+        self.n_limited = 0
+        self.names: list[Hashable] = []
+        self._columns: dict[Hashable, int] = {}
+        self.forget()
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.names)
+
+    def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
+        seen = dict.fromkeys(self.names)
+        n_limited = 0
+        prepared: list[Pairs | None] = []
+        for y in ys:
+            if y is None:
+                prepared.append(None)
+                continue
+            if not isinstance(y, Mapping):
+                raise ValueError(
+                    f"the targets are {excerpt(y)}: pass a dict with a value for each target by its name, or None if "
+                    "none is known"
+                )
+            pairs = []
+            for given, value in y.items():
+                if value is None:
+                    continue
+                name = plain_label(given)
+                plain = self._plain(name, value)
+                if name not in seen:
+                    if len(seen) >= self.most:
+                        n_limited += 1
+                        continue
+                    tag(name)  # a name that no state could hold is refused before anything is learned
+                    seen[name] = None
+                pairs.append((name, plain))
+            prepared.append(tuple(pairs) or None)
+        return prepared, n_limited
+
+    def admit(self, ys: Sequence[Any]) -> EncodedSeveral:
+        n_known = np.empty(len(ys), np.int64)
+        for i, pairs in enumerate(ys):
+            n_known[i] = len(self.names)
+            for name, _ in pairs or ():
+                if name not in self._columns:
+                    self._columns[name] = len(self.names)
+                    self.names.append(name)
+        self._widen(len(self.names))
+        values = np.full((len(ys), len(self.names)), np.nan)
+        for row, pairs in zip(values, ys, strict=True):
+            for name, value in pairs or ():
+                row[self._columns[name]] = value
+        y, before = self._encoded(values)
+        before[np.arange(len(self.names)) >= n_known[:, None]] = np.nan
+        return EncodedSeveral(y, before)
+
+    def losses(self, encoded: Encoded, scores: Array) -> Array:
+        out = np.full(len(encoded.y), np.nan)
+        if not len(out):
+            return out
+        present = ~np.isnan(encoded.y)
+        of_each = np.zeros(present.shape)
+        y = encoded.y[present]
+        of_each[present] = loss_answer(self.loss, "__call__", self.loss(y, scores[present]), y.shape)
+        # One column after the other: numpy's sums change their last bits with the number of terms, even of zeros.
+        with np.errstate(over="ignore"):
+            total = sum(of_each.T, start=np.zeros(len(out)))
+        rows = present.any(axis=1)
+        out[rows] = np.minimum(total[rows], np.finfo(np.float64).max)
+        return out
+
+    def gradient(self, y: Array, scores: Array) -> Array:
+        y = widened(y, scores.shape[1])
+        present = ~np.isnan(y)
+        g = np.zeros(scores.shape)
+        of_those = y[present]
+        g[present] = loss_answer(self.loss, "gradient", self.loss.gradient(of_those, scores[present]), of_those.shape)
+        return g
+
+    def are_encoded(self, y: Array) -> bool:
+        if y.shape != (len(y), len(self.names)):
+            return y.shape == (0,) and not self.names  # before the first target, there are no columns
+        known = ~np.isnan(y)
+        return bool(known.any(axis=1).all()) and self._is_possible(y[known])
+
+    def state(self) -> State:
+        return {"target_names": [tag(name) for name in self.names], "n_ignored_targets": self.n_limited}
+
+    def load_state(self, state: State) -> None:
+        self.forget()
+        self.names = untagged(state, "target_names")
+        self._columns = {name: column for column, name in enumerate(self.names)}
+        if len(self._columns) != len(self.names) or len(self.names) > self.most:
+            raise state_mismatch("target_names")
+        self._widen(len(self.names))
+        self.n_limited = whole(state, "n_ignored_targets")
+
+    def forget(self) -> None:
+        self.names = []
+        self._columns = {}
+
+    @abc.abstractmethod
+    def known(self, y: Any) -> Any:
+        """The argument of `admit_known` for a dict of all known targets; None for anything else."""
+
+    @abc.abstractmethod
+    def admit_known(self, value: Any) -> Any:
+        """Encode the targets for which `known` returned a value, (K,)."""
+
+    @abc.abstractmethod
+    def _plain(self, name: Hashable, value: Any) -> Any:
+        """A target's value as a plain one; ValueError where it is none."""
+
+    @abc.abstractmethod
+    def _widen(self, n: int) -> None:
+        """Make room for what is known of n targets."""
+
+    @abc.abstractmethod
+    def _encoded(self, values: Array) -> tuple[Array, Array]:
+        """Encode values (n, K) one record after the other: what the loss takes, and what was known before (n, K, 2)."""
+
+    @abc.abstractmethod
+    def _is_possible(self, y: Array) -> bool:
+        """Whether the values of a state can be encoded targets, (m,)."""
+
+
+def widened(array: Array, n: int) -> Array:
+    """An array (B, k, ...) with NaN for each target that came later, (B, n, ...)."""
+    missing = n - array.shape[1]
+    if missing <= 0:
+        return array
+    return np.concatenate([array, np.full((len(array), missing, *array.shape[2:]), np.nan)], axis=1)
