@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from streamkernel.estimators.gaussian_process import GaussianProcessRegressor
     from streamkernel.estimators.least_squares_classifier import KernelLeastSquaresClassifier
     from streamkernel.estimators.least_squares_regressor import KernelLeastSquaresRegressor
+    from streamkernel.estimators.multi_label_classifier import KernelMultiLabelClassifier
+    from streamkernel.estimators.multi_target_regressor import KernelMultiTargetRegressor
     from streamkernel.estimators.novelty import KernelNoveltyDetector
     from streamkernel.estimators.regressor import KernelRegressor
     from streamkernel.estimators.window_refit import WindowRefit
@@ -26,6 +28,8 @@ _MODULES = {
     "KernelDensityRatio": "density_ratio",
     "KernelLeastSquaresClassifier": "least_squares_classifier",
     "KernelLeastSquaresRegressor": "least_squares_regressor",
+    "KernelMultiLabelClassifier": "multi_label_classifier",
+    "KernelMultiTargetRegressor": "multi_target_regressor",
     "KernelNoveltyDetector": "novelty",
     "KernelRegressor": "regressor",
     "WindowRefit": "window_refit",
@@ -39,6 +43,8 @@ __all__ = [
     "KernelDensityRatio",
     "KernelLeastSquaresClassifier",
     "KernelLeastSquaresRegressor",
+    "KernelMultiLabelClassifier",
+    "KernelMultiTargetRegressor",
     "KernelNoveltyDetector",
     "KernelRegressor",
     "WindowRefit",

@@ -16,6 +16,7 @@ from benchmarks import (
     late_lags,
     least_squares,
     memory_experts,
+    multi_target,
     predicting,
     report,
     rounds,
@@ -177,6 +178,19 @@ def test_a_pass_in_batches_learns_whatever_they_are_of():
             found = batch_step.measured(data, size, seed=1)
             assert 0 < found.half < found.whole < 100
             assert found.n_features >= 64
+
+
+def test_several_targets_are_measured_against_the_chain_on_the_same_records():
+    lines = multi_target.rows("five", list(multi_target.five_functions(400)), rounds=1)
+    assert [line[:3] for line in lines] == [["five", "5", multi_target.SEVERAL], ["five", "5", multi_target.CHAIN]]
+    several, chain = (float(line[-1]) for line in lines)
+    assert 0 < several < chain < 2
+
+
+@pytest.mark.long
+def test_a_quick_run_of_several_targets_fills_its_page(tmp_path):
+    run_quickly("multi_target", "--out", tmp_path)
+    assert "SolarFlare (800)" in (tmp_path / "multi_target.md").read_text()
 
 
 @pytest.mark.long

@@ -21,7 +21,7 @@ import sys
 import numpy as np
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel import KernelClassifier, KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
-from streamkernel import KernelRegressor, WindowRefit
+from streamkernel import KernelMultiTargetRegressor, KernelRegressor, WindowRefit
 from streamkernel.growth import UDSG
 from streamkernel.window import DSPDC, S3GD
 
@@ -34,6 +34,7 @@ xs = list(stream(450))
 for model, ys in (
     (KernelClassifier(seed=3, batch_size=8), [f"class {int(3 * x['a'])}" for x in xs]),
     (KernelRegressor(seed=-4, growth=UDSG(), dtype="float64"), [x["a"] - x["b"] for x in xs]),
+    (KernelMultiTargetRegressor(seed=3), [{"a": x["a"], "b": x["b"]} for x in xs]),
     (WindowRefit(KernelClassifier(seed=3, max_features=128), 200, 100), [f"class {int(3 * x['a'])}" for x in xs]),
     (WindowRefit(KernelRegressor(seed=3, max_features=128), 300, 200, S3GD("squared")), [x["a"] for x in xs]),
     (WindowRefit(KernelRegressor(seed=3, max_features=128), 300, 200, DSPDC()), [x["a"] for x in xs]),
@@ -63,7 +64,7 @@ def test_two_processes_learn_the_same_bytes(capsys):
     )
     exec(LEARN, {})
     assert capsys.readouterr().out == other.stdout
-    assert len(other.stdout.splitlines()) == 12
+    assert len(other.stdout.splitlines()) == 13
 
 
 def _stream(n=260, seed=0):

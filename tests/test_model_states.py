@@ -21,7 +21,7 @@ from streamkernel.fields import OtherVersionError
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import digest, from_bytes, to_bytes
-from tests.learned import DEFAULTS, KINDS, learned, state_of
+from tests.learned import DEFAULTS, KINDS, learned, state_of, target_of
 
 
 @KINDS
@@ -30,7 +30,7 @@ def test_the_record_is_a_snapshot(kind):
     record = model.__getstate__()
     before = digest(record)
     for i in range(100):
-        model.learn_one({"a": i / 7, "d": 1.0, "c": str(i)}, i % 2 == 0)
+        model.learn_one({"a": i / 7, "d": 1.0, "c": str(i)}, target_of(kind, i % 2 == 0))
     assert digest(record) == before
     model.__setstate__(record)
     assert model.state_digest() == before

@@ -26,8 +26,9 @@ def test_the_public_names():
 
     adaptive, growing = {"AdaptiveKernelClassifier", "AdaptiveKernelRegressor"}, {"KernelClassifier", "KernelRegressor"}
     others = {"GaussianProcessRegressor", "KernelDensityRatio", "KernelNoveltyDetector", "WindowRefit"}
+    several = {"KernelMultiLabelClassifier", "KernelMultiTargetRegressor"}
     by_batches = {"KernelLeastSquaresClassifier", "KernelLeastSquaresRegressor"}
-    assert set(streamkernel.__all__) == adaptive | growing | by_batches | others
+    assert set(streamkernel.__all__) == adaptive | growing | several | by_batches | others
     assert {"CDSG", "DSG", "UDSG", "OneClassStep"} <= set(streamkernel.growth.__all__)
     assert {"Gaussian"} <= set(streamkernel.kernels.__all__)
     for module in (streamkernel, streamkernel.growth, streamkernel.kernels):

@@ -27,6 +27,8 @@ from streamkernel import (
     KernelDensityRatio,
     KernelLeastSquaresClassifier,
     KernelLeastSquaresRegressor,
+    KernelMultiLabelClassifier,
+    KernelMultiTargetRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     WindowRefit,
@@ -47,6 +49,8 @@ MODELS = [
     AdaptiveKernelRegressor(n_features=16, n_trees=1, lags=3),
     GaussianProcessRegressor(n_features=8),
     KernelLeastSquaresRegressor(n_features=16),
+    KernelMultiLabelClassifier(batch_size=16),
+    KernelMultiTargetRegressor(),
     KernelNoveltyDetector(),
     KernelDensityRatio(p=True, q=False),
     WindowRefit(KernelClassifier(max_features=64), window=50, every=90),
@@ -85,6 +89,8 @@ VARIANTS = [
     GaussianProcessRegressor(n_features=8, variance=TestPointFunctions([{"x": 1.0}, {}], 8, 4, 16), seed=1),
     KernelLeastSquaresRegressor(),
     KernelLeastSquaresRegressor(Matern(), n_features=3, drift_rates=(0.1,), standardize=False, seed=1),
+    KernelMultiLabelClassifier(loss=optim.losses.Hinge(), growth=UDSG(), max_labels=400, dtype="float64", seed=1),
+    KernelMultiTargetRegressor(loss=HUBER, growth=DSG(), average=True, batch_size=5, max_targets=20, seed=1),
     KernelNoveltyDetector(nu=0.02, growth=UDSG(), batch_size=5, dtype="float64", seed=1),
     KernelDensityRatio(p=1, q=0, growth=UDSG(), precondition=False, average=True, batch_size=5, seed=1),
     WindowRefit(KernelClassifier(loss=losses.Log(), max_features=64, average=True, seed=1), window=50, every=30),
@@ -143,6 +149,13 @@ class CreditCard:
         return records
 
 
+class Music(CreditCard):
+    """Records in place of those of `datasets.Music`, which River downloads: each with several labels."""
+
+    def take(self, n):
+        return [(x, {label: v > 0 for label, v in zip("abc", x.values(), strict=False)}) for x, _ in super().take(n)]
+
+
 def _checks_of(model, longest=10):
     """River's checks, by name; a density ratio's with those of records, which River has for the kinds that it knows.
 
@@ -151,6 +164,7 @@ def _checks_of(model, longest=10):
     of_river = checks._yield_datasets
     with (
         mock.patch.object(datasets, "CreditCard", CreditCard),
+        mock.patch.object(datasets, "Music", Music),
         mock.patch.object(checks, "_yield_datasets", lambda model, scale=1: of_river(model, min(scale, longest))),
     ):
         found = list(checks.yield_checks(model))
@@ -252,6 +266,10 @@ def test_signatures_are_rivers():
     for model in (*classifiers, *regressors):
         assert list(inspect.signature(model.learn_one).parameters)[1:] == ["x", "y", "w"]
         assert list(inspect.signature(model.learn_many).parameters)[1:] == ["X", "y", "w"]
+    several = KernelMultiLabelClassifier, KernelMultiTargetRegressor
+    for model, kind in zip(several, (base.MultiLabelClassifier, base.MultiTargetRegressor), strict=True):
+        assert issubclass(model, kind)
+        assert list(inspect.signature(model.learn_one).parameters)[1:] == ["x", "y", "w"]
     assert list(inspect.signature(KernelDensityRatio.learn_one).parameters) == ["self", "x", "y", "w"]
     assert list(inspect.signature(KernelNoveltyDetector.learn_one).parameters) == ["self", "x", "w"]
     assert issubclass(KernelNoveltyDetector, base.AnomalyDetector)

@@ -16,6 +16,7 @@ MODELS = {
     "lagged regressor": lambda: sk.AdaptiveKernelRegressor(n_features=8, n_trees=2, lags=2, seed=1),
     "growing classifier": lambda: sk.KernelClassifier(Gaussian(2.0), batch_size=8, max_features=128, seed=1),
     "growing regressor": lambda: sk.KernelRegressor(batch_size=8, average=True, max_features=128, seed=1),
+    "several labels": lambda: sk.KernelMultiLabelClassifier(Gaussian(2.0), batch_size=8, max_features=128, seed=1),
     "structured": lambda: sk.KernelRegressor(Gaussian(2.0, structured=True), batch_size=8, seed=1),
     "least squares classifier": lambda: sk.KernelLeastSquaresClassifier(n_features=8, seed=1),
     "least squares regressor": lambda: sk.KernelLeastSquaresRegressor(n_features=8, seed=1),
@@ -44,6 +45,9 @@ def _stream(name, n):
         if i > n // 2:  # an input and a class that come late change the shape of everything
             x["kind"] = "pq"[i % 2]
         label = int(x["a"] > 0) + (i > n // 2 and name.endswith("classifier") and i % 5 == 0)
+        if name == "several labels":
+            yield x, {"right": bool(label), **({"late": x["b"] > 0} if i > n // 2 else {})}
+            continue
         yield x, label if name.endswith(("classifier", "ratio")) else x["a"] * x["b"]
 
 
@@ -55,7 +59,7 @@ def _ask(model, x):
     if isinstance(model, sk.KernelNoveltyDetector):
         return model.score_one(x)
     if hasattr(model, "predict_proba_one"):
-        return tuple(model.predict_proba_one(x).items())
+        return repr(model.predict_proba_one(x))
     return model.predict_one(x)
 
 

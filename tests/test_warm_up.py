@@ -15,6 +15,8 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     KernelClassifier,
     KernelDensityRatio,
+    KernelMultiLabelClassifier,
+    KernelMultiTargetRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     WindowRefit,
@@ -63,6 +65,8 @@ def test_after_the_command_warmed_up_nothing_is_left_to_compile(capsys):
             (WindowRefit(KernelRegressor(max_features=64), 200, 240, solver), [x["a"] for x in xs])
             for solver in (DSPDC(), Exact(), S3GD(anchors=20), SVRG())
         ),
+        (KernelMultiTargetRegressor(), [{"a": x["a"], **({"late": 1} if i > 99 else {})} for i, x in enumerate(xs)]),
+        (KernelMultiLabelClassifier(dtype="float64"), [{"a": i % 3 == 0, "b": i % 2 == 0} for i in range(260)]),
         (KernelDensityRatio(p=True, q=False), [i % 3 == 0 for i in range(260)]),
         (KernelDensityRatio(p=True, q=False, dtype="float64", average=True), [i % 3 == 0 for i in range(260)]),
     ):

@@ -32,9 +32,9 @@ class AdvanceResult:
     Attributes
     ----------
     predictions
-        A label (None before the first) or a number for each record.
+        A label (None before the first) or a number for each record; of several targets, a dict of these.
     probabilities
-        A distribution over the labels for each record; None for regressors.
+        A distribution over the labels for each record; of several labels, one for each. None for regressors.
     losses
         The model's own loss of each record, float64 of shape (n,). NaN for a record without a label.
     deviations
@@ -45,7 +45,7 @@ class AdvanceResult:
     """
 
     predictions: list[Any]
-    probabilities: list[dict[Any, float]] | None
+    probabilities: list[dict[Any, Any]] | None
     losses: Array
     deviations: Array | None = None
 

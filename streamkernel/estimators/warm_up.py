@@ -9,6 +9,7 @@ from streamkernel.estimators.adaptive_classifier import AdaptiveKernelClassifier
 from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
 from streamkernel.estimators.classifier import KernelClassifier
 from streamkernel.estimators.gaussian_process import GaussianProcessRegressor
+from streamkernel.estimators.multi_target_regressor import KernelMultiTargetRegressor
 from streamkernel.estimators.regressor import KernelRegressor
 from streamkernel.estimators.window_refit import WindowRefit
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
@@ -51,6 +52,8 @@ def warm_up() -> None:
     """
     for model in _models():
         _use(model)
+    # Of several targets at once, only the targets are code of their own.
+    KernelMultiTargetRegressor(seed=1).learn_one({"a": 1.0}, {"b": 1.0})
 
 
 def _models() -> Iterator[Model]:

@@ -23,6 +23,8 @@ from streamkernel import (
     KernelDensityRatio,
     KernelLeastSquaresClassifier,
     KernelLeastSquaresRegressor,
+    KernelMultiLabelClassifier,
+    KernelMultiTargetRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     WindowRefit,
@@ -90,6 +92,9 @@ MODELS = {
     "classifier_least_squares": (KernelLeastSquaresClassifier, {"n_features": 8}, 310),
     "regressor_least_squares": (KernelLeastSquaresRegressor, {"n_features": 8}, 310),
     "regressor_least_squares_fresh": (KernelLeastSquaresRegressor, {"n_features": 8}, 0),
+    "several_numbers": (KernelMultiTargetRegressor, _GROWING, 310),
+    "several_numbers_early": (KernelMultiTargetRegressor, _GROWING, 150),
+    "several_labels": (KernelMultiLabelClassifier, _GROWING, 310),
     "density_ratio": (KernelDensityRatio, {**_GROWING, "p": "y", "q": "n", "window": 100}, 310),
 }
 
@@ -109,7 +114,10 @@ def records(name, start, stop):
         if i % 7 == 0:
             x["b"] = None
         value = math.sin(2 * a) + b / 20
-        if i >= start:
+        if i >= start and name.startswith("several"):  # a target that comes late, and is missing now and then
+            numbers = {"wave": value * 3 + 50, **({"late": a * b} if i > 40 and i % 5 else {})}
+            yield x, numbers if "numbers" in name else {label: y > 55 for label, y in numbers.items()}
+        elif i >= start:
             yield x, value * 3 + 50 if name.startswith(("regressor", "adaptive_regressor")) else "ny"[value > 5]
 
 
@@ -128,6 +136,8 @@ def predictions(model, name):
         return [model.score_one(x) for x in xs]
     if isinstance(model, GaussianProcessRegressor):
         return [{"mu": one.mu, "sigma": one.sigma} for one in (model.predict_one(x, with_dist=True) for x in xs)]
+    if isinstance(model, KernelMultiLabelClassifier):
+        return [{label: p[True] for label, p in model.predict_proba_one(x).items()} for x in xs]
     return [model.predict_proba_one(x) if hasattr(model, "predict_proba_one") else model.predict_one(x) for x in xs]
 
 

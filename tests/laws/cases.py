@@ -17,6 +17,8 @@ from streamkernel import (
     KernelDensityRatio,
     KernelLeastSquaresClassifier,
     KernelLeastSquaresRegressor,
+    KernelMultiLabelClassifier,
+    KernelMultiTargetRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     WindowRefit,
@@ -29,7 +31,7 @@ from streamkernel.losses import is_smooth
 from streamkernel.window import S3GD, Exact
 
 #: The estimators, by what they have in common.
-FAMILIES = ["growing", "structured", "adaptive", "process", "least squares", "window", "novelty", "ratio"]
+FAMILIES = ["growing", "structured", "several", "adaptive", "process", "least squares", "window", "novelty", "ratio"]
 
 GROWTHS = [None, DSG(), UDSG(), UDSG(grow=1, reuse=2), CDSG(cap=2.0), CDSG(cap=3.0)]
 
@@ -167,6 +169,14 @@ def _model(draw, family, kind):
         return KernelLeastSquaresRegressor(**draw(least_squares_models()))
     if family == "least squares":
         return KernelLeastSquaresClassifier(**draw(least_squares_models(**limits)))
+    if family == "several" and kind == "numbers":
+        most = draw(st.sampled_from([1000, 2]))
+        return _growing(draw, KernelMultiTargetRegressor, loss=draw(st.sampled_from(NUMERIC)), max_targets=most)
+    if family == "several":
+        most = draw(st.sampled_from([1000, 2]))
+        return _growing(
+            draw, KernelMultiLabelClassifier, loss=draw(st.sampled_from([None, *TWO_SIDED])), max_labels=most
+        )
     smooth = family == "window"
     if kind == "classes":
         model = _growing(draw, KernelClassifier, **limits)
@@ -178,6 +188,21 @@ def _model(draw, family, kind):
         model = _growing(draw, KernelRegressor, loss=loss)
     change = {"structured": _structured, "window": _refitted}.get(family)
     return change(draw, model) if change else model
+
+
+def _several(draw, rng, ys):
+    """Targets of which each record has some, later ones too: the others follow from the first."""
+    gaps, n = draw(st.sampled_from([0.0, 0.3])), draw(st.integers(1, 5))
+    appears = [0, *(int(first) for first in rng.integers(0, len(ys), n - 1))]
+    names = ["a", "b", 2, True, ("c", None)][:n]
+    for i, y in enumerate(ys):
+        values = [y, not y, y, rng.random() < 0.2, True] if isinstance(y, bool) else [y, -y, y + 5, y * y, 3]
+        known = zip(names, values, appears, strict=False)
+        yield {
+            name: None if rng.random() < gaps / 2 else value
+            for name, value, first in known
+            if i >= first and rng.random() >= gaps / 2
+        }
 
 
 @st.composite
@@ -212,6 +237,8 @@ def cases(draw, family, longest=260):
         xs.append({name: v for name, v in x.items() if rng.random() >= missing})
     one_kind = {"process": "numbers", "novelty": "numbers", "ratio": "sides"}.get(family)
     kind = one_kind or draw(st.sampled_from(["classes", "classes", "sides", "numbers"]))
+    if family == "several":
+        kind = draw(st.sampled_from(["sides", "numbers"]))
     if kind == "classes":
         n_classes = draw(st.integers(1, 12))
         ys = [f"c{rng.integers(0, k)}" for k in 1 + np.arange(n) * n_classes // n]
@@ -220,6 +247,8 @@ def cases(draw, family, longest=260):
         ys = [names[int(rng.random() < 0.5)] for _ in range(n)]
     else:
         ys = [float(3 * x.get("x0", 0.0) + rng.normal()) for x in xs]
+    if family == "several":
+        ys = _several(draw, rng, ys if kind == "numbers" else [y == names[0] for y in ys])
     model = _model(draw, family, kind)
     ys = [None if rng.random() < unlabeled else y for y in ys]
     ws = [float(w) for w in (rng.choice([1.0, 0.0, 0.5, 3.0], n) if draw(st.booleans()) else np.ones(n))]

@@ -18,6 +18,7 @@ from streamkernel import (
     KernelDensityRatio,
     KernelLeastSquaresClassifier,
     KernelLeastSquaresRegressor,
+    KernelMultiTargetRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
 )
@@ -59,6 +60,7 @@ MODELS = {
     "growing regressor": _growing(
         KernelRegressor, [Squared(), Huber(1.0), Absolute(), EpsilonInsensitive(), Quantile(0.9)]
     ),
+    "several": _growing(KernelMultiTargetRegressor, [Squared(), Huber(1.0), EpsilonInsensitive()]),
     "adaptive classifier": st.builds(
         AdaptiveKernelClassifier, **{k: st.just(v) for k, v in ADAPTIVE.items()}, standardize=SCALED, seed=st.just(1)
     ),
@@ -125,7 +127,8 @@ def _assert_said_well(model, x, has_learned):
         assert sum(probabilities.values()) == pytest.approx(1.0 if probabilities else 0.0, abs=1e-9)
         assert said == max(probabilities, key=probabilities.get, default=None)
     else:
-        _assert_finite([model.predict_one(x)])
+        said = model.predict_one(x)
+        _assert_finite(said.values() if isinstance(said, dict) else [said])
         _assert_finite(model.predict_many(np.array([[x["a"], x["b"]]])))
     if isinstance(model, AdaptiveKernelRegressor | GaussianProcessRegressor):
         gaussian = model.predict_one(x, with_dist=True)
@@ -151,10 +154,13 @@ def test_finite_streams_stay_finite(kind, data):
     for start in range(0, len(records), 40):
         xs, ys, ws = zip(*records[start : start + 40], strict=True)
         given_xs = repr(xs)
+        if kind == "several":
+            ys = [{"p": y, "q": -y / 2, "r": y if y > 1 else None} for y in ys]
         outcome = model.advance(xs, [y > 0 for y in ys] if of_sides else ys, ws)
         assert repr(xs) == given_xs
         _assert_finite(outcome.losses)
-        for prediction in outcome.probabilities or [dict(enumerate(outcome.predictions))]:
+        said = outcome.predictions if kind == "several" else [dict(enumerate(outcome.predictions))]
+        for prediction in outcome.probabilities or said:
             _assert_finite(prediction.values())
         # A state that is not finite is refused where it is written.
         other = pickle.loads(pickle.dumps(model))

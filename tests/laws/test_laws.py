@@ -16,6 +16,7 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     GaussianProcessRegressor,
     KernelClassifier,
+    KernelMultiTargetRegressor,
     KernelNoveltyDetector,
 )
 from tests.laws.cases import FAMILIES, cases
@@ -23,7 +24,7 @@ from tests.laws.copies import COPIES
 from tests.laws.cuts import assert_any_cut, cuts, frame_of, in_cuts, in_single_calls
 from tests.laws.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
 
-pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
+pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:(classes|labels|targets) past max_")
 EVERY = pytest.mark.parametrize("family", FAMILIES)
 
 
@@ -149,6 +150,14 @@ def test_predictions_of_many_are_those_of_one(family, data):
         assert model.score_many(frame).tolist() == pytest.approx([model.score_one(x) for x in rows], rel=1e-4, abs=1e-4)
         return
     many = model.predict_many(frame)
+    if family == "several":
+        for row, x in zip(many.to_dict("records"), rows, strict=True):
+            assert list(row) == list(many.columns) == [*model.predict_one(x)]
+            if isinstance(model, KernelMultiTargetRegressor):
+                assert row == pytest.approx(
+                    model.predict_one(x), rel=1e-4, abs=1e-4 * max(map(abs, row.values()), default=1)
+                )
+        return
     assert_predicted_as_one_by_one(model, rows, many.tolist())
     assert many.index.tolist() == frame.index.tolist()
     assert_predicted_as_one_by_one(model, rows, model.predict_many(frame_of(pl.DataFrame, rows)).to_list())

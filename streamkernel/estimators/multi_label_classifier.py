@@ -1,0 +1,209 @@
+"""Kernel classification of records that have several labels at once."""
+
+from typing import Any
+
+from river import base
+from river.optim.base import Scheduler
+from river.optim.losses import BinaryLoss
+
+from streamkernel.estimators.base import AdvanceResult
+from streamkernel.estimators.several_learner import SeveralLearner
+from streamkernel.growth import Growth
+from streamkernel.growth.machine import Machine
+from streamkernel.kernels import Kernel
+from streamkernel.losses import Log
+from streamkernel.records.frames import Frame
+from streamkernel.records.results import BatchResult
+from streamkernel.records.several_labels import SeveralLabels
+
+
+class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
+    """A kernel classifier of several labels that grows with its stream.
+
+    Each label is true or false, whatever the others are. It is one machine with an output for each label: the features
+    of a record are computed once, and a step moves the coefficients of all labels by one gradient, that of the sum of
+    their losses.
+
+    The labels of a record are a dict of booleans. A new name adds an output, at most `max_labels`. A label that is None
+    or absent has no gradient, and the record's others are learned.
+
+    Parameters
+    ----------
+    kernel
+        The kernel. None (the default) is `Gaussian()` with a bandwidth from the first 200 records.
+    loss
+        The loss of each label. None (the default) is `Log`, the logistic loss. River's `Hinge` and `SquaredHinge` are
+        possible, too.
+    growth
+        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
+    block_size
+        F, the features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without it or if
+        `max_features` is smaller.
+    batch_size
+        B, the labeled records of a step, at most 2^24. Defaults to 32.
+    max_features
+        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is the paper's
+        unbounded machine. Defaults to 4,096.
+    step
+        A River schedule of step sizes. With `precondition`, None (the default) is gamma_0 / (1 + t / 500), with gamma_0
+        = .035 sqrt(B), at most .7 (.3 for a loss without a bounded derivative). Without it, None is gamma_0 / (1 + t /
+        200), with gamma_0 from the first mini-batch.
+    regularization
+        nu, the regularization, at least 0. Defaults to 1e-6.
+    standardize
+        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
+    max_inputs
+        The largest number of inputs. The model ignores and counts all others. Defaults to 10,000.
+    max_labels
+        The largest number of labels. The model ignores all others, and counts them. Defaults to 1,000.
+    cache_bytes
+        The largest size of the cache for drawn frequencies, in bytes. It affects only speed. Defaults to 64 MB.
+    dtype
+        "float32" (the default) or "float64".
+    seed
+        The seed of the random features. None (the default) draws one.
+    precondition
+        Whether a step solves a ridge regression on the features of its block and its mini-batch, instead of following
+        the gradient. Step sizes are then shares of that solution. None (the default) is True if `step` is None and the
+        loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. If `block_size`,
+        `precondition` or `blocks_per_step` is None, a loaded state keeps its value.
+    blocks_per_step
+        The blocks that a mini-batch updates one after the other, at most 1,024. Each fits the residuals of the previous
+        ones. None (the default) is 2 with `precondition` and 1 without it.
+    average
+        Whether to predict with the mean of the solutions after each step, instead of the last one. Defaults to False.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of range, or the loss is not supported.
+
+    Examples
+    --------
+    >>> import random
+    >>> from streamkernel import KernelMultiLabelClassifier
+    >>> model, rng = KernelMultiLabelClassifier(seed=1), random.Random(1)
+    >>> for _ in range(2000):
+    ...     x = {"a": rng.gauss(0, 1), "b": rng.gauss(0, 1)}
+    ...     model.learn_one(x, {"right": x["a"] > 0, "far": x["a"] ** 2 + x["b"] ** 2 > 2})
+    >>> model.predict_one({"a": 0.5, "b": 0.0}), model.predict_one({"a": -1.5, "b": 1.5})
+    ({'right': True, 'far': False}, {'right': False, 'far': True})
+
+    References
+    ----------
+    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, sections 3 and 4.
+    [^2]: Li and Poczos, "Utilize old coordinates: faster doubly stochastic gradients for kernel methods".
+
+    """
+
+    _targets: SeveralLabels
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        loss: BinaryLoss | None = None,
+        growth: Growth | None = None,
+        block_size: int | None = None,
+        batch_size: int = 32,
+        max_features: int | None = 4096,
+        step: Scheduler | None = None,
+        regularization: float = 1e-6,
+        standardize: bool | None = None,
+        max_inputs: int = 10_000,
+        max_labels: int = 1_000,
+        cache_bytes: int = 2**26,
+        dtype: str = "float32",
+        seed: int | None = None,
+        precondition: bool | None = None,
+        blocks_per_step: int | None = None,
+        average: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.growth = growth
+        self.block_size = block_size
+        self.batch_size = batch_size
+        self.max_features = max_features
+        self.step = step
+        self.regularization = regularization
+        self.standardize = standardize
+        self.max_inputs = max_inputs
+        self.max_labels = max_labels
+        self.cache_bytes = cache_bytes
+        self.dtype = dtype
+        self.seed = seed
+        self.precondition = precondition
+        self.blocks_per_step = blocks_per_step
+        self.average = average
+        self._check("loss", loss, BinaryLoss)
+        self._at_least("max_labels", 1)
+        self._targets = SeveralLabels(loss or Log(), max_labels)
+        self._machine: Machine = self._build(self._targets)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels seen so far, in the order of their outputs."""
+        return list(self._targets.names)
+
+    @property
+    def n_ignored_labels(self) -> int:
+        """The number of label values ignored because of `max_labels`."""
+        return self._targets.n_limited
+
+    def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, dict[bool, float]]:
+        """Predict the probability of False and True for each label seen so far, for one record."""
+        lock = self._lock
+        lock.acquire()
+        try:
+            return self._targets.distribution(self._machine.predict_one(x)[0])
+        finally:
+            lock.release()
+
+    def predict_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, bool]:
+        """Predict for each label seen so far whether it is true, for one record."""
+        return chosen(self.predict_proba_one(x))
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Predict the probability that each label is true, for the rows of a data frame or array.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A frame of shape (n, K) in the frame's backend, with its index and a column for each label. For an array, an
+        array of that shape.
+
+        """
+        frame = Frame(X)
+        with self._lock:
+            return frame.table(self._targets.names, self._targets.positive(self._machine.predict(frame)))
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict whether each label is true, for the rows of a data frame or array.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A frame of n rows of booleans in the frame's backend, with its index and a column for each label. For an array,
+        an array of shape (n, K).
+
+        """
+        frame = Frame(X)
+        with self._lock:
+            return frame.table(self._targets.names, self._targets.positive(self._machine.predict(frame)) > 0.5)
+
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        probabilities = self._targets.probabilities(batch.targets, batch.predictions)
+        return AdvanceResult([*map(chosen, probabilities)], probabilities, batch.losses)
+
+
+def chosen(probabilities: dict[Any, dict[bool, float]]) -> dict[Any, bool]:
+    """Return whether each label is more likely true than false."""
+    return {label: p[True] > p[False] for label, p in probabilities.items()}
