@@ -11,26 +11,33 @@ from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.columns.uses import input_uses, target_use
 from streamkernel.connectors.decode import TargetDecoder, UndecodableError
-from streamkernel.connectors.names import nfc, take
+from streamkernel.connectors.names import take
 from streamkernel.connectors.passed import SourceMessage
 from streamkernel.connectors.passing import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Label, Position, Record
+from streamkernel.connectors.target_columns import Target, TargetColumns, names_of
 
 
 class BulkDecoder(ABC):
     """A decoder from the bytes of records to their inputs and targets.
 
-    `target` is the name of the target, None where every record is unlabeled; `target_type` and `max_string` are those
-    of `TargetDecoder`. The columns are read by `rules`; None: all are inputs, each as it is. What
+    `target` is the name of the target, or those of several, None where every record is unlabeled; `target_type` and
+    `max_string` are those of `TargetDecoder`. A single target is decoded with the inputs. Several are no inputs, and
+    read of the record once more. The columns are read by `rules`; None: all are inputs, each as it is. What
     `passing` reads of a record is in its `passed`.
     """
 
-    def __init__(self, target: str | None, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
-        self.target = None if target is None else nfc(target)
+    def __init__(self, target: Target, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
+        self.target_names = names_of(target)
+        several = not (target is None or isinstance(target, str))
+        self.target = None if several or target is None else self.target_names[0]
         self.rules = rules or ColumnRules(InputSettings(), max_string)
+        if several:
+            self.rules = self.rules.without(self.target_names)
         self.max_string = max_string
         numbers = self.rules.numbers
         self.targets = TargetDecoder(target_type, max_string, None if numbers is None else numbers.plain)
+        self.several = TargetColumns(self.target_names, self.targets) if several else None
         self.passing: PassThrough | None = None
 
     def ready(self, raws: Sequence[bytes | None]) -> int:
@@ -63,6 +70,11 @@ class BulkDecoder(ABC):
             xs, ys, odd = self.decode_all(raws)
         except UndecodableError:
             return list(map(self.record, raws, starts, ends))
+        if self.several is not None:
+            try:
+                ys = self._several_of(self.several, raws, odd)
+            except UndecodableError:
+                return list(map(self.record, raws, starts, ends))
         firsts: Iterator[Position] = iter(starts)
         lasts: Iterator[Position] = iter(ends)
         texts = iter(raws)
@@ -82,6 +94,8 @@ class BulkDecoder(ABC):
         """Return the record of `raw` by itself."""
         try:
             decoded = self.decode_one(raw)
+            if decoded is not None and self.several is not None:
+                decoded = decoded[0], self.several.read(self.values(raw))
         except UndecodableError as error:
             return Record({}, None, start, following, raw, error.fault)
         if decoded is None:
@@ -89,9 +103,17 @@ class BulkDecoder(ABC):
         x, y = decoded
         return Record(x, y, start, following, raw)
 
+    def _several_of(self, several: TargetColumns, raws: Sequence[bytes], odd: Sequence[int]) -> list[Any]:
+        """Return the targets of the records that are not odd, each a dict."""
+        left_out = set(odd)
+        return [several.read(self.values(raw)) for place, raw in enumerate(raws) if place not in left_out]
+
     def columns(self, raw: bytes) -> list[ColumnUse]:
         """Return what becomes of each column of a record that can be used."""
         values = self.fields(raw)
+        if self.several is not None:
+            uses = input_uses(values, self.rules, self.read)
+            return [*self.several.uses(values), *(use for use in uses if use.name not in self.target_names)]
         if self.target is None:
             return input_uses(values, self.rules, self.read)
         target = target_use(self.target, take(values, self.target), self.targets)
@@ -119,7 +141,7 @@ class BulkDecoder(ABC):
         """
 
     @abstractmethod
-    def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
+    def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Any] | None:
         """Return the inputs and the target of a record, None for a blank one.
 
         Raises UndecodableError, with the fault, where it cannot be decoded.

@@ -17,6 +17,7 @@ from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.decode import UndecodableError, decode_inputs
 from streamkernel.connectors.names import find, take, with_normal_names
 from streamkernel.connectors.ports import Label
+from streamkernel.connectors.target_columns import Target
 
 _NUMBERS = frozenset({float, int, bool})
 # JSON has four blanks: Python's two others, \v and \f, are damage.
@@ -43,10 +44,10 @@ class JsonObjects(BulkDecoder):
 
     """
 
-    def __init__(self, target: str | None, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
+    def __init__(self, target: Target, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
         super().__init__(target, target_type, max_string, rules)
         # Without rules there is a shorter way.
-        self._columns = None if rules is None else ObjectColumns(rules)
+        self._columns = None if rules is None and self.several is None else ObjectColumns(self.rules)
         self._names: set[str] = set()
         types = {} if rules is None else rules.settings.types
         # As text, each digit of a long integer counts.

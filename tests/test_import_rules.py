@@ -44,6 +44,7 @@ STACKS = {
         {"encode", "ports", "regular"},
         {"class_columns", "decode", "durable"},
         {"columns", "passing"},
+        {"target_columns"},
         {"bulk"},
         {"objects"},
         {"registry"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from streamkernel.connectors.columns.nested import flattened
@@ -92,6 +93,11 @@ class ColumnRules:
     def in_texts(self) -> ColumnRules:
         """Return the same rules for a source whose values are all texts."""
         return ColumnRules(self.settings, self.max_string, of_texts=True)
+
+    def without(self, names: Collection[str]) -> ColumnRules:
+        """Return the same rules, by which these columns are no inputs."""
+        settings = replace(self.settings, exclude=(*self.settings.exclude, *names))
+        return ColumnRules(settings, self.max_string, self._of_texts)
 
     def flat(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return an object without nested values, as far as they are to be flattened or left out."""

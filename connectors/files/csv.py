@@ -23,6 +23,7 @@ from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.files.stream import FileStream
 from streamkernel.connectors.names import hint, nfc
 from streamkernel.connectors.ports import Fault, Position, Record, SourceError
+from streamkernel.connectors.target_columns import Target
 
 # How long an open quote may hold up a followed file before the log tells.
 TELL_SECONDS = 10.0
@@ -44,7 +45,7 @@ class CsvSource(LineSource):
     path
         A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
     target
-        The column of the target; None: no target, every record is unlabeled.
+        The column of the target, or those of several; None: no target, every record is unlabeled.
     target_type
         ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     delimiter
@@ -94,7 +95,7 @@ class CsvSource(LineSource):
     def __init__(
         self,
         path: str | PathLike[str],
-        target: str | None = None,
+        target: Target = None,
         target_type: str = "str",
         delimiter: str = ",",
         encoding: str = "utf-8",
@@ -108,7 +109,7 @@ class CsvSource(LineSource):
         super().__init__(path, follow, max_record_bytes)
         if len(delimiter) != 1 or delimiter in '"\r\n':
             raise ValueError(f"delimiter must be one character, no quote and no line end, got {delimiter!r}")
-        self.target = None if target is None else nfc(target)
+        self.target = nfc(target) if isinstance(target, str) else target
         self.target_type = target_type
         self.delimiter = delimiter
         self.encoding = _checked_encoding(encoding)
@@ -253,7 +254,9 @@ class CsvSource(LineSource):
 
     def use_columns(self, columns: Sequence[str]) -> None:
         """Decode records as those of a file with these columns."""
-        target = self.target if self.target_required or self.target in columns else None
+        target = self.target
+        if isinstance(target, str) and not (self.target_required or target in columns):
+            target = None
         self._decoder = CsvRows(
             columns, target, self.target_type, self.delimiter, self.encoding, self.max_string, self._rules
         )

@@ -10,6 +10,7 @@ from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.decode import UndecodableError, finite_floats, listed, shown
 from streamkernel.connectors.files.fields import n_named, split_fields
 from streamkernel.connectors.names import hint, nfc
+from streamkernel.connectors.target_columns import Target, names_of
 
 __all__ = ["HEADER_MOVED", "HeaderAgain", "UnusableHeaderError", "delimiter_hint", "header_columns"]
 
@@ -103,7 +104,7 @@ def header_columns(
     raw: bytes,
     delimiter: str,
     encoding: str,
-    target: str | None,
+    target: Target,
     rules: ColumnRules,
     target_required: bool = True,
     passed: Collection[str] = (),
@@ -117,7 +118,7 @@ def header_columns(
     delimiter, encoding
         As `streamkernel.connectors.files.csv.CsvSource` has them.
     target
-        The column of the target; None: no target.
+        The column of the target, or those of several; None: no target.
     rules
         Which columns are inputs, and how they are read.
     target_required
@@ -154,17 +155,19 @@ def header_columns(
     named = columns[: n_named(columns)]
     if not named:
         raise UnusableHeaderError("no column has a name: write their names into the first line")
-    needed = {name for name in named if name == target or name in passed or rules.column(name) is not None}
+    targets = names_of(target)
+    needed = {name for name in named if name in targets or name in passed or rules.column(name) is not None}
     double = [name for name, times in Counter(named).items() if times > 1 and name in needed]
     if double:
         raise UnusableHeaderError(
             f"column names must differ, the header repeats {listed(double)}: rename them in the file, or list them "
             "in inputs.exclude if nothing needs them"
         )
-    if target_required and target is not None and target not in columns:
+    missing = next((name for name in targets if name not in columns), None)
+    if target_required and missing is not None:
         raise UnusableHeaderError(
-            f"there is no column {shown(target)} for the target, the header has {listed(columns)}"
-            f"{hint(target, columns)}"
+            f"there is no column {shown(missing)} for the target, the header has {listed(columns)}"
+            f"{hint(missing, columns)}"
         )
     # A file to predict often lacks what no model learns from: labels and ids.
     unknown = rules.find_unknown(columns, all_excluded=target_required)

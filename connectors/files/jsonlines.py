@@ -8,6 +8,7 @@ from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.target_columns import Target
 
 
 class JsonLinesSource(LineSource):
@@ -18,7 +19,7 @@ class JsonLinesSource(LineSource):
     path
         A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
     target
-        The key of the target; None: no target, every record is unlabeled.
+        The key of the target, or those of several; None: no target, every record is unlabeled.
     target_type
         ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     follow
@@ -51,7 +52,7 @@ class JsonLinesSource(LineSource):
     def __init__(
         self,
         path: str | PathLike[str],
-        target: str | None = None,
+        target: Target = None,
         target_type: str = "str",
         follow: bool = False,
         max_record_bytes: int = 2**20,

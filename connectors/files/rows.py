@@ -16,6 +16,7 @@ from streamkernel.connectors.decode import UndecodableError, decode_inputs, fini
 from streamkernel.connectors.files.fields import counted, csv_rows, n_named, split_fields
 from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
 from streamkernel.connectors.ports import Label
+from streamkernel.connectors.target_columns import Target
 
 _MOST_WORDS = 10_000
 
@@ -36,7 +37,7 @@ class CsvRows(BulkDecoder):
     def __init__(
         self,
         columns: Sequence[str],
-        target: str | None,
+        target: Target,
         target_type: str,
         delimiter: str,
         encoding: str,

@@ -20,6 +20,7 @@ from streamkernel.connectors.files.multiline import JoinedLines
 from streamkernel.connectors.files.opening import Existing, find_problem
 from streamkernel.connectors.files.output import OutputFile
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError, SourceError
+from streamkernel.connectors.target_columns import SpreadTargets
 
 _LONGEST_HEADER = 2**24
 
@@ -153,6 +154,9 @@ class CsvSink(LineSink):
         whatever the lines have.
     models
         The columns that lines have where there are several models, which such a file must have as well.
+    targets
+        Several targets with a column each for the prediction, the target and the probability, in the place of one for
+        all of them; see `streamkernel.connectors.target_columns`.
 
     Examples
     --------
@@ -176,9 +180,10 @@ class CsvSink(LineSink):
         classes: Sequence[Any] = (),
         included: Sequence[str] | None = None,
         models: Sequence[str] = (),
+        targets: Sequence[str] = (),
     ) -> None:
         super().__init__(path, existing)
-        self._spread = ClassColumns(classes)
+        self._spread: ClassColumns | SpreadTargets = SpreadTargets(targets) if targets else ClassColumns(classes)
         self._models = tuple(models)
         self._included = included
         self._columns: dict[str, None] | None = None

@@ -90,7 +90,8 @@ class Record(NamedTuple):
     x
         The decoded inputs by name; empty where the record is at fault or blank.
     y
-        The decoded target; None where there is none, which leaves the record unlabeled.
+        The decoded target; None where there is none, which leaves the record unlabeled. Of several targets a dict, with
+        None for each that is missing.
     position
         Where the record begins.
     next
@@ -114,7 +115,7 @@ class Record(NamedTuple):
     """
 
     x: dict[str, Any]
-    y: Label | None
+    y: Any
     position: Position
     next: Position
     raw: bytes

@@ -13,6 +13,7 @@ from streamkernel.connectors.ports import ColumnUse, ConnectorError
 from streamkernel.connectors.registry.framing import HEAD_BYTES, schema_number
 from streamkernel.connectors.registry.lookup import FailedLookupError, RegistryLookup
 from streamkernel.connectors.registry.plain import PayloadDecoder
+from streamkernel.connectors.target_columns import Target
 
 __all__ = ["FramedObjects", "JsonPayload"]
 
@@ -50,7 +51,7 @@ class FramedObjects(JsonObjects):
 
     def __init__(
         self,
-        target: str | None,
+        target: Target,
         target_type: str,
         max_string: int,
         schemas: RegistryLookup[int, PayloadDecoder],

@@ -143,7 +143,8 @@ class MessageDecoder:
             extras = self._decoder.extras(self._extras(message))
         except UndecodableError as error:
             return record._replace(x={}, y=None, fault=error.fault)
-        extras.pop(self._decoder.target or "", None)  # a target is never an input
+        for name in self._decoder.target_names:  # a target is never an input
+            extras.pop(name, None)
         return record._replace(x=extras | record.x)
 
     def _with_passed(self, record: Record, passing: PassThrough, message: Any) -> Record:

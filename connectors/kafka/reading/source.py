@@ -127,7 +127,7 @@ class KafkaSource(Source):
         start: Literal["earliest", "latest"] = "earliest",
         on_gap: Literal["stop", "skip"] = "stop",
         include: Collection[Include] = (),
-        target: str | None = None,
+        target: str | Sequence[str] | None = None,
         target_type: str = "str",
         value_format: ValueFormat = "json",
         registry: RegistrySettings | None = None,

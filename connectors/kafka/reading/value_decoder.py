@@ -10,12 +10,13 @@ from streamkernel.connectors.registry.objects import FramedObjects
 from streamkernel.connectors.registry.plain import PayloadDecoder
 from streamkernel.connectors.registry.reading import check_format, decoder_lookup
 from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
+from streamkernel.connectors.target_columns import Target
 
 __all__ = ["value_decoder"]
 
 
 def value_decoder(
-    target: str | None,
+    target: Target,
     target_type: str,
     max_string: int,
     inputs: InputSettings | None,
