@@ -12,6 +12,7 @@ from river import linear_model
 from streamkernel import (
     AdaptiveKernelRegressor,
     KernelDensityRatio,
+    KernelMultiTargetRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     WindowRefit,
@@ -22,6 +23,7 @@ from streamkernel.daemon.monitoring.exporter import metric_facts
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart, unit_of
 from streamkernel.daemon.monitoring.model_view import ModelView
+from streamkernel.daemon.monitoring.view import View
 from tests.daemon.service import service_metrics
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
@@ -70,6 +72,12 @@ def _several() -> dict[str, Metric]:
     return _families(exporter.registry)
 
 
+def _of_targets() -> dict[str, Metric]:
+    exporter = Exporter(KernelMultiTargetRegressor(), ["mae"], 1000)
+    exporter.refresh(View(rolling={"mae": 0.5}, rolling_targets={"price": {"mae": 0.5}}), 0.0)
+    return _families(exporter.registry)
+
+
 def _adaptive() -> AdaptiveKernelRegressor:
     """One whose metric is learned, so that importances are exported."""
     model = AdaptiveKernelRegressor(n_features=4, n_trees=0, metric_schedule=(10,), seed=1)
@@ -99,6 +107,7 @@ def sections() -> dict[str, Iterable[Metric]]:
             _exported(WindowRefit(KernelRegressor(max_features=64))), growing
         ),
         "With a novelty detector": _others(_exported(KernelNoveltyDetector()), growing),
+        "With several targets": _others(_of_targets(), growing),
         "With a density ratio": _others(_exported(KernelDensityRatio()), growing),
         "With an adaptive model": _others(adaptive, known | ours),
         "With a file or topic as output": _others(_exported(_RIVER(), outputs=("predictions",)), known),

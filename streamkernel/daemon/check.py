@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from streamkernel.connectors.ports import ConnectorError, Position, Record, Source
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.connectors.regular import write_obstacle
+from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.window_refit import title_of, window_refit_of
@@ -168,7 +169,7 @@ def _source(
             raise DaemonError(said)
         target = getattr(written, "target", None) if plan.config.mode == "learn" else None
         if target is not None and first.columns and (n_records := _without_label(source, records)):
-            said += f"; none of its first {n_records} records {no_label(target, first.names)}"
+            said += f"; none of its first {n_records} records {no_label(' or '.join(names_of(target)), first.names)}"
             if begins and source.exhausted:
                 raise DaemonError(said)
         findings.first[section] = first
@@ -200,7 +201,7 @@ def _registry(key: str, source: KafkaSourceConfig) -> str | None:
         raise DaemonError(f"{key}: schema registry {source.schema_registry.url}: {error}") from None
 
 
-def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType) -> str:
+def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType | tuple[str, ...]) -> str:
     """Look at the topic of an output: to open it would shut out the daemon that writes to it."""
     sink = make_sink(settings, key, targets)
     from streamkernel.connectors.kafka.writing.sink import KafkaSink

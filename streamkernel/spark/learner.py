@@ -16,6 +16,7 @@ from streamkernel.daemon.base import crash
 from streamkernel.estimators.batch_step import take_batch_step
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.least_squares import LeastSquaresEstimator
+from streamkernel.estimators.several_learner import SeveralLearner
 from streamkernel.spark.books import Books
 from streamkernel.spark.failures import failure_of
 from streamkernel.spark.partials import Partials
@@ -73,6 +74,8 @@ def check_model(model: Any) -> None:
     """
     if isinstance(model, type):
         raise TypeError(f"the model is the class {model.__name__}: pass an instance, {model.__name__}()")
+    if issubclass(type(model), SeveralLearner):
+        raise ValueError(f"{type(model).__name__} takes no batch steps, because they take one target: learn one target")
     if issubclass(type(model), BatchModel):  # by its type: a pipeline says that it is of the class of its last step
         return
     name = type(model).__name__

@@ -8,6 +8,7 @@ from typing import Any
 from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.several_targets import is_list
 from streamkernel.daemon.config.sources import CsvSourceConfig, JsonlSourceConfig, RiverSourceConfig
 from streamkernel.spark.kafka_options import refused_options
 from streamkernel.spark.learner import check_model
@@ -44,6 +45,8 @@ def _of_run(plan: Plan) -> Iterator[str]:
 
 
 def _of_source(source: Any) -> Iterator[str]:
+    if is_list(source):
+        yield "source.target: a Spark job learns one target; name one column, or use the daemon for several"
     if isinstance(source, KafkaSourceConfig):
         if source.group is not None:
             yield "source.group: a Spark job reads all partitions for one model; remove it"

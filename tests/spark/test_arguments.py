@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 from river import linear_model, optim
 
-from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel import KernelClassifier, KernelMultiTargetRegressor, KernelRegressor
 from streamkernel.spark import learn_batch_of, learn_stream, predict_udf
 from streamkernel.spark.directories import directory_of, location_of
 from tests.spark.streams import BOUNDS, differences, records
@@ -52,6 +52,11 @@ def test_columns_that_spark_cannot_tell_apart_are_refused(spark, df):
         ({"target": "y", "inputs": ["a", "y"]}, ValueError, "column 'y' is an input and also target or weight"),
         ({"target": "y", "inputs": []}, ValueError, "inputs is empty: name at least one column"),
         ({"target": "y", "model": KernelRegressor}, TypeError, r"is the class KernelRegressor: pass an instance"),
+        (
+            {"target": "y", "model": KernelMultiTargetRegressor()},
+            ValueError,
+            "takes no batch steps, because they take one",
+        ),
         ({"target": "y", "model": None}, ValueError, "NoneType takes no batch steps"),
     ],
 )

@@ -28,8 +28,9 @@ def learning(bounds: AlertBounds) -> BoardRow:
     )
     rolling = lines(
         "Rolling metrics",
-        "The report metrics over the last labeled records.",
+        "The report metrics over the last labeled records; of several targets, their means and those of each.",
         PanelQuery(chosen("rolling_metric"), "{{metric}} {{instance}} {{partition}}"),
+        PanelQuery(chosen("rolling_target_metric"), "{{metric}} of {{target}} {{instance}} {{partition}}"),
     )
     mean = lines(
         "Mean loss of the interval",

@@ -12,10 +12,14 @@ from river import active, base, compose
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.estimators.density_ratio import KernelDensityRatio
+from streamkernel.estimators.multi_label_classifier import KernelMultiLabelClassifier
+from streamkernel.estimators.multi_target_regressor import KernelMultiTargetRegressor
 from streamkernel.estimators.novelty import KernelNoveltyDetector
+from streamkernel.estimators.several_learner import SeveralLearner
 from streamkernel.estimators.window_refit import WindowRefit
 
 __all__ = [
+    "OF_EACH",
     "Model",
     "Task",
     "advances",
@@ -31,20 +35,30 @@ __all__ = [
     "task_of",
 ]
 
-Model: TypeAlias = base.Classifier | base.Regressor | KernelNoveltyDetector | KernelDensityRatio | compose.Pipeline
-Task: TypeAlias = Literal["classification", "regression", "novelty", "density_ratio"]
+Model: TypeAlias = (
+    base.Classifier | base.Regressor | KernelNoveltyDetector | KernelDensityRatio | SeveralLearner | compose.Pipeline
+)
+Task: TypeAlias = Literal[
+    "classification", "regression", "novelty", "density_ratio", "several_labels", "several_numbers"
+]
 
 _KINDS: dict[type, Task] = {
     base.Classifier: "classification",
     base.Regressor: "regression",
     KernelNoveltyDetector: "novelty",
     KernelDensityRatio: "density_ratio",
+    KernelMultiLabelClassifier: "several_labels",
+    KernelMultiTargetRegressor: "several_numbers",
 }
+
+#: The task of each target, where a model has several.
+OF_EACH: dict[str, Task] = {"several_labels": "classification", "several_numbers": "regression"}
 
 _UNFIT: dict[type, str] = {
     active.base.ActiveLearningClassifier: "chooses which labels to request, and a stream brings its own: use the "
     "classifier inside it",
-    base.MultiTargetRegressor: "predicts several targets, and a record of a stream has one",
+    base.MultiTargetRegressor: "predicts several targets: use streamkernel.KernelMultiTargetRegressor",
+    base.MultiLabelClassifier: "predicts several labels: use streamkernel.KernelMultiLabelClassifier",
 }
 
 _KNOWN = frozenset({"streamkernel", "river", "numpy", "builtins"})
@@ -86,7 +100,7 @@ def n_lags(model: base.Base) -> int:
 
 
 def task_of(model: Model) -> Task:
-    """Return what a model does: classification, regression, novelty detection or the ratio of two densities.
+    """Return what a model does: classification, regression (of one target or several), novelty detection, or a ratio.
 
     Raises
     ------
@@ -95,7 +109,8 @@ def task_of(model: Model) -> Task:
 
     """
     step = last_step(model)
-    unfit = next((why for kind, why in _UNFIT.items() if isinstance(step, kind)), None)
+    several = isinstance(step, SeveralLearner)
+    unfit = None if several else next((why for kind, why in _UNFIT.items() if isinstance(step, kind)), None)
     for kind, task in _KINDS.items():
         if isinstance(step, kind) and unfit is None:
             return task

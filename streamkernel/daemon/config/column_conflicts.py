@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamkernel.connectors.class_columns import class_columns
+from streamkernel.connectors.target_columns import SpreadTargets, names_of
 from streamkernel.daemon.base.line_names import line_names
 from streamkernel.daemon.config.columns import (
     ClassColumnsConfig,
@@ -16,6 +17,7 @@ from streamkernel.daemon.config.columns import (
 )
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
+from streamkernel.daemon.config.several_targets import is_list
 
 __all__ = ["column_conflicts"]
 
@@ -61,6 +63,8 @@ def _of_names(config: Config, output: PassingColumnsConfig) -> Iterator[str]:
         parts_of_position=isinstance(output, ParquetPredictionsConfig),
         several_models=config.models is not None,
     )
+    if is_list(config.source):  # a table has columns of each target
+        own += tuple(SpreadTargets(names_of(config.source.target)).names)  # type: ignore[union-attr]
     taken: set[str] = set()
     for index, one in enumerate(output.include):
         key, name = f"predictions.include[{index}]", one.name or one.column

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamkernel.connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
+from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.config.column_conflicts import column_conflicts
 from streamkernel.daemon.config.grouped import OWN_NAMES, PLACEHOLDER
 from streamkernel.daemon.config.inputs import problems as input_problems
@@ -16,6 +17,7 @@ from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSour
 from streamkernel.daemon.config.serve_conflicts import serve_conflicts
 from streamkernel.daemon.config.several import conflicts_of_files
 from streamkernel.daemon.config.several_models import conflicts_of_several
+from streamkernel.daemon.config.several_targets import conflicts_of_targets
 from streamkernel.daemon.config.warm import conflicts_of_warm_start
 
 __all__ = ["conflicts"]
@@ -34,7 +36,7 @@ def conflicts(config: Config) -> list[str]:
         lines += conflicts_of_files(key, source)
         if (columns := getattr(source, "inputs", None)) is not None:
             join_key = None if labels is None or key == "warm_start.source" else labels.key
-            found = input_problems(columns, getattr(source, "target", None), join_key)
+            found = input_problems(columns, names_of(getattr(source, "target", None)), join_key)
             lines += [f"{key}.inputs.{problem}" for problem in found]
     if labels is not None:
         lines += _of_labels(labels, getattr(config.source, "target", None))
@@ -43,6 +45,7 @@ def conflicts(config: Config) -> list[str]:
         *conflicts_of_warm_start(config),
         *conflicts_of_models(config),
         *conflicts_of_several(config),
+        *conflicts_of_targets(config),
         *column_conflicts(config),
         *serve_conflicts(config),
         *_of_groups(config),

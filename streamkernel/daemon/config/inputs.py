@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -192,26 +192,26 @@ class InputsConfig(Section):
         )
 
 
-def problems(inputs: InputsConfig, target: str | None, join_key: str | None) -> Iterator[str]:
+def problems(inputs: InputsConfig, targets: Sequence[str], join_key: str | None) -> Iterator[str]:
     """Yield a line for each setting that another one rules out, from the key within the section on.
 
     Parameters
     ----------
     inputs
         The section.
-    target
-        The column of the target of the same source.
+    targets
+        The columns of the targets of the same source.
     join_key
         The column that joins records and late labels; None where there are none.
 
     """
     named = {"include": inputs.include or (), "exclude": inputs.exclude, "types": inputs.types}
     for key, names in named.items():
-        if target is not None and target in names:
+        for target in filter(names.__contains__, targets):
             yield f"{key}: must not name the target {shown(target)}, which is not an input"
     rules = inputs.settings()
     for name in inputs.types:
-        if name != target and not rules.is_input(name):
+        if name not in targets and not rules.is_input(name):
             yield f"types.{name}: is not an input: remove the type, or change include and exclude"
     if join_key is None:
         return

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from streamkernel.connectors.kafka.base.options import check
-from streamkernel.daemon.config.column_name import ColumnName
+from streamkernel.daemon.config.column_name import TargetNames
 from streamkernel.daemon.config.fields import Name, Number, Path, Positive, Section, TargetType, Whole, resolvable
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
@@ -158,9 +158,10 @@ class KafkaSourceConfig(Section):
     include: list[Literal["key", "headers", "timestamp"]] = Field(
         default_factory=list, description="What else of a message becomes inputs, besides its value."
     )
-    target: ColumnName | None = Field(
+    target: TargetNames = Field(
         default=None,
-        description="The key of the label. Use dots for a nested one. null: every record is unlabeled.",
+        description="The key of the label. Use dots for a nested one. A list of several is for a model of several "
+        "targets. null: every record is unlabeled.",
     )
     target_type: TargetType = Field(default="str", description="The type of the target: float for a regressor.")
     inputs: InputsConfig | None = None

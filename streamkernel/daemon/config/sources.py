@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from streamkernel.daemon.config.column_name import ColumnName
+from streamkernel.daemon.config.column_name import TargetNames
 from streamkernel.daemon.config.fields import Name, Paths, Section, TargetType
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.journal import JournalSourceConfig
@@ -34,9 +34,10 @@ class _FileSourceConfig(Section):
         description="The file. '-' is standard input. .gz and .zst are decompressed. A list of files, or a pattern "
         "such as data/*.csv, is one source."
     )
-    target: ColumnName | None = Field(
+    target: TargetNames = Field(
         default=None,
-        description="The column or key of the label. Use dots for a nested one. null: every record is unlabeled.",
+        description="The column or key of the label. Use dots for a nested one. A list of several is for a model of "
+        "several targets. null: every record is unlabeled.",
     )
     target_type: TargetType = Field(default="str", description="The type of the target: float for a regressor.")
     follow: bool = Field(

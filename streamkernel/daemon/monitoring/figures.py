@@ -74,6 +74,9 @@ def _figures(view: View) -> Iterable[tuple[str, str]]:
             if name in view.baseline:
                 of = _BASELINES.get(name, "majority class")
                 yield f"{_name(name)} of the {of}", shown_number(view.baseline[name])
+    for target, figures in view.targets.items():
+        for name, value in figures.items():
+            yield f"{_name(name)} of {target}", shown_number(value)
     if not math.isnan(view.loss):
         last = f", last {min(view.window, view.taken):,}" if view.window else ""
         yield f"progressive loss{last}", shown_number(view.loss)

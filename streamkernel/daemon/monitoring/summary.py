@@ -27,7 +27,8 @@ def summary(views: Mapping[str, View]) -> Group:
     rows = figure_rows(views)
     notes = {name: note for name, note in _NOTES.items() if any(name in label for label in rows)}
     if "mae" in rows and "progressive loss" in notes:
-        notes["progressive loss"] = "mean loss before learning a record, in target variances"
+        of = ", summed over the targets" if any(view.targets for view in views.values()) else ""
+        notes["progressive loss"] = f"mean loss before learning a record, in target variances{of}"
     if any(view.account and view.account["consumed"] != view.taken for view in views.values()):
         notes["account"] = "of all runs since the first start; the rows above: of this run"
     return Group(table, *(f"  {name}: {note}" for name, note in notes.items()), "")

@@ -27,6 +27,9 @@ class View:
     overall: Mapping[str, float] = field(default_factory=dict)  # the report metrics over all records of this process
     baseline: Mapping[str, float] = field(default_factory=dict)  # those of the majority class, or of the mean so far
     rolling: Mapping[str, float] = field(default_factory=dict)  # and over the last ones
+    # Of several targets, those of each, over all records of this process and over the last ones.
+    targets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    rolling_targets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     window: int = 0  # how many labeled records the progressive loss and the rolling metrics look back; 0: not known
     # Features, blocks, grown and reused, where the model has them.
     growth: Mapping[str, int] = field(default_factory=dict)
@@ -66,6 +69,7 @@ class View:
             "metrics": dict(self.overall),
             **({"baseline": dict(self.baseline)} if self.baseline else {}),
             "rolling": dict(self.rolling),
+            **({"targets": {name: dict(one) for name, one in self.targets.items()}} if self.targets else {}),
             "progressive_loss": self.loss,
             **({"losses_not_finite": self.losses_not_finite} if self.losses_not_finite else {}),
             **({"labels": dict(self.labels)} if self.labels else {}),
@@ -92,6 +96,7 @@ class View:
             overall=one.overall,
             baseline=one.baseline,
             rolling=one.rolling,
+            targets=self.targets if one.published else {},
             window=self.window,
             growth=one.growth,
             models={},

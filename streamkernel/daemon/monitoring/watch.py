@@ -144,6 +144,8 @@ class Watch:
             overall=processor.quality.overall(),
             baseline=processor.quality.baseline(),
             rolling=processor.quality.rolling(),
+            targets=processor.quality.overall_of_targets(),
+            rolling_targets=processor.quality.rolling_of_targets(),
             window=processor.quality.window,
             growth=growth_of(model),
             experts=experts_of(model),

@@ -13,6 +13,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.predicting import with_mode_defaults
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import JournalSourceConfig, JsonlSourceConfig, ServeConfig, SourceConfig
+from streamkernel.daemon.config.several_targets import is_list
 from streamkernel.daemon.labels.keys import key_of
 from streamkernel.daemon.wiring.connectors import make_source
 from streamkernel.daemon.wiring.plan import plan_of
@@ -131,6 +132,8 @@ def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
         # Of several models, the one that the checkpoint says is published, also after a promotion.
         alone: dict[str, Any] = {"mode": "predict", "initial_model": None, "publish": None}
         config = with_mode_defaults(config.model_copy(update=alone))
+    if is_list(config.source):
+        raise ConfigError(["source.target: serve predicts one target: name one column, or use run for several"])
     key = None if config.labels is None else config.labels.key
     records = _role("source", config.source, plan, key)
     labels = records if config.labels is None else _role("labels.source", config.labels.source, plan, key)

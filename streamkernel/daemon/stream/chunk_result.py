@@ -84,7 +84,8 @@ class Scored(Measured):
         """
         self.losses += losses
         for place in [place for place, loss in enumerate(losses) if math.isnan(loss)]:
-            known = probabilities is None or targets[place] in (probabilities[place] or ())
+            several = isinstance(targets[place], dict)  # whose losses are NaN for no want of a probability
+            known = several or probabilities is None or targets[place] in (probabilities[place] or ())
             self.n_losses_not_finite += known and predictions[place] is not None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
@@ -91,7 +91,11 @@ class Learned(Measured):
         wrong: set[int] = set()
         labels, probabilities, deviations = self.result.predictions, self.result.probabilities, self.result.deviations
         # One sum tells whether all of them are finite: not one chunk in millions has anything else.
-        if probabilities is not None:
+        if labels and type(labels[0]) is dict:  # of several targets
+            found = [list(_numbers(one)) for one in (labels if probabilities is None else probabilities)]
+            wrong.update(place for place, one in enumerate(found) if not math.isfinite(sum(one)))
+            labels = [None if place in wrong else one for place, one in enumerate(labels)]
+        elif probabilities is not None:
             sums = [sum(one.values()) for one in probabilities]
             if not math.isfinite(sum(sums)):
                 wrong.update(place for place, one in enumerate(sums) if not math.isfinite(one))
@@ -120,6 +124,12 @@ def part_of(result: AdvanceResult, chosen: Sequence[bool]) -> AdvanceResult:
     rows = np.flatnonzero(chosen)
     deviations = None if result.deviations is None else result.deviations[rows]
     return AdvanceResult(list(compress(result.predictions, chosen)), probabilities, result.losses[rows], deviations)
+
+
+def _numbers(one: Any) -> Iterator[float]:
+    """Yield the numbers in a prediction of several targets."""
+    for value in one.values() if isinstance(one, dict) else ():
+        yield from value.values() if isinstance(value, dict) else (value,)
 
 
 def _not_finite(prediction: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from streamkernel.connectors.ports import Label
 from streamkernel.daemon.base.events import Prediction
-from streamkernel.daemon.base.model import Model, has_own_parts, last_step, task_of
+from streamkernel.daemon.base.model import OF_EACH, Model, has_own_parts, last_step, task_of
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.stream.learned import Learned
 from streamkernel.estimators.base import AdvanceResult
@@ -133,7 +133,8 @@ class Learner(ABC):
     @property
     def _n_ignored_labels(self) -> int:
         """Records the model did not learn, for their class came past its limit; 0 where it has none."""
-        return int(getattr(self._last_step, "n_ignored_labels", 0))
+        # Of several labels it counts values, and a record without one is learned.
+        return 0 if self.task in OF_EACH else int(getattr(self._last_step, "n_ignored_labels", 0))
 
     def _count_clipped(self, ys: Targets) -> int:
         """Count the numbers among targets whose squares overflow."""
@@ -206,7 +207,7 @@ class AdvancingLearner(Learner):
             if whole.stopped or (until_refused and whole.refused):
                 break
         whole.predict_seconds = whole.learn_seconds = None  # a single record is no measure of a chunk
-        whole.result = _joined(parts, self.task == "classification")
+        whole.result = _joined(parts, self.task in ("classification", "several_labels"))
         return whole
 
     def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:

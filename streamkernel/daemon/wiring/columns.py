@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from streamkernel.connectors.passed import PassedColumn
 from streamkernel.connectors.ports import Source
+from streamkernel.connectors.target_columns import names_of
+from streamkernel.daemon.base.model import OF_EACH
 from streamkernel.daemon.config.columns import KafkaPredictionsConfig, PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import Config, KafkaSourceConfig, TargetType
@@ -57,8 +59,10 @@ def let_pass(source: Source, config: Config) -> None:
         source.pass_through(passed_columns(output), message=message)
 
 
-def target_type_of(plan: Plan) -> TargetType:
-    """Return what the targets of a run are: what the source that brings them says, or what the model learns."""
+def target_type_of(plan: Plan) -> TargetType | tuple[str, ...]:
+    """Return what the targets of a run are: what the source says, or what the model learns; of several their names."""
+    if plan.task in OF_EACH:
+        return names_of(getattr(plan.config.source, "target", None))
     if plan.task != "classification":
         return "float"
     source = plan.config.source if plan.config.labels is None else plan.config.labels.source

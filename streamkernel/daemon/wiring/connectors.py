@@ -122,7 +122,7 @@ def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Pat
 def make_sink(
     sink: settings.PredictionsConfig | settings.DeadLettersConfig | settings.KafkaSinkConfig | None,
     key: str,
-    targets: settings.TargetType = "str",
+    targets: settings.TargetType | tuple[str, ...] = "str",
     mode: str = "learn",
     several_models: bool = False,
     in_order: bool = True,
@@ -130,7 +130,8 @@ def make_sink(
     """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
 
     A table and a schema have fields for targets of this type, and for the names of several models; of mode predict, a
-    table has the checkpoint as well. Lines come `in_order` of their records, except in a replay.
+    table has the checkpoint as well. CSV has columns for each of several targets. Lines come `in_order` of their
+    records, except in a replay.
 
     Raises
     ------
@@ -138,6 +139,8 @@ def make_sink(
         Where its settings cannot be.
 
     """
+    several = () if isinstance(targets, str) else targets
+    kind: settings.TargetType = targets if isinstance(targets, str) else "str"
     names = included_names(sink) if isinstance(sink, PassingColumnsConfig) else ()
     if isinstance(sink, settings.ParquetPredictionsConfig):
         with _extra("parquet", key):
@@ -145,7 +148,7 @@ def make_sink(
             from streamkernel.connectors.parquet.sink import ParquetSink
         of_models = model_columns(sink) if several_models else []
         passed = [*of_models, *passed_columns(sink)]
-        columns = prediction_columns(targets, sink.classes, passed, checkpoint=mode == "predict")
+        columns = prediction_columns(kind, sink.classes, passed, checkpoint=mode == "predict")
         return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
     if isinstance(sink, settings.JsonlSinkConfig):
         from streamkernel.connectors.files.sinks import JsonLinesSink
@@ -156,7 +159,7 @@ def make_sink(
 
         if isinstance(sink, settings.CsvPredictionsConfig):
             added = [one.name for one in model_columns(sink)] if several_models else []
-            return CsvSink(sink.path, sink.existing, sink.classes, names, added)
+            return CsvSink(sink.path, sink.existing, sink.classes, names, added, several)
         return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSinkConfig):
         with _extra("kafka", key):
@@ -164,7 +167,7 @@ def make_sink(
 
         given = {name: value for name, value in sink if name not in _NOT_OF_TOPICS}
         passed = passed_columns(sink) if isinstance(sink, PassingColumnsConfig) else []
-        lines = prediction_schema(targets, passed, several_models=several_models)
+        lines = prediction_schema(kind, passed, several_models=several_models)
         try:
             return KafkaSink(
                 **given,

@@ -7,7 +7,8 @@ from typing import Any
 
 from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.connectors.ports import Source
-from streamkernel.daemon.base.model import Model, learning_part
+from streamkernel.connectors.target_columns import names_of
+from streamkernel.daemon.base.model import OF_EACH, Model, learning_part
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
@@ -31,6 +32,7 @@ from streamkernel.daemon.stream.processor import Processor, Scores, Stage
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.replaceable import ReplaceableLearner
 from streamkernel.daemon.stream.river_learner import learner_for
+from streamkernel.daemon.stream.several_quality import SeveralQuality
 from streamkernel.daemon.stream.unlabeled import UnlabeledStage
 from streamkernel.daemon.stream.warm_processor import WarmProcessor
 from streamkernel.estimators.base import StreamEstimator, machine_of
@@ -127,6 +129,8 @@ def _scores_of_challengers(plan: Plan, challengers: Challengers | None) -> dict[
 def _make_scores(plan: Plan, model: Model) -> Scores:
     """Return the report metrics and the loss of a model."""
     shown = plan.config.metrics or MetricsConfig()
+    if plan.task in OF_EACH:
+        return Scores(SeveralQuality(OF_EACH[plan.task], plan.report, shown.window), ProgressiveLoss(shown.window))
     max_classes = min(shown.max_classes, getattr(learning_part(model), "max_classes", shown.max_classes))
     return Scores(Quality(plan.task, plan.report, shown.window, max_classes), ProgressiveLoss(shown.window))
 
@@ -182,4 +186,4 @@ def label_watch(plan: Plan, feed: Feed, section: str = "source") -> LabelWatch:
     target = getattr(plan.config.sources[section], "target", None)
     late = section == "source" and plan.config.labels is not None
     unlabeled = late or plan.config.mode == "predict" or plan.task == "novelty"
-    return LabelWatch(feed, None if unlabeled else target, source.columns, section)
+    return LabelWatch(feed, None if unlabeled else " or ".join(names_of(target)) or None, source.columns, section)

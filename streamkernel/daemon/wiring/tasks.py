@@ -8,6 +8,7 @@ from streamkernel.daemon.base.model import Model, Task, last_step, task_of
 from streamkernel.daemon.base.window_refit import window_refit_of
 from streamkernel.daemon.config.columns import ClassColumnsConfig
 from streamkernel.daemon.config.schema import Config, RiverSourceConfig
+from streamkernel.daemon.config.several_targets import is_list
 from streamkernel.daemon.stream.quality import REPORTS
 
 __all__ = ["problems_of_refit", "problems_of_task"]
@@ -19,7 +20,7 @@ _OF_TYPE: dict[type, str] = {bool: "bool", int: "int", str: "str"}
 def problems_of_task(config: Config, model: Model) -> list[str]:
     """Return a line for each setting that does not fit the published model."""
     task = task_of(model)
-    problems = [*_target_problems(config, model, task)]
+    problems = [*_several_problems(config, model, task), *_target_problems(config, model, task)]
     if task == "novelty" and config.labels is not None:
         problems.append("labels: not for a novelty detector, which learns each record without a label: leave it out")
     output = config.predictions
@@ -43,14 +44,35 @@ def problems_of_refit(config: Config, models: Mapping[str, Model]) -> list[str]:
     return ["warm_start.refit: no model is a streamkernel.WindowRefit: leave it out"]
 
 
+def _several_problems(config: Config, model: Model, task: Task) -> Iterator[str]:
+    """Yield what does not fit a model of several targets, and several targets that do not fit another model."""
+    of = {"several_numbers": "a multi-target regressor", "several_labels": "a multi-label classifier"}.get(task)
+    if of is not None and model is not last_step(model):
+        yield f"model: {of} stands alone: remove the steps before it, or take a model of one target"
+    for key, source in config.sources.items():
+        if of is None and is_list(source):
+            yield (
+                f"{key}.target: must be one column, a model for {task.replace('_', ' ')} learns one target: use "
+                "streamkernel.KernelMultiTargetRegressor or KernelMultiLabelClassifier for several"
+            )
+        if of is None or is_list(source) or key == "labels.source":
+            continue
+        if isinstance(source, RiverSourceConfig):
+            yield f"{key}.kind: a data set has one target here, and {of} learns several: use csv, jsonl or kafka"
+        elif config.mode == "learn" or source.target is not None:
+            yield f"{key}.target: must be a list of columns for {of}, such as [a, b]"
+
+
 def _target_problems(config: Config, model: Model, task: Task) -> Iterator[str]:
     for key, source in config.sources.items():
         # Records that bring no target of their own need no type for it.
         if isinstance(source, RiverSourceConfig) or (config.labels is not None and source.target is None):
             continue
         kind = source.target_type
-        if task == "regression" and kind != "float":
+        if task in ("regression", "several_numbers") and kind != "float":
             yield f"{key}.target_type: must be float for a regressor, is {kind}"
+        if task == "several_labels" and kind != "bool":
+            yield f"{key}.target_type: must be bool for labels that are true or false, is {kind}"
         if task == "classification" and kind == "float":
             yield f"{key}.target_type: must be str, int or bool for a classifier, is float"
         if task == "density_ratio" and source.target is not None:

@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 
 from streamkernel.connectors.ports import Source
 from streamkernel.daemon.base.dead_letters import REASONS
-from streamkernel.daemon.base.model import Model, task_of
+from streamkernel.daemon.base.model import OF_EACH, Model, task_of
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter.label_metrics import LabelMetrics
 from streamkernel.daemon.monitoring.exporter.lag import LagCollector
@@ -159,6 +159,10 @@ class Exporter(CheckpointObserver):
         )
         rolling = gauge("rolling_metric", "Report metrics over the last labeled records.", ["metric", "window"])
         self._rolling = {name: rolling.labels(name, str(window)) for name in report}
+        self._of_targets: Gauge | None = None
+        if task_of(model) in OF_EACH:
+            text = "Report metrics of each target over the last labeled records."
+            self._of_targets = gauge("rolling_target_metric", text, ["metric", "target", "window"])
         self._lifetime = gauge("lifetime_records", "Records consumed since the first start.")
         self._last_record = gauge("last_record_timestamp_seconds", "When the daemon finished the last record.")
         self._memory = gauge("model_memory_bytes", "Size of the model's state and of the records it keeps.")
@@ -235,6 +239,10 @@ class Exporter(CheckpointObserver):
         self._loss_sum.value = view.loss_sum
         for name, value in view.rolling.items():
             self._rolling[name].set(value)
+        if self._of_targets is not None:
+            for target, figures in view.rolling_targets.items():
+                for name, value in figures.items():
+                    self._of_targets.labels(name, target, str(view.window)).set(value)
         self._snapshot.set(time.time())
 
     def lag(self) -> Mapping[tuple[str, int], int]:
