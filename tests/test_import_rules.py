@@ -16,6 +16,7 @@ LAYERS = [
     {"records", "kernels"},
     {"expansion"},
     {"adaptive", "growth"},
+    {"mixture"},
     {"batch", "gaussian_process", "window"},
     {"estimators"},
     {"daemon", "spark", "__main__"},

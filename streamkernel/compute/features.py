@@ -109,6 +109,12 @@ def _project(x: Array, columns: Array, W: Array, above: int, first: int, turns: 
 
 
 @jit
+def project_observed(x: Array, columns: Array, W: Array, turns: Array) -> None:
+    """Add x W to `turns`, without the inputs that are 0; `columns` is room, int64 of shape (d,)."""
+    _project(x, columns[: _observed(x, columns)], W, 0, 0, turns)
+
+
+@jit
 def _project_some(
     X: Array, columns: Array, ends: Array, W: Array, first: int, m: int, strip: Array, turns: Array
 ) -> None:

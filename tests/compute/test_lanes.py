@@ -82,3 +82,20 @@ def test_a_transform_that_takes_signs_first(word, bit, at):
     _signed_sixteen(data, at, signs, word, bit)
     assert data.tobytes() == expected.tobytes()
     assert (signs == before).all()
+
+
+@numba.njit
+def _add_four_dots(rows, at, step, other, place, sums, at_sum):
+    lanes.add_four_dots(rows, at, step, other, place, sums, at_sum)
+
+
+@pytest.mark.parametrize(("at", "place"), [(0, 0), (3, 17)])
+def test_add_four_dots(at, place):
+    draws = np.random.default_rng(4)
+    rows, other = draws.normal(size=2000).astype(np.float32), draws.normal(size=300).astype(np.float32)
+    sums = np.arange(6.0)
+    _add_four_dots(rows, at, 400, other, place, sums, 1)
+    factor = other[place : place + lanes.DOT].astype(float)
+    found = [rows[at + 400 * i : at + 400 * i + lanes.DOT] @ factor for i in range(4)]
+    assert np.allclose(sums, np.arange(6.0) + np.array([0, *found, 0]), atol=1e-4)
+    assert sums[[0, 5]].tolist() == [0, 5]

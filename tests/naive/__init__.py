@@ -115,6 +115,22 @@ from tests.naive.memory import (
     squared_distances,
     vote,
 )
+from tests.naive.mixture_pass import (
+    NaiveMixture,
+    any_known,
+    fill_features,
+    grow_mixture,
+    hedge,
+    learn_linear,
+    pass_mixture,
+    predict_heads,
+    predict_linear,
+    project_observed,
+    refresh_gains,
+    refresh_products,
+    residual,
+    take_mixture_step,
+)
 from tests.naive.moments import (
     INPUTS,
     TARGETS,
@@ -153,6 +169,7 @@ from tests.naive.primal_dual import (
     prefetch_record,
     prefetch_row,
 )
+from tests.naive.projection import products, ridge_of, solve_records, subtract_batch, subtract_window, window_products
 from tests.naive.proximal import elastic_net_conjugate, elastic_net_step, soft_threshold
 from tests.naive.random_features import (
     add_parts,
@@ -220,6 +237,7 @@ from tests.naive.structured import (
     structured_features,
     structured_scores,
 )
+from tests.naive.subspaces import place_below, restrict
 from tests.naive.transition import Transitions, learn_transition, predict_transition
 from tests.naive.trees import (
     Ensemble,

@@ -1,0 +1,108 @@
+"""What the mixture of a growing machine is made of: its heads, how inputs become features, and what it has learned."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: The kinds of targets: a number for each output, a label that is true or not for each, or one of many classes.
+NUMBERS, LABELS, CLASSES = range(3)
+#: The heads: the share of its projection that a step takes, lambda, and the records after which the share has halved.
+#: The first one falls as a stationary stream asks for. The slow ones come first, the fast ones last.
+SHARES = (0.5, 0.3, 0.5, 1.0, 0.3)
+RIDGES = (0.3, 1.0, 3.0, 0.1, 0.1)
+HALVINGS = (500.0, np.inf, 100.0, np.inf, np.inf)
+HEADS, SLOW = 5, 3
+FAST = HEADS - SLOW
+#: The step of the linear expert, which is the last.
+LINEAR_STEP = 0.1
+#: The discount of the heads' losses a record, and the rate of the mixture.
+DISCOUNT, ETA = 0.998, 0.3
+#: The largest loss of a number that counts, in variances of the target, and the least probability of a label.
+WORST, LEAST = 25.0, 1e-6
+#: The part of a feature's gain that its coefficients decide, and the records after which all gains are taken anew.
+EARNED, GAINS_EVERY = 0.9, 64
+#: The constant among the features.
+CONSTANT = 0.5
+#: How fast the largest gradient seen is forgotten, a step.
+GRADIENT_MEMORY = 0.999
+#: Places in `counts`, and in `checks`.
+N_RECORDS, N_STEPS, N_BLOCKS, N_GROWN, N_REUSED = range(5)
+LARGEST_GRADIENT, MARGIN = range(2)
+
+
+class MixtureMap(NamedTuple):
+    """How scaled inputs become features.
+
+    Attributes
+    ----------
+    W
+        Frequencies in turns, float32 of shape (d + e, at least F times the most blocks).
+    root
+        The divisor of the inputs themselves.
+    n_linear
+        How many of these are features.
+    sine
+        The polynomial, `features.SINE[float32]`.
+    norm
+        The factor of cosines and sines.
+    block_size
+        F.
+
+    """
+
+    W: Array
+    root: float
+    n_linear: int
+    sine: Array
+    norm: float
+    block_size: int
+
+
+class MixtureParts(NamedTuple):
+    """What a mixture of C outputs has learned.
+
+    Attributes
+    ----------
+    coefficients
+        Float32 of shape (C, HEADS, room): of the constant, the L inputs, then the blocks; room is a multiple of `TILE`.
+    gains
+        Of the features, float32 of shape (room,).
+    linear, squares
+        The weights of the linear expert, and the sums of its squared gradients, float64 of shape (C, 1 + L).
+    window
+        The features of the last records, float32 of shape (room / TILE, WINDOW, TILE). A record stays in its place.
+    gram
+        Their products, with gains, float64 of shape (WINDOW, WINDOW).
+    targets, weights
+        Their targets and weights, float64 of shape (WINDOW, T) and (WINDOW,).
+    fitted
+        Their scores by the slow heads, float64 of shape (SLOW, WINDOW, C).
+    moves
+        What the fast heads have learned since the last step, float64 of shape (FAST, BATCH, C).
+    losses
+        Discounted losses of the heads and of the linear expert for each target, float64 of shape (T, HEADS + 1).
+    beta
+        The sum of the falling head's steps times mean gradients since a block was made, float64 of shape (blocks, C).
+    counts
+        int64: `N_RECORDS` learned, `N_STEPS` taken, `N_BLOCKS` in use, steps that made one (`N_GROWN`) or did not.
+    checks
+        The largest gradient seen, and the margin of inequality (9) at the last step that made no block, float64.
+
+    """
+
+    coefficients: Array
+    gains: Array
+    linear: Array
+    squares: Array
+    window: Array
+    gram: Array
+    targets: Array
+    weights: Array
+    fitted: Array
+    moves: Array
+    losses: Array
+    beta: Array
+    counts: Array
+    checks: Array

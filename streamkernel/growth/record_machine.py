@@ -1,0 +1,246 @@
+"""What every growing machine has: records come as they are, are predicted, then learned, one after the other.
+
+A call is cut into segments that end where a mini-batch does, or the wait for a bandwidth. How a stream is cut into
+calls never changes a bit.
+"""
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from streamkernel.compute.moments import scale
+from streamkernel.fields import state_mismatch
+from streamkernel.growth.fast_path import GrowingFastPath
+from streamkernel.growth.own_loss import is_own, warn_of_losses
+from streamkernel.growth.warm_up_buffer import WarmUpBuffer
+from streamkernel.kernels import Kernel
+from streamkernel.records.batches import BatchEncoder, Records
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.results import BatchResult, joined_targets, padded
+from streamkernel.records.rows import Rows
+from streamkernel.records.targets import Encoded, Targets
+from streamkernel.state import Array, State
+
+_NO_KEYS = np.zeros(0, np.uint64)
+_NOT_LEARNED = np.zeros(1, np.bool_)
+
+
+class Figures(NamedTuple):
+    """The figures of a growing machine to plot, as the estimators' properties have them."""
+
+    n_blocks: int
+    block_size: int
+    n_steps: int
+    last_batch_size: int
+    n_grown: int
+    n_reused: int
+    last_margin: float
+    gamma_0: float
+    bandwidth: float
+
+
+class Waiting(Protocol):
+    """What a number of labeled records ends."""
+
+    @property
+    def room(self) -> int:
+        """Labeled records until then."""
+
+
+class RecordMachine(abc.ABC):
+    """Records in, scores out.
+
+    Parameters
+    ----------
+    inputs, targets
+        The parts, fresh.
+    kernel
+        The kernel, whose bandwidth may be left to the data.
+    dtype
+        float32 or float64.
+
+    Attributes
+    ----------
+    n_records
+        Labeled records learned.
+    warm_up
+        The first records, until they fix a bandwidth left to the data; then, and where it is not, None.
+
+    """
+
+    def __init__(self, inputs: Inputs, targets: Targets, kernel: Kernel, dtype: np.dtype[Any]) -> None:
+        self.inputs = inputs
+        self.targets = targets
+        self.kernel = kernel
+        self.dtype = dtype
+        self.n_records = 0
+        self.warm_up = WarmUpBuffer() if kernel.bandwidth is None else None
+        self._encoder = BatchEncoder(inputs, targets)
+        self._fast_path = GrowingFastPath(inputs)
+        self._has_own_loss = is_own(targets.loss)
+
+    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
+        """Predict records, then learn them, one after the other.
+
+        Parameters
+        ----------
+        xs
+            The records' inputs.
+        ys
+            Their targets; None is predicted and changes nothing.
+        ws
+            Weights, which multiply the gradient; None is 1 each.
+
+        Raises
+        ------
+        ValueError
+            A record cannot be used. Nothing of the call is learned then.
+        NotFiniteError
+            Kernel, loss, step schedule or policy gave what is not finite. The mini-batch of that step is not learned.
+
+        """
+        parts: list[tuple[Encoded, Array]] = []
+        for rows, targets, weights in self._encoder.take(xs, ys, ws):
+            parts += self._pass(rows, targets, weights, predict=True)
+            self.n_records += sum(y is not None for y in targets)
+        K = self.targets.n_outputs
+        encoded = joined_targets([part for part, _ in parts])
+        scores = np.concatenate([np.zeros((0, K)), *(padded(scores, K) for _, scores in parts)])
+        losses = self.targets.losses(encoded, scores)
+        if self._has_own_loss:
+            warn_of_losses(self.targets.loss, losses[encoded.labeled])
+        return BatchResult(encoded, scores, losses)
+
+    def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
+        """Learn records as `advance` does, without predictions."""
+        for rows, targets, weights in self._encoder.take(xs, ys, ws):
+            self.learn_rows(rows, targets, weights)
+
+    def learn_rows(self, rows: Rows, targets: Sequence[Any], weights: Array) -> None:
+        """Learn encoded records as `learn` does."""
+        self._pass(rows, targets, weights, predict=False)
+        self.n_records += sum(y is not None for y in targets)
+
+    def predict_one(self, x: Mapping[Any, Any]) -> Array:
+        """f(x) of a record, (1, K), with the bits that `advance` has; nothing is changed."""
+        fast_path = self._open_fast_path()
+        if not fast_path.takes(x):
+            return self.predict([x])
+        X = np.empty(fast_path.values.shape, self.dtype)
+        scale(fast_path.values, _NOT_LEARNED, *fast_path.scaling, 0, X)
+        return padded(self.scores(X, _NO_KEYS, alone=False), self.targets.n_outputs)
+
+    def predict(self, xs: Records) -> Array:
+        """f(x) of records, (n, K), equal to `advance` to rounding; nothing is changed."""
+        K = self.targets.n_outputs
+        parts = [np.zeros((0, K))]
+        for _, rows in self._encoder.encoded(xs, [None] * len(xs)):
+            X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
+            parts.append(padded(self.scores(X, rows.extra_keys, alone=True), K))
+        return np.concatenate(parts)
+
+    @property
+    @abc.abstractmethod
+    def is_ready(self) -> bool:
+        """Whether there are coefficients that stay: the bandwidth is fixed, and a step was taken."""
+
+    @property
+    @abc.abstractmethod
+    def figures(self) -> Figures:
+        """The figures to plot."""
+
+    @property
+    @abc.abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of what was learned and of the cached frequencies."""
+
+    @abc.abstractmethod
+    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
+        """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
+
+    @abc.abstractmethod
+    def state(self) -> State:
+        """The fields of the state."""
+
+    @abc.abstractmethod
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit, and then the machine is spoilt."""
+
+    @abc.abstractmethod
+    def scores(self, X: Array, extra_keys: Array = _NO_KEYS, alone: bool = True) -> Array:
+        """The scores f(x) of scaled rows (n, d + e), as `Expansion.scores` has them; nothing is changed."""
+
+    def begin_anew(self, more: Array | None = None) -> None:
+        """Fix the bandwidth by the records that wait for it and learn them again, as a fresh machine would.
+
+        It is that of more encoded values, (n, d), too, which are not learned.
+        """
+        warm_up = self.warm_up
+        assert warm_up is not None
+        bandwidth = warm_up.bandwidth(self.inputs, self.kernel, more)
+        values = warm_up.rows(len(self.inputs))
+        rows = Rows.known(values)._replace(n_known=np.full(len(values), self._n_placed))
+        self.warm_up = None
+        for part in (self.inputs, self.targets):
+            part.forget()
+        self._forget(bandwidth)
+        self._pass(rows, warm_up.targets, np.array(warm_up.weights), predict=False)
+
+    @property
+    def _n_placed(self) -> int:
+        """The inputs that the records so far have brought: a call may know those of later ones."""
+        return len(self.inputs)
+
+    def _warm_up_state(self) -> State:
+        """The fields of the warm-up in the state."""
+        return {} if self.warm_up is None else self.warm_up.state(len(self.inputs))
+
+    def _load_warm_up(self, state: State) -> None:
+        """Take these fields; ValueError where they do not fit."""
+        warms_up = any(name.startswith("warm_up_") for name in state)
+        self.warm_up = WarmUpBuffer.from_state(state, len(self.inputs)) if warms_up else None
+        if self.warm_up is not None and None in self.warm_up.targets:
+            raise state_mismatch("warm_up_targets")
+
+    @abc.abstractmethod
+    def _forget(self, bandwidth: float) -> None:
+        """Forget all that was learned, and have a bandwidth."""
+
+    @abc.abstractmethod
+    def _waiting(self) -> Sequence[Waiting]:
+        """What labeled records fill: no segment goes past the end of one."""
+
+    @abc.abstractmethod
+    def _pass_segment(
+        self, rows: Rows, targets: Sequence[Any], weights: Array, learned: Array, predict: bool
+    ) -> tuple[Encoded, Array] | None:
+        """Predict, then learn, the records of a segment; encoded targets and scores, if wanted."""
+
+    def _open_fast_path(self) -> GrowingFastPath:
+        if self._fast_path.scaling.moments is not self.inputs.scaler.moments:  # other inputs since
+            self._fast_path = GrowingFastPath(self.inputs)
+        return self._fast_path
+
+    def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> list[tuple[Encoded, Array]]:
+        """Take encoded records in segments that end where the coefficients change; targets and scores, if wanted."""
+        learned = np.array([y is not None for y in targets], np.bool_)
+        so_far = np.cumsum(learned)
+        parts = []
+        start, done = 0, 0
+        while start < len(targets):
+            room = min((part.room for part in self._waiting()), default=len(targets))
+            stop = int(so_far.searchsorted(done + room)) + 1
+            segment = slice(start, min(stop, len(targets)))
+            part = self._pass_segment(rows.part(segment), targets[segment], weights[segment], learned[segment], predict)
+            if part:
+                parts.append(part)
+            start = segment.stop
+            done = int(so_far[start - 1])
+        return parts
+
+    def _scaled(self, rows: Rows, learned: Array) -> Array:
+        X = self.inputs.scaler.scale(rows, learned, self.dtype)
+        # The frequencies of an input follow from its key; or, structured, from its place.
+        return rows.in_order(X) if self.kernel.structured else X

@@ -1,0 +1,158 @@
+"""Twin of streamkernel/compute/mixture_pass.py: no windows that turn, no products that are kept, in float64."""
+
+import math
+
+import numpy as np
+
+from tests.naive.projection import ridge_of
+
+SHARES, RIDGES = (0.5, 0.3, 0.5, 1.0, 0.3), (0.3, 1.0, 3.0, 0.1, 0.1)
+HALVINGS = (500.0, math.inf, 100.0, math.inf, math.inf)
+SLOW, HEADS, BATCH, WINDOW = 3, 5, 4, 16
+
+
+class NaiveMixture:
+    """What a mixture knows; all features have room for all blocks, those to come are 0."""
+
+    def __init__(self, kind, C, d, W, root, norm, F, most):
+        self.kind, self.W, self.root, self.norm, self.F, self.most = kind, W, root, norm, F, most
+        self.D = 1 + d + 2 * F * most
+        self.A = np.zeros((HEADS, self.D, C))
+        self.gains = np.ones(self.D)
+        self.linear, self.squares = np.zeros((1 + d, C)), np.zeros((1 + d, C))
+        self.losses = np.zeros((1 if kind == "classes" else C, HEADS + 1))
+        self.seen, self.waiting = [], []
+        self.beta = [np.zeros(C)]
+        self.largest, self.margin = 0.0, math.nan
+        self.n = 0
+
+
+def pass_mixture(mixture, X, targets, weights):
+    """The predictions of records, each made before it was learned."""
+    out = []
+    for x, target, weight in zip(X, targets, weights, strict=True):
+        out.append((hedge(mixture.losses) * predict_heads(mixture, x).T).sum(axis=1))
+        if weight > 0 and any_known(target):
+            learn_record(mixture, x, target, weight)
+    return np.array(out)
+
+
+def hedge(losses):
+    """Weights of each target, a row for each."""
+    w = np.exp(-0.3 * (losses - losses.min(axis=1, keepdims=True)))
+    return w / w.sum(axis=1, keepdims=True)
+
+
+def fill_features(mixture, x):
+    """[1/2, x / root, norm cos, norm sin of block after block], of frequencies in turns."""
+    turns = 2 * math.pi * (x @ mixture.W[: len(x)])
+    parts = [[0.5], np.clip(x / mixture.root, -1e6, 1e6)]
+    for k in range(len(mixture.beta)):
+        own = turns[k * mixture.F : (k + 1) * mixture.F]
+        parts += [mixture.norm * np.cos(own), mixture.norm * np.sin(own)]
+    own = np.concatenate(parts)
+    return np.pad(own, (0, mixture.D - len(own)))
+
+
+def project_observed(x, W, turns):
+    return turns + x @ W
+
+
+def any_known(target):
+    return not np.isnan(target).all()
+
+
+def predict_heads(mixture, x):
+    """Scores of all heads and the linear expert; the fast heads know what they have learned since the last step."""
+    phi = fill_features(mixture, x)
+    f = [mixture.A[h].T @ phi for h in range(HEADS)]
+    for other, moves in mixture.waiting:
+        for h in range(SLOW, HEADS):
+            f[h] = f[h] - (mixture.gains * phi) @ other * moves[h - SLOW]
+    return np.array([*f, predict_linear(mixture.linear, x)])
+
+
+def predict_linear(weights, x):
+    return weights.T @ np.concatenate([[1.0], np.clip(x, -1e6, 1e6)])
+
+
+def residual(kind, f, target):
+    """The derivatives of the losses over their Lipschitz constants, and the loss of each target."""
+    if kind != "classes":
+        p = 1 / (1 + np.exp(-2 * f))
+        r = f - target if kind == "numbers" else 2 * (p - target)
+        loss = np.minimum((f - target) ** 2, 25) if kind == "numbers" else -np.log(np.where(target > 0, p, 1 - p))
+        return np.nan_to_num(r), np.where(np.isnan(target), np.nan, loss)
+    p = np.exp(f - f.max()) / np.exp(f - f.max()).sum()
+    return 2 * (p - np.eye(len(f))[int(target[0])]), np.array([-math.log(max(p[int(target[0])], 1e-6))])
+
+
+def learn_linear(linear, squares, x, slopes, weight):
+    """Weights and sums of squares after an AdaGrad step of .1."""
+    slope = weight * np.outer(np.concatenate([[1.0], np.clip(x, -1e6, 1e6)]), slopes)
+    squares = squares + slope**2
+    return linear - 0.1 * np.divide(slope, np.sqrt(squares), out=np.zeros_like(slope), where=slope != 0), squares
+
+
+def learn_record(mixture, x, target, weight):
+    phi, f = fill_features(mixture, x), predict_heads(mixture, x)
+    found = [residual(mixture.kind, own, target) for own in f]
+    losses = np.array([loss for _, loss in found]).T
+    mixture.losses = np.where(np.isnan(losses), mixture.losses, 0.998 * mixture.losses + losses)
+    own = (mixture.gains * phi) @ phi
+    moves = [SHARES[h] / (own + ridge_of(own, RIDGES[h], weight)) * found[h][0] for h in range(SLOW, HEADS)]
+    mixture.linear, mixture.squares = learn_linear(mixture.linear, mixture.squares, x, found[HEADS][0], weight)
+    mixture.waiting.append((phi, moves))
+    mixture.seen = [*mixture.seen, (phi, target, weight)][-WINDOW:]
+    mixture.n += 1
+    if mixture.n % BATCH == 0:
+        take_mixture_step(mixture)
+
+
+def take_mixture_step(mixture):
+    Phi = np.array([phi for phi, _, _ in mixture.seen])
+    gram = refresh_products(mixture, Phi)
+    weights = np.array([weight for _, _, weight in mixture.seen])
+    for h in range(SLOW):
+        R = np.array([residual(mixture.kind, mixture.A[h].T @ phi, y)[0] for phi, y, _ in mixture.seen])
+        share = SHARES[h] / (1 + (mixture.n - BATCH) / HALVINGS[h])
+        if h == 0:
+            gamma, slopes = share, (weights[:, None] * R)[-BATCH:]
+        ridges = [ridge_of(own, RIDGES[h], w) for own, w in zip(np.diag(gram), weights, strict=True)]
+        mixture.A[h] -= share * mixture.gains[:, None] * (Phi.T @ np.linalg.solve(gram + np.diag(ridges), R))
+    for phi, moves in mixture.waiting:
+        for h in range(SLOW, HEADS):
+            mixture.A[h] -= (mixture.gains * phi)[:, None] * moves[h - SLOW]
+    mixture.waiting = []
+    if mixture.n % 64 == 0:
+        mixture.gains = refresh_gains(mixture)
+    grow_mixture(mixture, gamma, slopes)
+
+
+def refresh_products(mixture, Phi):
+    return Phi * mixture.gains @ Phi.T
+
+
+def refresh_gains(mixture):
+    """Gains: .1 for all, and .9 by the size of the falling head's coefficients."""
+    F, n = mixture.F, len(mixture.beta)
+    first = mixture.D - 2 * F * mixture.most
+    blocks = mixture.A[0][first : first + 2 * F * n].reshape(n, 2, F, -1)
+    sizes = np.sqrt((blocks**2).sum(axis=(1, 3)))
+    shares = np.repeat((sizes / sizes.mean())[:, None], 2, axis=1).ravel()
+    gains = mixture.gains.copy()
+    gains[first : first + len(shares)] = 0.1 + 0.9 * shares
+    return gains
+
+
+def grow_mixture(mixture, gamma, slopes):
+    """Inequality (9) at the step gamma, of every block."""
+    g, beta = slopes.mean(axis=0), mixture.beta
+    mixture.largest = max(0.999 * mixture.largest, np.linalg.norm(slopes, axis=1).max())
+    v = mixture.largest**2 / (4 * mixture.F * BATCH)
+    margins = [b @ b + gamma**2 * (g @ g) - 2 * ((b - gamma * g) ** 2).sum() - 2 * gamma**2 * v for b in beta]
+    mixture.beta = [b - gamma * g for b in beta]
+    if max(margins) >= 0 or len(beta) == mixture.most:
+        mixture.margin = max(margins)
+    else:
+        mixture.beta.append(-gamma * g)
