@@ -1,4 +1,4 @@
-"""Kinds of steps of the growing estimators beside the default: plain, averaged, large, constant; and the hinge loss.
+"""Kinds of steps of the papers' machine beside its default: plain, averaged, large, constant; and the hinge loss.
 
     python -m benchmarks.steps [--data DIR] [--quick] [--out DIR]
 
@@ -20,6 +20,7 @@ from benchmarks.board import number
 from benchmarks.report import table, versions, write
 from benchmarks.streams import Pair, Stream
 from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel.growth import CDSG
 from streamkernel.kernels import Gaussian
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -57,7 +58,8 @@ def variance_left(records: Sequence[Pair], structured: bool, **arguments: Any) -
 def score(stream: Stream, limit: int | None, **arguments: Any) -> float:
     """The progressive accuracy, or the mean absolute error."""
     xs, ys = zip(*stream.records(limit), strict=True)
-    model = KernelClassifier(**arguments) if stream.n_classes else KernelRegressor(**arguments)
+    estimator = KernelClassifier if stream.n_classes else KernelRegressor
+    model = estimator(**{"growth": CDSG(), **arguments})
     predictions = model.advance(xs, ys).predictions
     if stream.n_classes:
         return fmean(p == y for p, y in zip(predictions, ys, strict=True))

@@ -62,4 +62,4 @@ def test_nothing_is_learned_from_nothing():
         assert model.state_digest() == before
         model.advance([{}] * 70, [1] * 70)  # records without any input
         assert model.n_records == 70
-    assert [model.n_steps for model in growing] == [2, 2]
+    assert [model.n_steps for model in growing] == [17, 17]

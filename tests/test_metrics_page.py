@@ -24,6 +24,7 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart, unit_of
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.view import View
+from streamkernel.growth import CDSG
 from tests.daemon.service import service_metrics
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
@@ -92,7 +93,8 @@ def sections() -> dict[str, Iterable[Metric]]:
     labels, numbers = _exported(_RIVER(), source=source), _exported(linear_model.LinearRegression(), source=source)
     always = {name: family for name, family in labels.items() if name in numbers}
     known = labels.keys() | numbers.keys()
-    growing, adaptive = _exported(KernelRegressor()), _exported(_adaptive())
+    growing, adaptive = _exported(KernelRegressor(growth=CDSG())), _exported(_adaptive())
+    mixture = _exported(KernelRegressor())
     trained: Any = SimpleNamespace(checkpoint=1, records=1, written=0.0, model=_RIVER())
     ours = growing.keys() & adaptive.keys() - known
     group = Federation(dict, lambda: 1)
@@ -107,9 +109,12 @@ def sections() -> dict[str, Iterable[Metric]]:
             _exported(WindowRefit(KernelRegressor(max_features=64))), growing
         ),
         "With a novelty detector": _others(_exported(KernelNoveltyDetector()), growing),
-        "With several targets": _others(_of_targets(), growing),
+        "With several targets": _others(_of_targets(), growing.keys() | mixture.keys()),
         "With a density ratio": _others(_exported(KernelDensityRatio()), growing),
-        "With an adaptive model": _others(adaptive, known | ours),
+        "With an adaptive model, or a growing one that is a mixture": [
+            family for name, family in adaptive.items() if name in mixture.keys() - known - ours
+        ],
+        "With an adaptive model": _others(adaptive, known | mixture.keys()),
         "With a file or topic as output": _others(_exported(_RIVER(), outputs=("predictions",)), known),
         "With several models": _others(_several(), known),
         "With late labels": _others(_exported(_RIVER(), late=join), known),

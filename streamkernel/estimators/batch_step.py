@@ -45,5 +45,6 @@ def step_here(estimator: BatchEstimator, X: Any, y: Any, w: Sequence[float] | No
     machine = estimator._machine
     n_inputs, n_targets = machine.inputs.n_ignored, machine.targets.n_limited
     rows = take_batch_step(estimator, LocalRows([BatchChunk(Frame(X), target_list(y), w)]))
-    machine._encoder.warn_of_ignored(n_inputs, n_targets, stacklevel=4)  # past the estimator: the line that learns
+    # By the machine of now, which may be another than before; past the estimator: the line that learns.
+    estimator._machine._encoder.warn_of_ignored(n_inputs, n_targets, stacklevel=4)
     return rows.scored[0].result

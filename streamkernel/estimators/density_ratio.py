@@ -9,7 +9,6 @@ from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.growth import Growth
-from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import KLDensityRatio
 from streamkernel.records.batches import Records
@@ -159,7 +158,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
             raise ValueError(f"q must differ from p, got p={excerpt(p)} and q={excerpt(q)}")
         self._at_least("window", 1, MOST_WINDOW)
         self._targets = TwoSamples(KLDensityRatio(clip), p, q, window)
-        self._machine: Machine = self._build(self._targets)
+        self._machine = self._build(self._targets)
 
     @property
     def divergence(self) -> float:

@@ -1,5 +1,6 @@
 """The growing kernel machines: their arguments."""
 
+import inspect
 import math
 import secrets
 from collections.abc import Sequence
@@ -18,8 +19,10 @@ from streamkernel.fields import state_mismatch
 from streamkernel.finite import is_finite
 from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
+from streamkernel.growth.record_machine import RecordMachine
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import is_smooth
+from streamkernel.mixture.machine import MixtureMachine
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
 from streamkernel.state import excerpt
@@ -32,6 +35,20 @@ BLOCK_SIZE, PRECONDITIONED_BLOCK_SIZE, BLOCKS = 32, 64, 2
 MOST_AT_ONCE = 2**24
 #: Arguments whose None leaves them to us or, where one is loaded, to a state.
 _LEFT_OPEN = ("block_size", "precondition", "blocks_per_step")
+#: Arguments of the papers' machine: who gives one has it, and otherwise a mixture.
+_OF_PAPERS = (
+    "kernel",
+    "loss",
+    "growth",
+    "block_size",
+    "batch_size",
+    "step",
+    "regularization",
+    "dtype",
+    "precondition",
+    "blocks_per_step",
+    "average",
+)
 
 
 class KernelMachine(StreamEstimator, GrowthFigures):
@@ -52,13 +69,22 @@ class KernelMachine(StreamEstimator, GrowthFigures):
     precondition: bool | None
     blocks_per_step: int | None
     average: bool
-    _machine: Machine
+    _machine: RecordMachine
+    #: Whether the machine is a mixture unless the papers' is asked for.
+    _mixes = False
     #: The most that a state may say of arguments that are left to it.
     default_sizes: ClassVar[dict[str, int]] = {"block_size": 2**16, "blocks_per_step": 2**10}
     _left_out: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1, "average": False}
 
-    def _build(self, targets: Targets, stated: dict[str, Any] | None = None) -> Machine:
-        """A fresh machine from the constructor's arguments, and those left to a state."""
+    def _build(self, targets: Targets) -> RecordMachine:
+        """A fresh machine from the constructor's arguments."""
+        inputs, seed = self._checked()
+        if self._mixes and not self._asks_for_papers():
+            return MixtureMachine(inputs, targets, self.max_features, seed)
+        return self._build_papers(inputs, targets, seed)
+
+    def _checked(self) -> tuple[Inputs, int]:
+        """Check the constructor's arguments; fresh inputs and the seed."""
         self._check("kernel", self.kernel, Kernel)
         self._check("growth", self.growth, Growth)
         self._check("step", self.step, Scheduler)
@@ -95,11 +121,17 @@ class KernelMachine(StreamEstimator, GrowthFigures):
                 f"standardize=True shifts inputs below {kernel.domain.least:g}, which {kernel!r} does not accept: "
                 "leave standardize out"
             )
+        return Inputs(self.max_inputs, standardize, kernel.domain), seed
+
+    def _build_papers(
+        self, inputs: Inputs, targets: Targets, seed: int, stated: dict[str, Any] | None = None
+    ) -> Machine:
+        """A fresh machine of the papers, with the arguments that are left to a state."""
         block_size, precondition, blocks_per_step = {**self._by_default(), **(stated or {}), **self._given()}.values()
         return Machine(
-            Inputs(self.max_inputs, standardize, kernel.domain),
+            inputs,
             targets,
-            Expansion(kernel, int(block_size), np.dtype(self.dtype), self.cache_bytes, seed),
+            Expansion(self.kernel or Gaussian(), int(block_size), np.dtype(self.dtype), self.cache_bytes, seed),
             self.growth or CDSG(),
             self.batch_size,
             self.max_features,
@@ -162,11 +194,37 @@ class KernelMachine(StreamEstimator, GrowthFigures):
 
         """
         with self._lock:
-            check_window(self._machine)
+            if isinstance(self._machine, Machine):
+                check_window(self._machine)
             return self._outcome(step_here(self, X, y, w))
 
     def _learn_batch(self, batch: BatchRows) -> ScoredBatch:
-        return learn_batch(self._machine, batch)
+        return learn_batch(self._papers_machine("a batch step"), batch)
+
+    def _papers_machine(self, what: str) -> Machine:
+        """The machine of the papers, which a mixture becomes that has learned nothing.
+
+        Raises
+        ------
+        ValueError
+            It has learned.
+
+        """
+        machine = self._machine
+        if isinstance(machine, Machine):
+            return machine
+        if machine.n_records:
+            raise ValueError(
+                f"{what} needs the machine of the papers, and this model has learned as a mixture: "
+                "give it growth=streamkernel.growth.CDSG()"
+            )
+        self._machine = machine = self._build_papers(machine.inputs, self._targets, *self._checked()[1:])
+        return machine
+
+    def _asks_for_papers(self) -> bool:
+        """Whether an argument of the papers' machine is given."""
+        defaults = inspect.signature(type(self)).parameters
+        return any(getattr(self, name) != defaults[name].default for name in _OF_PAPERS)
 
     def _schedule(self) -> Scheduler | None:
         """The schedule of step sizes; None for the default rule of the machine."""
@@ -192,17 +250,22 @@ class KernelMachine(StreamEstimator, GrowthFigures):
     @property
     def open_arguments(self) -> dict[str, Any]:
         """The values in use of `block_size`, `precondition` and `blocks_per_step`, for those that are None."""
-        updates = self._machine.updates
-        in_use = (self._machine.expansion.block_size, updates.preconditioned, updates.blocks_per_step)
+        machine = self._machine
+        if not isinstance(machine, Machine):
+            return {}
+        in_use = machine.expansion.block_size, machine.updates.preconditioned, machine.updates.blocks_per_step
         return {name: value for name, value in zip(_LEFT_OPEN, in_use, strict=True) if getattr(self, name) is None}
 
     def _go_on_with(self, stated: dict[str, Any]) -> None:
         if "block_size" not in stated:  # of another estimator, which the comparison of all arguments tells
             return
+        if stated["block_size"] is None:  # of a mixture
+            return
         chosen = {name: stated[name] for name in _LEFT_OPEN}
         if not isinstance(chosen["precondition"], bool) or not all(map(self._is_possible, chosen.items())):
             raise state_mismatch("arguments")
-        self._machine = self._build(self._targets, chosen)
+        inputs, seed = self._checked()
+        self._machine = self._build_papers(inputs, self._targets, seed, chosen)
 
     def _is_possible(self, stated: tuple[str, Any]) -> bool:
         """Whether a state may say this of an argument: one that is left to it must not ask for any memory or time."""

@@ -4,29 +4,31 @@ from typing import Any
 
 from streamkernel.estimators.shares import shares_of
 from streamkernel.growth.importances import importances
-from streamkernel.growth.machine import Machine
+from streamkernel.growth.record_machine import RecordMachine
+from streamkernel.mixture.machine import MixtureMachine
 
 
 class GrowthFigures:
     """The public figures of a growing machine."""
 
-    _machine: Machine
+    _machine: RecordMachine
     _lock: Any
 
     @property
     def n_features(self) -> int:
         """The features in use. A feature is one draw: for a Fourier kernel, one frequency with its cosine and sine."""
-        return self._machine.expansion.n_features
+        figures = self._machine.figures
+        return figures.n_blocks * figures.block_size
 
     @property
     def n_blocks(self) -> int:
         """The number of blocks of features in use."""
-        return self._machine.expansion.n_blocks
+        return self._machine.figures.n_blocks
 
     @property
     def n_steps(self) -> int:
         """The number of mini-batches learned."""
-        return self._machine.history.t
+        return self._machine.figures.n_steps
 
     @property
     def last_batch_size(self) -> int:
@@ -34,17 +36,17 @@ class GrowthFigures:
 
         After a `batch_step`, the number of its records, else `batch_size`.
         """
-        return self._machine.history.last_batch_size
+        return self._machine.figures.last_batch_size
 
     @property
     def n_grown(self) -> int:
         """The number of updates that made a new block. A step has `blocks_per_step` updates."""
-        return self._machine.history.n_grown
+        return self._machine.figures.n_grown
 
     @property
     def n_reused(self) -> int:
         """The number of updates of an old block."""
-        return self._machine.history.n_reused
+        return self._machine.figures.n_reused
 
     @property
     def last_check_margin(self) -> float:
@@ -52,17 +54,28 @@ class GrowthFigures:
 
         NaN before the first reuse, and with preconditioned steps.
         """
-        return self._machine.history.last_margin
+        return self._machine.figures.last_margin
 
     @property
     def gamma_0(self) -> float:
         """The first step size of the default rule, for `batch_size` records if steps are plain; 0 before a step."""
-        return self._machine.history.gamma_0
+        return self._machine.figures.gamma_0
 
     @property
     def bandwidth(self) -> float:
         """The length scale in use: 0 before the first mini-batch, 1 for a kernel without one to choose."""
-        return self._machine.expansion.bandwidth
+        return self._machine.figures.bandwidth
+
+    @property
+    def expert_weights(self) -> dict[str, float]:
+        """The weight of each head and of the linear expert in the prediction, by name.
+
+        Empty before the first labeled record. The machine of the papers has no experts: AttributeError.
+        """
+        with self._lock:
+            if not isinstance(self._machine, MixtureMachine):
+                raise AttributeError("expert_weights: the machine of the papers has no experts")
+            return self._machine.expert_weights
 
     @property
     def feature_importances_(self) -> dict[str, float]:
@@ -74,7 +87,7 @@ class GrowthFigures:
         more than 128.
         """
         with self._lock:
-            return shares_of(importances(self._machine) if self._machine.expansion.n_blocks else [])
+            return shares_of(importances(self._machine) if self._machine.figures.n_blocks else [])
 
     @property
     def memory_bytes(self) -> int:

@@ -9,7 +9,6 @@ from river.optim.losses import BinaryLoss
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.several_learner import SeveralLearner
 from streamkernel.growth import Growth
-from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Log
 from streamkernel.records.frames import Frame
@@ -20,9 +19,9 @@ from streamkernel.records.several_labels import SeveralLabels
 class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
     """A kernel classifier of several labels that grows with its stream.
 
-    Each label is true or false, whatever the others are. It is one machine with an output for each label: the features
-    of a record are computed once, and a step moves the coefficients of all labels by one gradient, that of the sum of
-    their losses.
+    Each label is true or false, whatever the others are. It is one machine with an output for each label: a mixture by
+    default, and the papers' machine if you give one of its arguments. The features of a record are computed once, and a
+    step moves the coefficients of all labels.
 
     The labels of a record are a dict of booleans. A new name adds an output, at most `max_labels`. A label that is None
     or absent has no gradient, and the record's others are learned.
@@ -30,23 +29,24 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
     Parameters
     ----------
     kernel
-        The kernel. None (the default) is `Gaussian()` with a bandwidth from the first 200 records.
+        The kernel of the papers' machine. None (the default) is `Gaussian()` with a bandwidth from the first 200
+        records. The mixture has Gaussian kernels of several bandwidths, on one, two or all inputs.
     loss
         The loss of each label. None (the default) is `Log`, the logistic loss. River's `Hinge` and `SquaredHinge` are
         possible, too.
     growth
-        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
+        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`, if another argument asks for the papers' machine.
     block_size
         F, the features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without it or if
         `max_features` is smaller.
     batch_size
         B, the labeled records of a step, at most 2^24. Defaults to 32.
     max_features
-        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is the paper's
-        unbounded machine. Defaults to 4,096.
+        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is no limit: the
+        cost of a record then grows with the stream. Defaults to 4,096.
     step
         A River schedule of step sizes. With `precondition`, None (the default) is gamma_0 / (1 + t / 500), with gamma_0
-        = .035 sqrt(B), at most .7 (.3 for a loss without a bounded derivative). Without it, None is gamma_0 / (1 + t /
+        = .049 sqrt(B), at most .7 (.3 for a loss without a bounded derivative). Without it, None is gamma_0 / (1 + t /
         200), with gamma_0 from the first mini-batch.
     regularization
         nu, the regularization, at least 0. Defaults to 1e-6.
@@ -57,7 +57,8 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
     max_labels
         The largest number of labels. The model ignores all others, and counts them. Defaults to 1,000.
     cache_bytes
-        The largest size of the cache for drawn frequencies, in bytes. It affects only speed. Defaults to 64 MB.
+        The largest size of the cache for drawn frequencies of the papers' machine, in bytes. It affects only speed.
+        Defaults to 64 MB.
     dtype
         "float32" (the default) or "float64".
     seed
@@ -97,6 +98,8 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
     """
 
     _targets: SeveralLabels
+
+    _mixes = True
 
     def __init__(
         self,
@@ -138,7 +141,7 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
         self._check("loss", loss, BinaryLoss)
         self._at_least("max_labels", 1)
         self._targets = SeveralLabels(loss or Log(), max_labels)
-        self._machine: Machine = self._build(self._targets)
+        self._machine = self._build(self._targets)
 
     @property
     def labels(self) -> list[Any]:

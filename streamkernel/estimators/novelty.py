@@ -11,7 +11,6 @@ from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.growth import Growth, OneClassStep
-from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import NoveltyHinge
 from streamkernel.records.batches import Records
@@ -147,7 +146,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         self.regularization = float(nu)  # it scales f and tau, and moves neither against the other
         self._targets = OneClass(loss)
         self._waiting = 0, 0
-        self._machine: Machine = self._build(self._targets)
+        self._machine = self._build(self._targets)
 
     @property
     def threshold(self) -> float:

@@ -104,6 +104,7 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         if not isinstance(model, self._kind):
             wanted = "a KernelClassifier or KernelRegressor" if type(self) in _KINDS else self._kind.__name__
             raise ValueError(f"model must be {wanted}, got {excerpt(model)}")
+        model._papers_machine("a WindowRefit")
         self._at_least("window", 1)
         self._at_least("every", 1)
         self._at_least("max_bytes", 1)

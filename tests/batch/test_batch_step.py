@@ -30,7 +30,7 @@ def _rows(n, seed=1, d=3):
 
 
 MODELS = {
-    "regressor": KernelRegressor(seed=1),
+    "regressor": KernelRegressor(growth=CDSG(), seed=1),
     "plain": KernelRegressor(loss=Absolute(), average=True, seed=1),
     "classifier": KernelClassifier(growth=DSG(), blocks_per_step=3, seed=1),
     "sides": KernelClassifier(loss=losses.Log(), seed=1),
@@ -108,16 +108,16 @@ def test_predictions_are_those_before_the_step(name):
 
 def test_the_first_batch_is_predicted_by_what_was_known_before_it():
     X, y = _rows(500)
-    model = KernelRegressor(seed=1)
+    model = KernelRegressor(growth=CDSG(), seed=1)
     assert model.batch_step(X, y).predictions == [0.0] * 500
-    labels = KernelClassifier(seed=1)
+    labels = KernelClassifier(growth=CDSG(), seed=1)
     found = labels.batch_step(X, _targets("classifier", y))
     assert (found.predictions, found.probabilities) == ([None] * 500, [{}] * 500)
     # Of records that wait for a step their mean and labels.
     waits = KernelRegressor(Gaussian(1.0), seed=1)
     waits.advance([{0: 1.0}, {0: 2.0}], [10.0, 30.0])
     assert waits.batch_step(X, y).predictions == [20.0] * 500
-    waits = KernelClassifier(seed=1)
+    waits = KernelClassifier(growth=CDSG(), seed=1)
     waits.advance([{0: 1.0}], ["a"])
     assert waits.batch_step(X, ["b"] * 500).probabilities == [{"a": 1.0}] * 500
 
@@ -127,13 +127,13 @@ def test_losses_are_of_targets_by_their_own_scale():
     X, y = _rows(600)
     for n in (30, 300):
         for scale in (1.0, 1e6):
-            found = KernelRegressor(seed=1).batch_step(X[:n], scale * y[:n])
+            found = KernelRegressor(growth=CDSG(), seed=1).batch_step(X[:n], scale * y[:n])
             assert found.losses.mean() == pytest.approx(1.0, abs=0.3)
 
 
 def test_the_warm_up_that_ends_within_a_batch_tells_nothing_of_its_targets():
     X, y = _rows(400)
-    one, other = KernelRegressor(seed=1), KernelRegressor(seed=1)
+    one, other = KernelRegressor(growth=CDSG(), seed=1), KernelRegressor(growth=CDSG(), seed=1)
     for model in (one, other):
         model.learn_many(X[:150], y[:150])
         assert model.n_steps > 0
@@ -162,7 +162,7 @@ def test_nothing_is_learned_of_rows_that_are_predicted_only(name):
 
 def test_a_model_that_is_refitted_on_a_window_takes_no_batch_step():
     X, y = _rows(300)
-    refitted = WindowRefit(KernelRegressor(seed=1), window=100, every=100)
+    refitted = WindowRefit(KernelRegressor(growth=CDSG(), seed=1), window=100, every=100)
     refitted.learn_many(X, y)
     digest = refitted.state_digest()
     with pytest.raises(ValueError, match="a WindowRefit fills its window record by record"):
@@ -211,7 +211,7 @@ def test_repetitions_are_those_that_records_one_by_one_count():
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"s": [f"c{i}" for i in rng.integers(0, 30, 900)], "t": ["a", None, "b"] * 300})
     y = [None if i % 7 == 0 else float(i % 3) for i in range(900)]
-    by_batches, one_by_one = KernelRegressor(seed=1), KernelRegressor(seed=1)
+    by_batches, one_by_one = KernelRegressor(growth=CDSG(), seed=1), KernelRegressor(growth=CDSG(), seed=1)
     for start in range(0, 900, 300):
         by_batches.batch_step(frame[start : start + 300], y[start : start + 300])
     one_by_one.learn_many(frame, y)
@@ -233,18 +233,18 @@ class Spoilt(Squared):
 @pytest.mark.parametrize(
     ("model", "change", "error"),
     [
-        (KernelRegressor(seed=1), {"X": np.inf}, ValueError),
-        (KernelRegressor(seed=1), {"y": np.inf}, ValueError),
-        (KernelRegressor(seed=1), {"y": "text"}, ValueError),
-        (KernelRegressor(seed=1), {"w": -1.0}, ValueError),
-        (KernelRegressor(seed=1), {"fewer": True}, ValueError),
+        (KernelRegressor(growth=CDSG(), seed=1), {"X": np.inf}, ValueError),
+        (KernelRegressor(growth=CDSG(), seed=1), {"y": np.inf}, ValueError),
+        (KernelRegressor(growth=CDSG(), seed=1), {"y": "text"}, ValueError),
+        (KernelRegressor(growth=CDSG(), seed=1), {"w": -1.0}, ValueError),
+        (KernelRegressor(growth=CDSG(), seed=1), {"fewer": True}, ValueError),
         (
             KernelRegressor(Spoilt(), seed=1) if False else KernelRegressor(loss=Spoilt(), seed=1),
             {"y": 50.0},
             NotFiniteError,
         ),
         (KernelClassifier(loss=losses.Log(), seed=1), {"y": "third"}, ValueError),
-        (KernelClassifier(seed=1), {"y": [1]}, ValueError),
+        (KernelClassifier(growth=CDSG(), seed=1), {"y": [1]}, ValueError),
         (KernelDensityRatio(p=True, q=False, seed=1), {"y": "third"}, ValueError),
     ],
     ids=lambda value: str(value)[:30].split("(")[0].strip() if not isinstance(value, type) else value.__name__,
@@ -283,7 +283,9 @@ PLAIN = KernelRegressor(Gaussian(1.0), dtype="float64", precondition=False, grow
     "scales", [(1.0, 1e100, 1e-300, 0.0, 1e308), (1e308, 1.0), (1e-300, 1.0), (0.0, 1e100)], ids=str
 )
 @pytest.mark.parametrize(
-    "model", [KernelRegressor(seed=1), KernelClassifier(seed=1), PLAIN], ids=["y", "class", "plain"]
+    "model",
+    [KernelRegressor(growth=CDSG(), seed=1), KernelClassifier(growth=CDSG(), seed=1), PLAIN],
+    ids=["y", "class", "plain"],
 )
 @pytest.mark.parametrize("standardize", [True, False])
 def test_extreme_numbers_leave_a_finite_model(model, standardize, scales):

@@ -78,7 +78,7 @@ MODELS = {
         KernelRegressor(0.5 * Gaussian(2.0) + 0.1 * Polynomial(2), growth=DSG(), blocks_per_step=3, seed=1),
     ),
     "sides": ("side", KernelClassifier(loss=Hinge(), max_features=128, average=True, seed=1)),
-    "classes": ("class", KernelClassifier(seed=1)),
+    "classes": ("class", KernelClassifier(growth=CDSG(), seed=1)),
     "plain": (
         "class",
         KernelClassifier(growth=DSG(), precondition=False, standardize=False, blocks_per_step=3, seed=1),
@@ -146,7 +146,7 @@ def test_the_sample_of_many_equal_rows_is_as_they_are():
         np.testing.assert_allclose(half / 512, expected, atol=0.1)
 
 
-@pytest.mark.parametrize("model", [KernelClassifier(seed=1), KernelLeastSquaresClassifier(seed=1)])
+@pytest.mark.parametrize("model", [KernelClassifier(growth=CDSG(), seed=1), KernelLeastSquaresClassifier(seed=1)])
 def test_of_labels_that_are_equal_the_same_one_is_known_whatever_row_is_first(model):
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = [[1, True, 1.0, 0.0, False, 0][i % 6] for i in range(60)]

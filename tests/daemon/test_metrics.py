@@ -58,7 +58,8 @@ ALWAYS = {
 LABELS, NUMBERS = {"calibration_error"}, {"interval_coverage"}
 OURS = {"random_features"}
 GROWING = OURS | {"feature_blocks_total", "max_features", "check_margin"}
-ADAPTIVE = OURS | {"expert_weight", "input_importance", "drift_events_total", "metric_relearnings_total"}
+EXPERTS = {"expert_weight", "input_importance"}
+ADAPTIVE = OURS | EXPERTS | {"drift_events_total", "metric_relearnings_total"}
 SEVERAL = {"rolling_target_metric"}
 NOVELTY = {"novelty_threshold", "novelties_total"}
 LATE = {
@@ -86,11 +87,11 @@ def exported(exporter: Exporter) -> set[str]:
 
 
 def test_the_names_are_these_and_no_others() -> None:
-    assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | LABELS | GROWING
+    assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | LABELS | GROWING | EXPERTS
     assert exported(Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000)) == ALWAYS | LABELS | ADAPTIVE
     assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | NUMBERS | ADAPTIVE
     assert exported(Exporter(GaussianProcessRegressor(n_features=4), ["mae"], 1000)) == ALWAYS | NUMBERS | OURS
-    assert exported(Exporter(KernelMultiTargetRegressor(), ["mae"], 1000)) == ALWAYS | GROWING | SEVERAL
+    assert exported(Exporter(KernelMultiTargetRegressor(), ["mae"], 1000)) == ALWAYS | GROWING | EXPERTS | SEVERAL
     assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS | LABELS
     assert exported(Exporter(KernelNoveltyDetector(), [], 1000)) == ALWAYS | GROWING | NOVELTY
     assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS | NUMBERS

@@ -64,7 +64,7 @@ class TestWhatItGoesOnFrom:
 
     def test_a_default_that_is_written_out_is_no_difference(self, trained: Home) -> None:
         source = {"kind": "csv", "path": "stream.csv", "target": "y", "delimiter": ",", "encoding": "utf-8"}
-        model = [{"streamkernel.KernelClassifier": {"max_features": 256, "seed": 1, "block_size": 64}}]
+        model = [{"streamkernel.KernelClassifier": {"max_features": 256, "seed": 1, "max_inputs": 10_000}}]
         run(prepare(trained.configure(source=source, model=model)))
         assert trained.header()["account"]["consumed"] == 1000
 

@@ -51,6 +51,10 @@ MODELS = {
     "classifier_early": (KernelClassifier, _GROWING, 150),
     "regressor": (KernelRegressor, _GROWING, 310),
     "regressor_early": (KernelRegressor, _GROWING, 150),
+    # Without any of the arguments of the papers' machine.
+    "classifier_mixture": (KernelClassifier, {"max_features": 64}, 310),
+    "regressor_mixture": (KernelRegressor, {"max_features": 64}, 310),
+    "regressor_mixture_early": (KernelRegressor, {"max_features": 64}, 150),
     # Preconditioned steps, averages, kernels beside the Gaussian, the Gaussian process.
     "classifier_preconditioned": (KernelClassifier, {**_GROWING, "average": True}, 310),
     "regressor_sum": (

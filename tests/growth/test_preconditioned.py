@@ -169,7 +169,7 @@ def test_what_is_given_decides_and_none_follows_the_schedule():
         (updates.preconditioned, updates.blocks_per_step, machine.expansion.block_size)
         for step in (None, Constant(0.1))
         for given in (None, True, False)
-        for machine in [machine_of(KernelClassifier(step=step, precondition=given))]
+        for machine in [machine_of(KernelClassifier(growth=CDSG(), step=step, precondition=given))]
         for updates in [machine.updates]
     ]
     with_it, without = (True, 2, 64), (False, 1, 32)
@@ -177,7 +177,7 @@ def test_what_is_given_decides_and_none_follows_the_schedule():
     for loss in (Hinge(), losses.Quantile(0.9), losses.EpsilonInsensitive()):
         model = (KernelClassifier if isinstance(loss, Hinge) else KernelRegressor)(loss=loss)
         assert not machine_of(model).updates.preconditioned
-    assert machine_of(KernelClassifier(max_features=63)).expansion.block_size == 32
+    assert machine_of(KernelClassifier(growth=CDSG(), max_features=63)).expansion.block_size == 32
     assert machine_of(KernelClassifier(max_features=None, block_size=7)).expansion.block_size == 7
 
 

@@ -22,7 +22,9 @@ def _stream(n, seed=2):
     return xs, [{"sum": x["a"] + x["b"], "wave": 7 * np.sin(2 * x["c"]) + 30, "far": x["a"] ** 2} for x in xs]
 
 
-@pytest.mark.parametrize("given", [{}, {"loss": Huber(0.3), "precondition": False}, {"growth": DSG(), "average": True}])
+@pytest.mark.parametrize(
+    "given", [{"growth": CDSG()}, {"loss": Huber(0.3), "precondition": False}, {"growth": DSG(), "average": True}]
+)
 def test_one_number_is_learned_as_if_it_were_alone(given):
     xs, ys = _stream(420)
     several, alone = KernelMultiTargetRegressor(**given, seed=4), KernelRegressor(**given, seed=4)
@@ -35,7 +37,7 @@ def test_one_number_is_learned_as_if_it_were_alone(given):
 
 def test_one_label_is_learned_as_if_it_were_alone():
     xs, ys = _stream(420)
-    several, alone = KernelMultiLabelClassifier(seed=4), KernelClassifier(loss=Log(), seed=4)
+    several, alone = KernelMultiLabelClassifier(loss=Log(), seed=4), KernelClassifier(loss=Log(), seed=4)
     ours = several.advance(xs, [{"far": y["far"] > 1} for y in ys])
     theirs = alone.advance(xs, [y["far"] > 1 for y in ys])
     assert [p["far"] for p in ours.probabilities[1:]] == theirs.probabilities[1:]
@@ -141,14 +143,15 @@ def test_predictions_of_many_come_in_frames():
     assert model.predict_many(np.zeros((2, 3))).shape == (2, 3)
 
 
-def test_a_mini_batch_of_several_targets_fits_no_model_of_one():
+@pytest.mark.parametrize(("growth", "field"), [(CDSG(), "batch_targets"), (None, "window_targets")])
+def test_the_last_records_of_several_targets_fit_no_model_of_one(growth, field):
     xs, ys = _stream(40)
-    several, alone = KernelMultiTargetRegressor(seed=1), KernelRegressor(seed=1)
+    several, alone = KernelMultiTargetRegressor(growth=growth, seed=1), KernelRegressor(growth=growth, seed=1)
     several.advance(xs, ys)
     alone.advance(xs, [y["sum"] for y in ys])
-    targets = several.__getstate__()["batch_targets"]
-    with pytest.raises(ValueError, match="its field 'batch_targets'"):
-        alone.__setstate__({**alone.__getstate__(), "batch_targets": targets})
+    targets = several.__getstate__()[field]
+    with pytest.raises(ValueError, match=f"its field '{field}'"):
+        alone.__setstate__({**alone.__getstate__(), field: targets})
     targets[2] = np.nan
-    with pytest.raises(ValueError, match="its field 'batch_targets'"):
-        several.__setstate__({**several.__getstate__(), "batch_targets": targets})
+    with pytest.raises(ValueError, match=f"its field '{field}'"):
+        several.__setstate__({**several.__getstate__(), field: targets})

@@ -31,7 +31,18 @@ from streamkernel.losses import is_smooth
 from streamkernel.window import S3GD, Exact
 
 #: The estimators, by what they have in common.
-FAMILIES = ["growing", "structured", "several", "adaptive", "process", "least squares", "window", "novelty", "ratio"]
+FAMILIES = [
+    "growing",
+    "mixture",
+    "structured",
+    "several",
+    "adaptive",
+    "process",
+    "least squares",
+    "window",
+    "novelty",
+    "ratio",
+]
 
 GROWTHS = [None, DSG(), UDSG(), UDSG(grow=1, reuse=2), CDSG(cap=2.0), CDSG(cap=3.0)]
 
@@ -131,6 +142,17 @@ def process_models(draw):
     }
 
 
+def _mixture(draw, estimator, **limits):
+    """A machine with several heads: none of the arguments of the papers' machine is given."""
+    arguments = {
+        "max_features": draw(st.sampled_from([40, 300, None])),
+        "standardize": draw(st.sampled_from([None, None, False])),
+        "max_inputs": draw(st.sampled_from([10_000, 10_000, 9])),
+        "seed": draw(st.integers(0, 2**64 - 1)),
+    }
+    return estimator(**arguments, **limits)
+
+
 def _growing(draw, kind, **fixed):
     known = inspect.signature(kind).parameters
     return kind(**{name: value for name, value in draw(models(**fixed)).items() if name in known})
@@ -169,14 +191,16 @@ def _model(draw, family, kind):
         return KernelLeastSquaresRegressor(**draw(least_squares_models()))
     if family == "least squares":
         return KernelLeastSquaresClassifier(**draw(least_squares_models(**limits)))
-    if family == "several" and kind == "numbers":
-        most = draw(st.sampled_from([1000, 2]))
-        return _growing(draw, KernelMultiTargetRegressor, loss=draw(st.sampled_from(NUMERIC)), max_targets=most)
+    if family == "mixture":
+        return _mixture(draw, KernelRegressor if kind == "numbers" else KernelClassifier, **limits)
     if family == "several":
-        most = draw(st.sampled_from([1000, 2]))
-        return _growing(
-            draw, KernelMultiLabelClassifier, loss=draw(st.sampled_from([None, *TWO_SIDED])), max_labels=most
-        )
+        numbers, most = kind == "numbers", draw(st.sampled_from([1000, 2]))
+        estimator = KernelMultiTargetRegressor if numbers else KernelMultiLabelClassifier
+        most = {"max_targets" if numbers else "max_labels": most}
+        if draw(st.booleans()):
+            return _mixture(draw, estimator, **most)
+        loss = draw(st.sampled_from(NUMERIC if numbers else [None, *TWO_SIDED]))
+        return _growing(draw, estimator, loss=loss, **most)
     smooth = family == "window"
     if kind == "classes":
         model = _growing(draw, KernelClassifier, **limits)

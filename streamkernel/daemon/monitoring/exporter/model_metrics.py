@@ -166,8 +166,8 @@ class _Shares(Collector):
         yield family
 
 
-class _Mixture(ModelMetrics):
-    """The metrics of an adaptive machine."""
+class _Experts(ModelMetrics):
+    """The metrics of a mixture of experts."""
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
@@ -183,6 +183,18 @@ class _Mixture(ModelMetrics):
         )
         registry.register(self._experts)
         registry.register(self._inputs)
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._experts.values = experts_of(self._step)
+        self._inputs.values = important_inputs(self._step)
+
+
+class _Adaptive(_Experts):
+    """The metrics of an adaptive machine."""
+
+    def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
+        super().__init__(step, prefix, registry)
         drifts = self._counter("drift_events", "Drifts that the model detected in its losses.")
         relearnings = self._counter(
             "metric_relearnings", "How often the model learned the metric of the inputs, including the first time."
@@ -191,10 +203,9 @@ class _Mixture(ModelMetrics):
             if hasattr(step, name):
                 self._count(name, counter)
 
-    def refresh(self) -> None:
-        super().refresh()
-        self._experts.values = experts_of(self._step)
-        self._inputs.values = important_inputs(self._step)
+
+class _GrowingMixture(_Growth, _Experts):
+    """The metrics of a growing machine with several heads."""
 
 
 def metrics_of(model: Model, prefix: str, registry: CollectorRegistry) -> ModelMetrics | None:
@@ -208,10 +219,10 @@ def metrics_of(model: Model, prefix: str, registry: CollectorRegistry) -> ModelM
 
 
 def _kind(model: Model) -> type[ModelMetrics] | None:
-    if mixes(model):
-        return _Mixture
     if window_refit_of(model) is not None:
         return _WindowRefit
+    if mixes(model):
+        return _GrowingMixture if grows(model) else _Adaptive
     if grows(model):
         kinds: dict[str, type[ModelMetrics]] = {"novelty": _Novelty, "density_ratio": _DensityRatio}
         return kinds.get(task_of(model), _Growth)

@@ -1,0 +1,106 @@
+"""The estimators' mixture: when it is the machine, and what asks for the machine of the papers instead."""
+
+import numpy as np
+import pytest
+
+from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
+from streamkernel.growth import CDSG, DSG
+from streamkernel.kernels import Gaussian
+from streamkernel.mixture.machine import MixtureMachine
+from streamkernel.state import from_bytes, to_bytes
+
+XS = [{"a": np.sin(i), "b": np.cos(3.0 * i)} for i in range(260)]
+YS = [x["a"] * x["b"] for x in XS]
+X = np.array([list(x.values()) for x in XS])
+
+
+def is_mixture(model):
+    return isinstance(model._machine, MixtureMachine)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"growth": CDSG()},
+        {"growth": DSG()},
+        {"kernel": Gaussian()},
+        {"block_size": 8},
+        {"batch_size": 8},
+        {"precondition": True},
+        {"average": True},
+        {"dtype": "float64"},
+        {"regularization": 0.1},
+    ],
+)
+def test_an_argument_of_the_papers_machine_asks_for_it(given):
+    assert is_mixture(KernelRegressor(max_features=64, seed=1))
+    assert not is_mixture(KernelRegressor(max_features=64, seed=1, **given))
+
+
+def test_batch_steps_and_refits_are_of_the_papers_machine():
+    model = KernelRegressor(seed=1)
+    model.batch_step(X, YS)
+    assert not is_mixture(model)
+    assert model.n_steps == 1
+    twin = KernelRegressor(seed=1)
+    twin.__setstate__(from_bytes(to_bytes(model.__getstate__())))  # a model with the same arguments goes on with it
+    assert not is_mixture(twin)
+    assert twin.state_digest() == model.state_digest()
+    assert not is_mixture(WindowRefit(KernelClassifier(max_features=64, seed=1), 100, 100).model)
+
+
+@pytest.mark.parametrize("use", [lambda model: model.batch_step(X, YS), lambda model: WindowRefit(model, 100, 100)])
+def test_a_mixture_that_has_learned_stays_one(use):
+    model = KernelRegressor(max_features=64, seed=1)
+    model.advance(XS[:10], YS[:10])
+    before = model.state_digest()
+    with pytest.raises(ValueError, match=r"needs the machine of the papers.*: give it growth="):
+        use(model)
+    assert model.state_digest() == before
+
+
+def test_a_state_is_of_one_machine_or_the_other():
+    mixture, papers = KernelRegressor(max_features=64, seed=1), KernelRegressor(max_features=64, growth=CDSG(), seed=1)
+    for model in (mixture, papers):
+        model.advance(XS, YS)
+    for model, state in ((mixture.clone(), papers.__getstate__()), (papers.clone(), mixture.__getstate__())):
+        with pytest.raises(ValueError, match="this state is from a model with "):
+            model.__setstate__(state)
+
+
+def test_the_figures_of_a_mixture():
+    model = KernelRegressor(max_features=64, seed=1)
+    assert (model.n_features, model.n_steps, model.gamma_0, model.expert_weights) == (0, 0, 0.0, {})
+    for x, y in zip(XS, YS, strict=True):
+        model.learn_one(x, y)
+    assert (model.n_features, model.n_blocks, model.n_steps, model.last_batch_size) == (64, 1, 65, 4)
+    assert model.n_grown + model.n_reused == 66
+    weights = model.expert_weights
+    assert sum(weights.values()) == pytest.approx(1)
+    assert {"falling head", "fast head", "linear"} < set(weights)
+    assert not hasattr(KernelRegressor(growth=CDSG(), seed=1), "expert_weights")
+
+
+def test_a_mixture_grows_until_it_is_full():
+    model = KernelRegressor(max_features=2048, seed=1)
+    for start in range(0, 260, 20):
+        model.advance(XS[start : start + 20], YS[start : start + 20])
+    assert model.n_features == 2048
+    unbounded = KernelRegressor(max_features=None, seed=1)
+    unbounded.advance(XS, YS)
+    assert unbounded.n_features > 2048
+    assert unbounded.n_grown == unbounded.n_blocks
+
+
+def test_single_records_are_learned_together_unseen():
+    """Whoever asks, whatever was learned is known: the model learns plain records four at a time."""
+    one, other = (KernelRegressor(max_features=64, seed=1) for _ in range(2))
+    for i, (x, y) in enumerate(zip(XS, YS, strict=True)):
+        one.learn_one(x, y)
+        other.learn_one(x, y)
+        assert one.n_records == i + 1
+        if i % 3 == 0:
+            assert one.predict_one(x) == pytest.approx(other.predict_one(x), abs=0)
+        if i % 5 == 0:
+            one.state_digest()
+    assert one.state_digest() == other.state_digest()
