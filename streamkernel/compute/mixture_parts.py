@@ -66,7 +66,8 @@ class MixtureParts(NamedTuple):
     Attributes
     ----------
     coefficients
-        Float32 of shape (C, HEADS, room): of the constant, the L inputs, then the blocks; room is a multiple of `TILE`.
+        Float32 of shape (C, HEADS, room): of the constant and the L inputs up to a whole tile, then the blocks.
+        Room is a multiple of `TILE`.
     gains
         Of the features, float32 of shape (room,).
     linear, squares

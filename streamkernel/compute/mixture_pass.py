@@ -48,6 +48,7 @@ from streamkernel.compute.projection import (
     solve_records,
     subtract_batch,
     subtract_window,
+    whole_tiles,
     window_products,
 )
 
@@ -66,10 +67,12 @@ def fill_features(x: Array, columns: Array, turns: Array, feature_map: MixtureMa
     for i in range(own.shape[0]):
         own[i] = 0.0
     project_observed(x, columns, feature_map.W, own)
+    # From a new tile on: no sum over the blocks depends on how many inputs there are.
+    first = whole_tiles(1 + L)
     for k in range(n_blocks):
-        place = 1 + L + 2 * F * k
+        place = first + 2 * F * k
         cos_sin(own[k * F : (k + 1) * F], feature_map.sine, phi[place : place + F], phi[place + F : place + 2 * F])
-    waves, norm = phi[1 + L : 1 + L + 2 * F * n_blocks], np.float32(feature_map.norm)
+    waves, norm = phi[first : first + 2 * F * n_blocks], np.float32(feature_map.norm)
     for i in range(waves.shape[0]):
         waves[i] *= norm
 
@@ -173,7 +176,8 @@ def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int
     """One step on the last records, of which the last `BATCH` are new; `scaled` is room, (BATCH, room)."""
     C, L = mixture.linear.shape[0], mixture.linear.shape[1] - 1
     n_records, n_blocks = mixture.counts[N_RECORDS], mixture.counts[N_BLOCKS]
-    D = 1 + L + 2 * F * n_blocks
+    first_wave = whole_tiles(1 + L)
+    D = first_wave + 2 * F * n_blocks
     n = min(n_records, WINDOW)
     base = (n_records - BATCH) % WINDOW
     slow, fast = np.zeros((C, SLOW, WINDOW), np.float32), np.empty((C, FAST, BATCH), np.float32)
@@ -209,13 +213,13 @@ def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int
         for c in range(C):
             for i in range(BATCH):
                 fast[c, h, i] = mixture.moves[h, i, c]
-    n_tiles = -(-D // TILE)
+    n_tiles = whole_tiles(D) // TILE
     for c in range(C):
         subtract_window(mixture.window, n_tiles, slow[c], mixture.gains, mixture.coefficients[c, :SLOW])
         subtract_batch(mixture.window, n_tiles, base, fast[c], mixture.gains, mixture.coefficients[c, SLOW:])
     mixture.counts[N_STEPS] += 1
     if n_records % GAINS_EVERY == 0:
-        refresh_gains(mixture, n_blocks * F, 1 + L, F)
+        refresh_gains(mixture, n_blocks * F, first_wave, F)
         refresh_products(mixture, n_tiles, scaled)
     grow_mixture(mixture, gamma, gradient, F, most_blocks)
 
@@ -273,8 +277,8 @@ def pass_mixture(
             places[size] = (n_records + n_learned) % WINDOW if learned else -1
             n_learned += learned
             size += 1
-        D = 1 + L + 2 * F * counts[N_BLOCKS]
-        n_tiles = -(-D // TILE)
+        D = whole_tiles(1 + L) + 2 * F * counts[N_BLOCKS]
+        n_tiles = whole_tiles(D) // TILE
         for r in range(size):
             fill_features(X[start + r], columns, turns, feature_map, counts[N_BLOCKS], phi[r])
             for j in range(D):

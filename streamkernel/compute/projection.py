@@ -27,6 +27,12 @@ LEAST_RIDGE = 1e-4
 
 
 @jit
+def whole_tiles(n: int) -> int:
+    """So many columns, and as many more as make the last tile whole."""
+    return -(-n // TILE) * TILE
+
+
+@jit
 def products(rows: Array, n_tiles: int, other: Array, out: Array) -> None:
     """The products of four rows, float32 of shape (BATCH, room), with another (room,), into `out` (BATCH,), float64."""
     for i in range(BATCH):

@@ -25,7 +25,7 @@ from streamkernel.compute.mixture_parts import (
     MixtureParts,
 )
 from streamkernel.compute.mixture_pass import pass_mixture
-from streamkernel.compute.projection import BATCH, TILE, WINDOW
+from streamkernel.compute.projection import BATCH, TILE, WINDOW, whole_tiles
 from streamkernel.fields import Rules, all_finite, array, checked, none_infinite, number, state_mismatch, within
 from streamkernel.growth.history import LARGEST_NORM
 from streamkernel.records.batches import HEAVIEST
@@ -195,10 +195,11 @@ class MixtureHeads:
 
     def widen(self, n_inputs: int) -> None:
         """Give more inputs a place: nothing is known of them."""
-        at, more = 1 + self.n_inputs, n_inputs - self.n_inputs
+        at = whole_tiles(1 + self.n_inputs)
+        more = whole_tiles(1 + n_inputs) - at
         coefficients, gains, window = (np.insert(part, [at] * more, 0.0, axis=-1) for part in self._columns())
         gains[at : at + more] = 1.0
-        pad = (0, 0), (0, more)
+        pad = (0, 0), (0, n_inputs - self.n_inputs)
         self._own = self._own._replace(linear=np.pad(self._own.linear, pad), squares=np.pad(self._own.squares, pad))
         self.n_inputs = n_inputs
         self._take_columns((coefficients, gains, window))
@@ -263,7 +264,7 @@ class MixtureHeads:
         beta = array(state, "beta", np.float64, n_blocks, C)
         if self.max_blocks is None:
             self.n_room = n_blocks + _MOST_NEW
-        D = 1 + n_inputs + 2 * self.block_size * n_blocks
+        D = whole_tiles(1 + n_inputs) + 2 * self.block_size * n_blocks
         own = self._own._replace(counts=counts, beta=np.pad(beta, ((0, self.n_room - n_blocks), (0, 0))))
         self._own = own._replace(
             **{name: array(state, name, np.float64, *getattr(own, name).shape) for name in _WHOLE},
@@ -289,13 +290,13 @@ class MixtureHeads:
 
     @property
     def _n_columns(self) -> int:
-        """D, the features in use."""
-        return 1 + self.n_inputs + 2 * self.block_size * self.n_blocks
+        """D, the features in use: constant and inputs up to a whole tile, then the blocks."""
+        return whole_tiles(1 + self.n_inputs) + 2 * self.block_size * self.n_blocks
 
     @property
     def _room(self) -> int:
         """Columns that there is room for, a multiple of `TILE`."""
-        return -(-(1 + self.n_inputs + 2 * self.block_size * self.n_room) // TILE) * TILE
+        return whole_tiles(whole_tiles(1 + self.n_inputs) + 2 * self.block_size * self.n_room)
 
     def _columns(self) -> tuple[Array, Array, Array]:
         """Coefficients (C, HEADS, D), gains (D,) and window (WINDOW, D) of the features in use, copies."""

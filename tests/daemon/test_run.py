@@ -224,7 +224,7 @@ def test_nothing_is_begun_where_the_first_checkpoint_cannot_be_written(
 
 def test_the_log_shows_how_learning_goes_on(home: Home, launcher: Launcher) -> None:
     write_stream(home.folder / "stream.csv", RECORDS)
-    home.configure(model=[{"streamkernel.KernelClassifier": {"seed": 1}}])
+    home.configure(model=[{"streamkernel.KernelClassifier": {"seed": 1, "growth": {"streamkernel.growth.CDSG": {}}}}])
     log = launcher.call(home, "run", "config.yaml").stderr
     lines = re.findall(r"([\d,]+) records: progressive loss ([\d.]+), ([\d,]+) features", log)
     records, losses, features = zip(*lines, strict=True)

@@ -37,6 +37,7 @@ def all_kinds(homes: Callable[[str], Home], launcher: Launcher) -> dict[str, Scr
     adaptive = [{"streamkernel.AdaptiveKernelClassifier": {"seed": 1}}]
     novelty = [{"streamkernel.KernelNoveltyDetector": {"seed": 1}}]
     ratio = [{"streamkernel.KernelDensityRatio": {"p": "yes", "q": "no", "seed": 1}}]
+    targets = [{"streamkernel.KernelMultiTargetRegressor": {"seed": 1}}]
     several = {"one": _GROWING, "other": _GROWING}
     return {
         "growing": _with_labels(homes("growing"), launcher, model=_GROWING),
@@ -45,7 +46,8 @@ def all_kinds(homes: Callable[[str], Home], launcher: Launcher) -> dict[str, Scr
         "refitted": _of_rings(homes("refitted"), launcher, model=refitted()),
         "novelty": _of_rings(homes("novelty"), launcher, model=novelty),
         "ratio": _of_rings(homes("ratio"), launcher, model=ratio),
-        "process": _of_numbers(homes("process"), launcher),
+        "process": _of_numbers(homes("process"), launcher, PROCESS),
+        "targets": _of_numbers(homes("targets"), launcher, targets, target=["y", "z"]),
     }
 
 
@@ -82,19 +84,24 @@ def _of_rings(home: Home, launcher: Launcher, **given: Any) -> Scraped:
     return _started(home, launcher, row, **given)
 
 
-def _of_numbers(home: Home, launcher: Launcher) -> Scraped:
-    (home.folder / "stream.csv").write_text("a,b,y\n")
+def _of_numbers(home: Home, launcher: Launcher, model: Any, **given: Any) -> Scraped:
+    (home.folder / "stream.csv").write_text("a,b,y,z\n")
     draw = random.Random(1)
 
     def row() -> list[Any]:
         a, b = draw.gauss(0, 1), draw.gauss(0, 1)
-        return [a, b, 2 * a + b + draw.gauss(0, 0.1)]
+        return [a, b, 2 * a + b + draw.gauss(0, 0.1), a * b]
 
-    return _started(home, launcher, row, target_type="float", model=PROCESS)
+    return _started(home, launcher, row, target_type="float", model=model, **given)
 
 
 def _started(
-    home: Home, launcher: Launcher, row: Callable[[], list[Any]], target_type: str = "str", **given: Any
+    home: Home,
+    launcher: Launcher,
+    row: Callable[[], list[Any]],
+    target: str | list[str] = "y",
+    target_type: str = "str",
+    **given: Any,
 ) -> Scraped:
     path = home.folder / "stream.csv"
 
@@ -102,6 +109,6 @@ def _started(
         with path.open("a", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(row() for _ in range(20))
 
-    source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": target_type, "follow": True}
+    source = {"kind": "csv", "path": "stream.csv", "target": target, "target_type": target_type, "follow": True}
     home.configure(source=source, metrics={"port": 0}, **given)
     return Scraped(launcher.start(home, "run", "config.yaml"), more)

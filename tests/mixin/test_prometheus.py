@@ -99,4 +99,4 @@ def test_every_panel_and_rule_gets_data(
         assert one.daemon.wait().returncode == 0
     assert not missing, (tmp_path / "prometheus.log").read_text()
     assert len(seen) == len(of_rules()) + 1 + len(of_alerts()) + len(ALERTS_OF_TOPICS)
-    assert weights == 14
+    assert weights == 14 + 3 * 6  # of an adaptive model, and of three mixtures

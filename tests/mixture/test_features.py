@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from streamkernel.compute.mixture_pass import fill_features
+from streamkernel.compute.projection import TILE
 from streamkernel.mixture.features import SHAPES, MixtureFeatures
 
 KEYS = np.arange(1, 8, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -20,7 +21,7 @@ def test_products_approximate_the_mean_of_the_kernels():
     d, n_blocks = 3, 64
     X = np.random.default_rng(1).normal(size=(2, d)).astype(np.float32)
     feature_map = features(d, n_blocks).feature_map(KEYS[:d], n_blocks)
-    D = 1 + d + 2 * 256 * n_blocks
+    D = TILE + 2 * 256 * n_blocks
     Phi = np.zeros((2, D), np.float32)
     for x, phi in zip(X, Phi, strict=True):
         fill_features(x, np.empty(d, np.int64), np.empty(256 * n_blocks, np.float32), feature_map, n_blocks, phi)
@@ -31,7 +32,7 @@ def test_products_approximate_the_mean_of_the_kernels():
         scale = (d / (size or d)) / (2 * (2.0 * width) ** 2)
         subsets = {1: [[0], [1], [2]], 2: [[0, 1], [0, 2], [1, 2]], 0: [[0, 1, 2]]}[size]
         expected.append(np.mean([np.exp(-scale * delta[subset].sum()) for subset in subsets]))
-    waves = Phi[:, 1 + d :].astype(float)
+    waves = Phi[:, TILE:].astype(float)
     assert waves[0] @ waves[1] == pytest.approx(np.mean(expected), abs=0.02)
     assert waves[0] @ waves[0] == pytest.approx(1)
     assert np.allclose(Phi[:, : 1 + d], np.concatenate([np.full((2, 1), 0.5), X / np.sqrt(d)], axis=1))

@@ -104,3 +104,14 @@ def test_single_records_are_learned_together_unseen():
         if i % 5 == 0:
             one.state_digest()
     assert one.state_digest() == other.state_digest()
+
+
+def test_a_record_that_brings_an_input_is_predicted_alike_before_and_while_it_is_learned():
+    """A new input has no coefficients yet; and no sum over the others changes its order."""
+    model, other = (KernelClassifier(max_features=300, seed=1) for _ in range(2))
+    for i, (x, y) in enumerate(zip(XS, YS, strict=True)):
+        late = {f"late{i // 7}": 1.5 * i, "word": "abc"[i % 3]} if i > 3 else {}
+        record = {**x, **late}
+        before = model.predict_proba_one(record)
+        assert other.advance([record], [y > 0]).probabilities == [before]
+        model.learn_one(record, y > 0)

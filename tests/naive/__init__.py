@@ -181,6 +181,7 @@ from tests.naive.random_features import (
     project,
     sign_products,
     waves,
+    whole_tiles,
 )
 from tests.naive.recursive import (
     _absorb,

@@ -1,6 +1,12 @@
 """Twin of streamkernel/compute/projection.py: rows are whole, none is cut into tiles."""
 
+import math
+
 import numpy as np
+
+
+def whole_tiles(n):
+    return math.ceil(n / 256) * 256
 
 
 def products(rows, other):
