@@ -169,7 +169,15 @@ from tests.naive.primal_dual import (
     prefetch_record,
     prefetch_row,
 )
-from tests.naive.projection import products, ridge_of, solve_records, subtract_batch, subtract_window, window_products
+from tests.naive.projection import (
+    products,
+    ridge_of,
+    solve_records,
+    subtract_batch,
+    subtract_window,
+    whole_tiles,
+    window_products,
+)
 from tests.naive.proximal import elastic_net_conjugate, elastic_net_step, soft_threshold
 from tests.naive.random_features import (
     add_parts,
@@ -181,7 +189,6 @@ from tests.naive.random_features import (
     project,
     sign_products,
     waves,
-    whole_tiles,
 )
 from tests.naive.recursive import (
     _absorb,
