@@ -1,4 +1,4 @@
-"""Targets that stand in several columns of a record, and the columns that lines of them have in a table."""
+"""Targets in several columns of a record, and their columns in a table of predictions."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ LINEAR_STEP = 0.1
 DISCOUNT, ETA = 0.998, 0.3
 #: The largest loss of a number that counts, in variances of the target, and the least probability of a label.
 WORST, LEAST = 25.0, 1e-6
-#: The part of a feature's gain that its coefficients decide, and the records after which all gains are taken anew.
+#: The part of a feature's gain that its coefficients decide, and the records after which all gains are computed again.
 EARNED, GAINS_EVERY = 0.9, 64
 #: The constant among the features.
 CONSTANT = 0.5
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999
 #: Places in `counts`, and in `checks`.
-N_RECORDS, N_STEPS, N_BLOCKS, N_GROWN, N_REUSED = range(5)
+N_RECORDS, N_BLOCKS = range(2)
 LARGEST_GRADIENT, MARGIN = range(2)
 
 
@@ -87,7 +87,7 @@ class MixtureParts(NamedTuple):
     beta
         The sum of the falling head's steps times mean gradients since a block was made, float64 of shape (blocks, C).
     counts
-        int64: `N_RECORDS` learned, `N_STEPS` taken, `N_BLOCKS` in use, steps that made one (`N_GROWN`) or did not.
+        int64: `N_RECORDS` learned, and `N_BLOCKS` in use.
     checks
         The largest gradient seen, and the margin of inequality (9) at the last step that made no block, float64.
 

@@ -14,6 +14,7 @@ from streamkernel.compute.experts import hedge_weights
 from streamkernel.compute.features import LINEAR_LIMIT, cos_sin, project_observed
 from streamkernel.compute.intrinsics import wide
 from streamkernel.compute.jit import jit, jit_long
+from streamkernel.compute.mixture_linear import learn_linear, predict_linear
 from streamkernel.compute.mixture_losses import any_known, residual
 from streamkernel.compute.mixture_parts import (
     CONSTANT,
@@ -26,13 +27,9 @@ from streamkernel.compute.mixture_parts import (
     HALVINGS,
     HEADS,
     LARGEST_GRADIENT,
-    LINEAR_STEP,
     MARGIN,
     N_BLOCKS,
-    N_GROWN,
     N_RECORDS,
-    N_REUSED,
-    N_STEPS,
     RIDGES,
     SHARES,
     SLOW,
@@ -78,27 +75,6 @@ def fill_features(x: Array, columns: Array, turns: Array, feature_map: MixtureMa
 
 
 @jit
-def learn_linear(linear: Array, squares: Array, x: Array, slopes: Array, weight: float) -> None:
-    """One adaptive gradient step of the linear expert."""
-    for c in range(linear.shape[0]):
-        for j in range(linear.shape[1]):
-            number = 1.0 if j == 0 else min(max(np.float64(x[j - 1]), -LINEAR_LIMIT), LINEAR_LIMIT)
-            slope = weight * slopes[c] * number
-            if slope != 0.0:
-                squares[c, j] += slope * slope
-                linear[c, j] -= LINEAR_STEP * slope / np.sqrt(squares[c, j])
-
-
-@jit
-def predict_linear(weights: Array, x: Array) -> Any:
-    """The score of the linear expert's weights (1 + L,)."""
-    total = weights[0]
-    for j in range(weights.shape[0] - 1):
-        total += weights[1 + j] * min(max(np.float64(x[j]), -LINEAR_LIMIT), LINEAR_LIMIT)
-    return total
-
-
-@jit
 def refresh_gains(mixture: MixtureParts, n_features: int, first: int, F: int) -> None:
     """Give each feature the gain that its coefficients of the falling head have earned."""
     A, gains = mixture.coefficients[:, 0], mixture.gains
@@ -118,7 +94,7 @@ def refresh_gains(mixture: MixtureParts, n_features: int, first: int, F: int) ->
 
 @jit
 def refresh_products(mixture: MixtureParts, n_tiles: int, rows: Array) -> None:
-    """Take all products of the window anew, under the gains of now; `rows` is room, (BATCH, room)."""
+    """Compute all products of the window again, with the current gains; `rows` is scratch, (BATCH, room)."""
     gram, with_window = mixture.gram, np.empty((WINDOW, BATCH))
     for first in range(0, WINDOW, BATCH):
         for i in range(BATCH):
@@ -162,18 +138,16 @@ def grow_mixture(mixture: MixtureParts, gamma: float, gradient: Array, F: int, m
             beta[k, c] -= gamma * gradient[c]
         best = max(best, margin(beta2, b, gbar2, gamma, variance, gamma))
     if best >= 0.0 or n >= most:
-        mixture.counts[N_REUSED] += 1
         mixture.checks[MARGIN] = best
         return
     for c in range(gradient.shape[0]):
         beta[n, c] = -gamma * gradient[c]
     mixture.counts[N_BLOCKS] += 1
-    mixture.counts[N_GROWN] += 1
 
 
 @jit
 def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int, scaled: Array) -> None:
-    """One step on the last records, of which the last `BATCH` are new; `scaled` is room, (BATCH, room)."""
+    """One step on the last records; the last `BATCH` are new. `scaled` is scratch, (BATCH, room)."""
     C, L = mixture.linear.shape[0], mixture.linear.shape[1] - 1
     n_records, n_blocks = mixture.counts[N_RECORDS], mixture.counts[N_BLOCKS]
     first_wave = whole_tiles(1 + L)
@@ -217,7 +191,6 @@ def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int
     for c in range(C):
         subtract_window(mixture.window, n_tiles, slow[c], mixture.gains, mixture.coefficients[c, :SLOW])
         subtract_batch(mixture.window, n_tiles, base, fast[c], mixture.gains, mixture.coefficients[c, SLOW:])
-    mixture.counts[N_STEPS] += 1
     if n_records % GAINS_EVERY == 0:
         refresh_gains(mixture, n_blocks * F, first_wave, F)
         refresh_products(mixture, n_tiles, scaled)
@@ -244,8 +217,8 @@ def pass_mixture(
     X
         Scaled records, float32 of shape (n, d + e).
     targets
-        Standardized numbers or labels that are 1 or 0, (n, C), or the class, (n, 1), float64. NaN is not known; a
-        record of which nothing is known is predicted only.
+        Standardized numbers or labels that are 1 or 0, (n, C), or the class, (n, 1), float64. NaN is not known. A
+        record without a known target is predicted only.
     weights
         Float64 of shape (n,); a record with 0 is predicted only.
     map_parts, mixture_parts

@@ -257,9 +257,8 @@ class KernelMachine(StreamEstimator, GrowthFigures):
         return {name: value for name, value in zip(_LEFT_OPEN, in_use, strict=True) if getattr(self, name) is None}
 
     def _go_on_with(self, stated: dict[str, Any]) -> None:
-        if "block_size" not in stated:  # of another estimator, which the comparison of all arguments tells
-            return
-        if stated["block_size"] is None:  # of a mixture
+        # Of a mixture, or of another estimator, which the comparison of all arguments tells.
+        if stated.get("block_size") is None:
             return
         chosen = {name: stated[name] for name in _LEFT_OPEN}
         if not isinstance(chosen["precondition"], bool) or not all(map(self._is_possible, chosen.items())):

@@ -105,9 +105,8 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
             wanted = "a KernelClassifier or KernelRegressor" if type(self) in _KINDS else self._kind.__name__
             raise ValueError(f"model must be {wanted}, got {excerpt(model)}")
         model._papers_machine("a WindowRefit")
-        self._at_least("window", 1)
-        self._at_least("every", 1)
-        self._at_least("max_bytes", 1)
+        for name in ("window", "every", "max_bytes"):
+            self._at_least(name, 1)
         self._check("solver", solver, LinearSolver)
         if solver is not None and not solver.takes_rows:
             raise ValueError(

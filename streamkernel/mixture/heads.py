@@ -16,10 +16,7 @@ from streamkernel.compute.mixture_parts import (
     LARGEST_GRADIENT,
     MARGIN,
     N_BLOCKS,
-    N_GROWN,
     N_RECORDS,
-    N_REUSED,
-    N_STEPS,
     SLOW,
     MixtureMap,
     MixtureParts,
@@ -108,10 +105,9 @@ class MixtureHeads:
             moves=np.zeros((FAST, BATCH, C)),
             losses=np.zeros((1 if self._kind == CLASSES else C, HEADS + 1)),
             beta=np.zeros((self.n_room, C)),
-            counts=np.zeros(5, np.int64),
+            counts=np.array([0, 1]),  # the first block comes before the first step
             checks=np.array([0.0, math.nan]),
         )
-        self._own.counts[[N_BLOCKS, N_GROWN]] = 1  # the first block comes before the first step
 
     @property
     def kind(self) -> int:
@@ -141,17 +137,12 @@ class MixtureHeads:
     @property
     def n_steps(self) -> int:
         """Steps taken."""
-        return self._count(N_STEPS)
-
-    @property
-    def n_grown(self) -> int:
-        """The blocks made."""
-        return self._count(N_GROWN)
+        return self._count(N_RECORDS) // BATCH
 
     @property
     def n_reused(self) -> int:
-        """The steps that made none."""
-        return self._count(N_REUSED)
+        """The steps that made no block."""
+        return self.n_steps - (self.n_blocks - 1)
 
     @property
     def last_margin(self) -> float:
@@ -256,7 +247,7 @@ class MixtureHeads:
         checked(state, self.rules)
         C = n_outputs
         self.begin(n_inputs, C)
-        counts = array(state, "counts", np.int64, 5)
+        counts = array(state, "counts", np.int64, 2)
         n_blocks = int(counts[N_BLOCKS])
         if (counts < 0).any() or not 1 <= n_blocks <= (self.max_blocks or 2**31):
             raise state_mismatch("counts")

@@ -75,7 +75,7 @@ class MixtureMachine(RecordMachine):
             block_size=heads.block_size,
             n_steps=heads.n_steps,
             last_batch_size=BATCH if heads.n_steps else 0,
-            n_grown=heads.n_grown if began else 0,
+            n_grown=heads.n_blocks if began else 0,
             n_reused=heads.n_reused,
             last_margin=heads.last_margin,
             gamma_0=SHARES[0] if heads.n_steps else 0.0,

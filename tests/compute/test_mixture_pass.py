@@ -51,7 +51,7 @@ def test_the_pass_is_that_of_plain_numpy(kind):
     assert np.allclose(scores, expected, atol=2e-4), np.abs(scores - expected).max()
     assert 1 < heads.n_blocks == len(twin.beta)
     assert heads.last_margin == pytest.approx(twin.margin, rel=1e-3)
-    assert heads.n_grown + heads.n_reused == heads.n_steps + 1
+    assert heads.n_blocks + heads.n_reused == heads.n_steps + 1
     assert np.allclose(heads.weights, naive.hedge(twin.losses).mean(axis=0), atol=1e-4)
 
 

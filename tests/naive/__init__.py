@@ -62,6 +62,7 @@ from tests.naive.features import (
     largest_eigenvalue,
     mean_outer,
     paired_features,
+    project_observed,
 )
 from tests.naive.gaussians import (
     GOLDEN,
@@ -115,20 +116,17 @@ from tests.naive.memory import (
     squared_distances,
     vote,
 )
+from tests.naive.mixture_linear import learn_linear, predict_linear
+from tests.naive.mixture_losses import any_known, residual
 from tests.naive.mixture_pass import (
     NaiveMixture,
-    any_known,
     fill_features,
     grow_mixture,
     hedge,
-    learn_linear,
     pass_mixture,
     predict_heads,
-    predict_linear,
-    project_observed,
     refresh_gains,
     refresh_products,
-    residual,
     take_mixture_step,
 )
 from tests.naive.moments import (

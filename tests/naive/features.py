@@ -72,3 +72,7 @@ def mean_outer(phi, g):
 
 def largest_eigenvalue(A):
     return np.linalg.eigvalsh(A)[-1]
+
+
+def project_observed(x, W, turns):
+    return turns + x @ W

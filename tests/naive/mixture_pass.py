@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from tests.naive.mixture_linear import learn_linear, predict_linear
+from tests.naive.mixture_losses import any_known, residual
 from tests.naive.projection import ridge_of
 
 SHARES, RIDGES = (0.5, 0.3, 0.5, 1.0, 0.3), (0.3, 1.0, 3.0, 0.1, 0.1)
@@ -54,14 +56,6 @@ def fill_features(mixture, x):
     return np.pad(own, (0, mixture.D - len(own)))
 
 
-def project_observed(x, W, turns):
-    return turns + x @ W
-
-
-def any_known(target):
-    return not np.isnan(target).all()
-
-
 def predict_heads(mixture, x):
     """Scores of all heads and the linear expert; the fast heads know what they have learned since the last step."""
     phi = fill_features(mixture, x)
@@ -70,28 +64,6 @@ def predict_heads(mixture, x):
         for h in range(SLOW, HEADS):
             f[h] = f[h] - (mixture.gains * phi) @ other * moves[h - SLOW]
     return np.array([*f, predict_linear(mixture.linear, x)])
-
-
-def predict_linear(weights, x):
-    return weights.T @ np.concatenate([[1.0], np.clip(x, -1e6, 1e6)])
-
-
-def residual(kind, f, target):
-    """The derivatives of the losses over their Lipschitz constants, and the loss of each target."""
-    if kind != "classes":
-        p = 1 / (1 + np.exp(-2 * f))
-        r = f - target if kind == "numbers" else 2 * (p - target)
-        loss = np.minimum((f - target) ** 2, 25) if kind == "numbers" else -np.log(np.where(target > 0, p, 1 - p))
-        return np.nan_to_num(r), np.where(np.isnan(target), np.nan, loss)
-    p = np.exp(f - f.max()) / np.exp(f - f.max()).sum()
-    return 2 * (p - np.eye(len(f))[int(target[0])]), np.array([-math.log(max(p[int(target[0])], 1e-6))])
-
-
-def learn_linear(linear, squares, x, slopes, weight):
-    """Weights and sums of squares after an AdaGrad step of .1."""
-    slope = weight * np.outer(np.concatenate([[1.0], np.clip(x, -1e6, 1e6)]), slopes)
-    squares = squares + slope**2
-    return linear - 0.1 * np.divide(slope, np.sqrt(squares), out=np.zeros_like(slope), where=slope != 0), squares
 
 
 def learn_record(mixture, x, target, weight):
