@@ -35,7 +35,7 @@ KINDS = {"jsonl": "JSON lines", "csv": "CSV"}
 CONFIG = """
 source: {{kind: {kind}, path: {folder}/stream.{kind}, target: label, target_type: bool}}
 model:
-  - streamkernel.KernelClassifier: {{max_features: {features}, precondition: false, seed: 1}}
+  - streamkernel.KernelClassifier: {{max_features: {features}, seed: 1}}
 predictions: {{kind: jsonl, path: {folder}/predictions.jsonl}}
 dead_letters: {{kind: jsonl, path: {folder}/dead-letters.jsonl}}
 checkpoint: {{directory: {folder}/state}}
@@ -177,7 +177,7 @@ def main() -> None:
             [
                 "# The daemon end to end",
                 f"`python -m benchmarks.daemon` on {machine()}; `streamkernel run` over {options.records:,} records of "
-                f"{len(INPUTS)} numbers, `KernelClassifier(max_features={FEATURES}, precondition=False)`, predictions, "
+                f"{len(INPUTS)} numbers, `KernelClassifier(max_features={FEATURES})`, predictions, "
                 f"dead letters, checkpoints and metrics on; median (lowest to highest) of {options.runs} runs.",
                 table(["what", "records/s"], rows),
                 "Start of the process (imports, compiled code from its cache, a checkpoint, 100 records): "

@@ -200,7 +200,7 @@ def steps(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
     records = stream(20_000)
     sizes = SIZES[:1] if quick else SIZES
     settings: dict[str, dict[str, Any]] = {
-        "default": {},
+        "growth=DSG()": {},
         PLAIN: {"precondition": False},
         AVERAGED: {"average": True},
         f"{PLAIN}, {AVERAGED}": {"precondition": False, "average": True},
@@ -219,7 +219,7 @@ def steps(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
         ratios += [
             Ratio(
                 9,
-                f"{what}, preconditioned steps (the default), so many times as slow as plain ones",
+                f"{what}, preconditioned steps, so many times as slow as plain ones",
                 over(first, plain),
             ),
             Ratio(9, f"{what}, {AVERAGED}, so many times as slow as without", over(averaged, first)),

@@ -81,6 +81,21 @@ def _dot_four(_context: Any, a: Any, b: Any, c: Any, place: Any) -> Any:
     return types.float64(a, b, c, place), generate
 
 
+@intrinsic
+def _subtract_four(_context: Any, data: Any, _at: Any, a: Any, _at_a: Any, b: Any, _at_b: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        pointers = [_four(context, builder, signature.args[i], *arguments[i : i + 2]) for i in (0, 2, 4)]
+        own, one, other = (builder.load(pointer, align=8) for pointer in pointers)
+        law = ir.FunctionType(own.type, [own.type] * 3)
+        name = "llvm.fmuladd.v4f64"
+        fuse = builder.module.globals.get(name) or ir.Function(builder.module, law, name)
+        builder.store(builder.call(fuse, [builder.fneg(one), other, own]), pointers[0], align=8)
+        return context.get_dummy_value()
+
+    whole = types.intp
+    return types.void(data, whole, a, whole, b, whole), generate
+
+
 def _four(context: Any, builder: ir.IRBuilder, kind: Any, array: Any, index: Any) -> Any:
     """A pointer to the four float64 that begin at an element of an array."""
     data = context.make_array(kind)(context, builder, array).data
@@ -110,6 +125,9 @@ prefetch: Any = _prefetch
 add_four: Any = _add_four
 #: The sum of four products of three factors each, from the same element of three contiguous arrays of float64.
 dot_four: Any = _dot_four
+#: Of four elements of a contiguous array of float64, from one told by its number in the array, subtract the products of
+#: four of another with four of a third.
+subtract_four: Any = _subtract_four
 #: Bits set in a uint32.
 popcount: Any = _popcount
 #: The nearest whole number, exact however large.

@@ -5,53 +5,62 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.jit import jit
-from streamkernel.compute.mixture_parts import CLASSES, LEAST, NUMBERS, WORST
+from streamkernel.compute.mixture_parts import CLASSES, FARTHEST, LEAST, NUMBERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @jit
-def residual(kind: int, score: Array, target: Array, out: Array, losses: Array) -> None:
+def residuals(kind: int, scores: Array, targets: Array, out: Array, losses: Array) -> None:
     """The derivatives of the losses over their Lipschitz constants.
 
     Parameters
     ----------
     kind
         `NUMBERS`, `LABELS` or `CLASSES`.
-    score, target
-        Of a record, shape (C,) and (T,); NaN is a target that is not known.
+    scores
+        Shape (n, C).
+    targets
+        Of each, or one for all, shape (n, T) or (1, T); NaN is a target that is not known.
     out
-        Filled, shape (C,).
+        Filled, shape (n, C).
     losses
-        Filled with the loss of each target, shape (T,); NaN where it is not known.
+        Filled with the loss of each target, shape (n, T), NaN where it is not known; or of shape (0, T).
     """
-    C = score.shape[0]
-    if kind != CLASSES:
+    C, with_losses = scores.shape[1], losses.shape[0] > 0
+    for i in range(scores.shape[0]):
+        own = i if targets.shape[0] > 1 else 0
+        if kind != CLASSES:
+            for c in range(C):
+                target, score = targets[own, c], scores[i, c]
+                slope, loss = score - target, 0.0
+                if np.isnan(target):
+                    slope, loss = 0.0, np.nan
+                elif kind == NUMBERS:
+                    slope = min(max(slope, -FARTHEST), FARTHEST)
+                    loss = slope * slope
+                else:  # a true label has this score, and a false one its negative
+                    p = 1.0 / (1.0 + np.exp(-2.0 * score))
+                    slope = 2.0 * (p - target)
+                    if with_losses:
+                        loss = -np.log(max(p if target > 0 else 1.0 - p, LEAST))
+                out[i, c] = slope
+                if with_losses:
+                    losses[i, c] = loss
+            continue
+        highest, total = scores[i, 0], 0.0
+        for c in range(1, C):
+            highest = max(highest, scores[i, c])
         for c in range(C):
-            if np.isnan(target[c]):
-                out[c] = 0.0
-                losses[c] = np.nan
-            elif kind == NUMBERS:
-                out[c] = score[c] - target[c]
-                losses[c] = min(out[c] * out[c], WORST)
-            else:  # a true label has this score, and a false one its negative
-                p = 1.0 / (1.0 + np.exp(-2.0 * score[c]))
-                out[c] = 2.0 * (p - target[c])
-                losses[c] = -np.log(max(p if target[c] > 0 else 1.0 - p, LEAST))
-        return
-    highest = score[0]
-    for c in range(1, C):
-        highest = max(highest, score[c])
-    total = 0.0
-    for c in range(C):
-        out[c] = np.exp(score[c] - highest)
-        total += out[c]
-    label = int(target[0])
-    p = out[label] / total
-    for c in range(C):
-        out[c] *= 2.0 / total
-    out[label] -= 2.0
-    losses[0] = -np.log(max(p, LEAST))
+            out[i, c] = np.exp(scores[i, c] - highest)
+            total += out[i, c]
+        label = int(targets[own, 0])
+        p = out[i, label] / total
+        for c in range(C):
+            out[i, c] *= 2.0 / total
+        out[i, label] -= 2.0
+        if with_losses:
+            losses[i, 0] = -np.log(max(p, LEAST))
 
 
 @jit

@@ -4,6 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from streamkernel.compute.jit import jit
+from streamkernel.compute.projection import BATCH, TILE, WINDOW
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 #: The kinds of targets: a number for each output, a label that is true or not for each, or one of many classes.
@@ -19,8 +22,9 @@ FAST = HEADS - SLOW
 LINEAR_STEP = 0.1
 #: The discount of the heads' losses a record, and the rate of the mixture.
 DISCOUNT, ETA = 0.998, 0.3
-#: The largest loss of a number that counts, in variances of the target, and the least probability of a label.
-WORST, LEAST = 25.0, 1e-6
+#: The largest error of a number that counts, in deviations of the target, and the least probability of a label: no
+#: record has all say.
+FARTHEST, LEAST = 5.0, 1e-6
 #: The part of a feature's gain that its coefficients decide, and the records after which all gains are computed again.
 EARNED, GAINS_EVERY = 0.9, 64
 #: The constant among the features.
@@ -38,26 +42,20 @@ class MixtureMap(NamedTuple):
     Attributes
     ----------
     W
-        Frequencies in turns, float32 of shape (d + e, at least F times the most blocks).
+        Frequencies in turns, float32 of shape (at least the most blocks, d + e, F).
     root
         The divisor of the inputs themselves.
     n_linear
         How many of these are features.
-    sine
-        The polynomial, `features.SINE[float32]`.
     norm
         The factor of cosines and sines.
-    block_size
-        F.
 
     """
 
     W: Array
     root: float
     n_linear: int
-    sine: Array
     norm: float
-    block_size: int
 
 
 class MixtureParts(NamedTuple):
@@ -90,6 +88,9 @@ class MixtureParts(NamedTuple):
         int64: `N_RECORDS` learned, and `N_BLOCKS` in use.
     checks
         The largest gradient seen, and the margin of inequality (9) at the last step that made no block, float64.
+    phi
+        Room for the features of some records, and for these times the gains, float32 of shape (2, BATCH, room). Past
+        the features in use it is 0.
 
     """
 
@@ -107,3 +108,49 @@ class MixtureParts(NamedTuple):
     beta: Array
     counts: Array
     checks: Array
+    phi: Array
+
+
+def n_numbers(C: int, T: int, L: int, n_blocks: int) -> int:
+    """The float64 of a mixture of C outputs, T numbers in a target, L inputs, and room for so many blocks."""
+    of_window = WINDOW * (WINDOW + T + 1 + SLOW * C) + FAST * BATCH * C
+    return 2 * C * (1 + L) + of_window + T * (HEADS + 1) + n_blocks * C + 2
+
+
+@jit
+def parts_of(rows: Array, numbers: Array, counts: Array, C: int, T: int, L: int) -> MixtureParts:
+    """The parts of a mixture, which lie in three arrays: each array of a compiled call costs its caller time.
+
+    Parameters
+    ----------
+    rows
+        Coefficients, gains, window and room, float32 of shape (C HEADS + 1 + WINDOW + 2 BATCH, room).
+    numbers
+        The others but for the counts, float64 of shape (`n_numbers`,).
+    counts
+        The counts.
+    C, T, L
+        Outputs, numbers in a target, and inputs.
+    """
+    room, n_heads, n_all = rows.shape[1], C * HEADS, numbers.shape[0]
+    after = n_heads + 1 + WINDOW
+    of_linear, of_window = C * (1 + L), WINDOW * C
+    sizes = (of_linear, of_linear, WINDOW**2, WINDOW * T, WINDOW, SLOW * of_window, FAST * BATCH * C, T * (HEADS + 1))
+    ends = np.cumsum(np.array(sizes))
+    return MixtureParts(
+        coefficients=rows[:n_heads].reshape(C, HEADS, room),
+        gains=rows[n_heads],
+        linear=numbers[: ends[0]].reshape(C, 1 + L),
+        squares=numbers[ends[0] : ends[1]].reshape(C, 1 + L),
+        window=rows[n_heads + 1 : after].reshape(room // TILE, WINDOW, TILE),
+        gram=numbers[ends[1] : ends[2]].reshape(WINDOW, WINDOW),
+        targets=numbers[ends[2] : ends[3]].reshape(WINDOW, T),
+        weights=numbers[ends[3] : ends[4]],
+        fitted=numbers[ends[4] : ends[5]].reshape(SLOW, WINDOW, C),
+        moves=numbers[ends[5] : ends[6]].reshape(FAST, BATCH, C),
+        losses=numbers[ends[6] : ends[7]].reshape(T, HEADS + 1),
+        beta=numbers[ends[7] : n_all - 2].reshape((n_all - 2 - ends[7]) // C, C),
+        counts=counts,
+        checks=numbers[n_all - 2 :],
+        phi=rows[after:].reshape(2, BATCH, room),
+    )

@@ -11,11 +11,11 @@ import numpy as np
 
 from streamkernel.compute.check import margin
 from streamkernel.compute.experts import hedge_weights
-from streamkernel.compute.features import LINEAR_LIMIT, cos_sin, project_observed
-from streamkernel.compute.intrinsics import wide
+from streamkernel.compute.features import LINEAR_LIMIT, SINE, cos_sin, observed, project_columns
+from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import jit, jit_long
 from streamkernel.compute.mixture_linear import learn_linear, predict_linear
-from streamkernel.compute.mixture_losses import any_known, residual
+from streamkernel.compute.mixture_losses import any_known, residuals
 from streamkernel.compute.mixture_parts import (
     CONSTANT,
     DISCOUNT,
@@ -35,13 +35,16 @@ from streamkernel.compute.mixture_parts import (
     SLOW,
     MixtureMap,
     MixtureParts,
+    parts_of,
 )
 from streamkernel.compute.projection import (
     BATCH,
+    SYSTEMS,
     TILE,
     WINDOW,
     products,
     ridge_of,
+    row_products,
     solve_records,
     subtract_batch,
     subtract_window,
@@ -51,27 +54,30 @@ from streamkernel.compute.projection import (
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_SINE = SINE[np.dtype("float32")]
+
 
 @jit
-def fill_features(x: Array, columns: Array, turns: Array, feature_map: MixtureMap, n_blocks: int, phi: Array) -> None:
-    """Fill the features of a scaled record: a constant, its inputs, then each block's cosines and sines."""
+def fill_features(X: Array, feature_map: MixtureMap, n_blocks: int, phi: Array) -> None:
+    """Fill the features of scaled records: a constant, their inputs, then each block's cosines and sines."""
     wide()
-    L, F = feature_map.n_linear, feature_map.block_size
-    phi[0] = CONSTANT
-    for j in range(L):
-        phi[1 + j] = min(max(x[j] / feature_map.root, -LINEAR_LIMIT), LINEAR_LIMIT)
-    own = turns[: n_blocks * F]
-    for i in range(own.shape[0]):
-        own[i] = 0.0
-    project_observed(x, columns, feature_map.W, own)
+    L, F = feature_map.n_linear, feature_map.W.shape[2]
+    columns, ends = np.empty(X.shape, np.int64), np.empty(X.shape[0], np.int64)
+    turns, sine = np.empty(F, np.float32), np.float32(feature_map.norm) * _SINE
+    for r in range(X.shape[0]):
+        phi[r, 0] = CONSTANT
+        for j in range(L):
+            phi[r, 1 + j] = min(max(X[r, j] / feature_map.root, -LINEAR_LIMIT), LINEAR_LIMIT)
+        ends[r] = observed(X[r], columns[r])
     # From a new tile on: no sum over the blocks depends on how many inputs there are.
-    first = whole_tiles(1 + L)
+    place = whole_tiles(1 + L)
     for k in range(n_blocks):
-        place = first + 2 * F * k
-        cos_sin(own[k * F : (k + 1) * F], feature_map.sine, phi[place : place + F], phi[place + F : place + 2 * F])
-    waves, norm = phi[first : first + 2 * F * n_blocks], np.float32(feature_map.norm)
-    for i in range(waves.shape[0]):
-        waves[i] *= norm
+        for r in range(X.shape[0]):
+            for i in range(F):
+                turns[i] = 0.0
+            project_columns(X[r], columns[r, : ends[r]], feature_map.W[k], 0, 0, turns)
+            cos_sin(turns, sine, phi[r, place : place + F], phi[r, place + F : place + 2 * F])
+        place += 2 * F
 
 
 @jit
@@ -93,9 +99,9 @@ def refresh_gains(mixture: MixtureParts, n_features: int, first: int, F: int) ->
 
 
 @jit
-def refresh_products(mixture: MixtureParts, n_tiles: int, rows: Array) -> None:
-    """Compute all products of the window again, with the current gains; `rows` is scratch, (BATCH, room)."""
-    gram, with_window = mixture.gram, np.empty((WINDOW, BATCH))
+def refresh_products(mixture: MixtureParts, n_tiles: int) -> None:
+    """Compute all products of the window again, with the current gains."""
+    gram, rows, with_window = mixture.gram, mixture.phi[1], np.empty((WINDOW, BATCH))
     for first in range(0, WINDOW, BATCH):
         for i in range(BATCH):
             for t in range(n_tiles):
@@ -146,55 +152,56 @@ def grow_mixture(mixture: MixtureParts, gamma: float, gradient: Array, F: int, m
 
 
 @jit
-def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int, scaled: Array) -> None:
-    """One step on the last records; the last `BATCH` are new. `scaled` is scratch, (BATCH, room)."""
+def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int) -> None:
+    """One step on the last records; the last `BATCH` are new."""
+    wide()
     C, L = mixture.linear.shape[0], mixture.linear.shape[1] - 1
     n_records, n_blocks = mixture.counts[N_RECORDS], mixture.counts[N_BLOCKS]
     first_wave = whole_tiles(1 + L)
-    D = first_wave + 2 * F * n_blocks
+    n_tiles = whole_tiles(first_wave + 2 * F * n_blocks) // TILE
     n = min(n_records, WINDOW)
     base = (n_records - BATCH) % WINDOW
     slow, fast = np.zeros((C, SLOW, WINDOW), np.float32), np.empty((C, FAST, BATCH), np.float32)
-    residuals, own, gradient = np.empty((C, WINDOW)), np.empty(C), np.zeros(C)
-    losses = np.empty(mixture.targets.shape[1])
-    gamma = 0.0
+    right_sides, slopes, gradient = np.zeros((C, WINDOW, SYSTEMS)), np.empty((n, C)), np.zeros(C)
+    no_losses, moved, largest = np.empty((0, mixture.targets.shape[1])), np.empty(WINDOW), 0.0
+    for h in range(SLOW):
+        residuals(kind, mixture.fitted[h, :n], mixture.targets, slopes, no_losses)
+        for i in range(n):
+            for c in range(C):
+                right_sides[c, i, h] = slopes[i, c]
+        if h == 0:
+            for i in range(base, base + BATCH):
+                norm = 0.0
+                for c in range(C):
+                    own = mixture.weights[i] * slopes[i, c]
+                    gradient[c] += own / BATCH
+                    norm += own**2
+                largest = max(largest, np.sqrt(norm))
+    mixture.checks[LARGEST_GRADIENT] = max(GRADIENT_MEMORY * mixture.checks[LARGEST_GRADIENT], largest)
+    solve_records(mixture.gram, RIDGES, mixture.weights, n, right_sides)
     for h in range(SLOW):
         share = SHARES[h] / (1.0 + (n_records - BATCH) / HALVINGS[h])
-        largest = 0.0
-        for i in range(n):
-            residual(kind, mixture.fitted[h, i], mixture.targets[i], own, losses)
-            norm = 0.0
-            for c in range(C):
-                residuals[c, i] = own[c]
-                norm += (mixture.weights[i] * own[c]) ** 2
-            if h == 0 and base <= i < base + BATCH:
-                largest = max(largest, np.sqrt(norm))
-                for c in range(C):
-                    gradient[c] += mixture.weights[i] * own[c] / BATCH
-        if h == 0:
-            gamma = share
-            mixture.checks[LARGEST_GRADIENT] = max(GRADIENT_MEMORY * mixture.checks[LARGEST_GRADIENT], largest)
-        solve_records(mixture.gram, RIDGES[h], mixture.weights, n, residuals)
         for c in range(C):
             for i in range(n):
-                slow[c, h, i] = share * residuals[c, i]
+                slow[c, h, i] = share * right_sides[c, i, h]
+                moved[i] = 0.0
+            for k in range(n):
+                factor, row = np.float64(slow[c, h, k]), mixture.gram[k]
+                for i in range(n):
+                    moved[i] = multiply_add(factor, row[i], moved[i])
             for i in range(n):
-                total = 0.0
-                for k in range(n):
-                    total += mixture.gram[i, k] * slow[c, h, k]
-                mixture.fitted[h, i, c] -= total
+                mixture.fitted[h, i, c] -= moved[i]
     for h in range(FAST):
         for c in range(C):
             for i in range(BATCH):
                 fast[c, h, i] = mixture.moves[h, i, c]
-    n_tiles = whole_tiles(D) // TILE
     for c in range(C):
         subtract_window(mixture.window, n_tiles, slow[c], mixture.gains, mixture.coefficients[c, :SLOW])
         subtract_batch(mixture.window, n_tiles, base, fast[c], mixture.gains, mixture.coefficients[c, SLOW:])
     if n_records % GAINS_EVERY == 0:
         refresh_gains(mixture, n_blocks * F, first_wave, F)
-        refresh_products(mixture, n_tiles, scaled)
-    grow_mixture(mixture, gamma, gradient, F, most_blocks)
+        refresh_products(mixture, n_tiles)
+    grow_mixture(mixture, SHARES[0] / (1.0 + (n_records - BATCH) / HALVINGS[0]), gradient, F, most_blocks)
 
 
 @jit_long
@@ -203,8 +210,13 @@ def pass_mixture(
     X: Array,
     targets: Array,
     weights: Array,
-    map_parts: tuple[Any, ...],
-    mixture_parts: tuple[Any, ...],
+    W: Array,
+    root: float,
+    n_linear: int,
+    norm: float,
+    rows: Array,
+    numbers: Array,
+    counts: Array,
     most_blocks: int,
     out: Array,
 ) -> None:
@@ -221,67 +233,80 @@ def pass_mixture(
         record without a known target is predicted only.
     weights
         Float64 of shape (n,); a record with 0 is predicted only.
-    map_parts, mixture_parts
-        `MixtureMap` and `MixtureParts`, as plain tuples; the latter is updated.
+    W, root, n_linear, norm
+        `MixtureMap`, which would make each call slower.
+    rows, numbers, counts
+        The mixture, as `parts_of` has it; updated.
     most_blocks
         The most blocks.
     out
         Filled: the scores of the mixture, float64 of shape (n, C).
     """
-    # Named by the caller they would make each call from Python slower.
-    feature_map, mixture = MixtureMap(*map_parts), MixtureParts(*mixture_parts)
-    C, T, room = mixture.linear.shape[0], mixture.targets.shape[1], mixture.gains.shape[0]
-    F, L, counts = feature_map.block_size, feature_map.n_linear, mixture.counts
-    phi, scaled = np.zeros((BATCH, room), np.float32), np.zeros((BATCH, room), np.float32)
-    turns, columns = np.empty(max(most_blocks, 1) * F, np.float32), np.empty(X.shape[1], np.int64)
-    four = np.empty(BATCH)
-    # Of each record of a group: with those of the window, with those of the group, and its scores.
-    with_window, with_group = np.empty((WINDOW, BATCH)), np.empty((BATCH, BATCH))
-    scores = np.empty((BATCH, HEADS + 1, C))
+    wide()
+    C, T, F, L = out.shape[1], targets.shape[1], W.shape[2], n_linear
+    feature_map = MixtureMap(W, root, n_linear, norm)
+    mixture, room = parts_of(rows, numbers, counts, C, T, L), rows.shape[1]
+    phi, scaled, window = mixture.phi[0], mixture.phi[1], mixture.window
+    head_rows = mixture.coefficients.reshape(C * HEADS, room)
+    # Of each record of a group: its products with the window's, and its scores.
+    with_window, scores = np.empty((WINDOW, BATCH)), np.empty((BATCH, HEADS + 1, C))
+    one, four, own_scores = np.empty(WINDOW), np.empty(BATCH), np.empty(C * HEADS)
     places = np.empty(BATCH, np.int64)
-    shares, prior, slopes, losses = np.empty(HEADS + 1), np.ones(HEADS + 1), np.empty(C), np.empty(T)
+    shares, prior = np.empty(HEADS + 1), np.ones(HEADS + 1)
+    slopes, losses = np.empty((HEADS + 1, C)), np.empty((HEADS + 1, T))
     start = 0
     while start < X.shape[0]:
         n_records = counts[N_RECORDS]
         n_new = n_records % BATCH
+        base = (n_records - n_new) % WINDOW
         size, n_learned = 0, 0
         while start + size < X.shape[0] and size < BATCH and n_new + n_learned < BATCH:
             learned = weights[start + size] > 0.0 and any_known(targets[start + size])
-            places[size] = (n_records + n_learned) % WINDOW if learned else -1
+            places[size] = base + n_new + n_learned if learned else -1
             n_learned += learned
             size += 1
         D = whole_tiles(1 + L) + 2 * F * counts[N_BLOCKS]
         n_tiles = whole_tiles(D) // TILE
+        fill_features(X[start : start + size], feature_map, counts[N_BLOCKS], phi)
         for r in range(size):
-            fill_features(X[start + r], columns, turns, feature_map, counts[N_BLOCKS], phi[r])
+            row, scaled_row, place = phi[r], scaled[r], places[r]
             for j in range(D):
-                scaled[r, j] = mixture.gains[j] * phi[r, j]
-        base = (n_records - n_new) % WINDOW
-        n_window = min(n_records, WINDOW)
+                scaled_row[j] = mixture.gains[j] * row[j]
+            if place >= 0:
+                # It takes the place of the oldest, which no record of the group is predicted by.
+                for t in range(n_tiles):
+                    tile, taken = row[t * TILE : (t + 1) * TILE], window[t, place]
+                    for j in range(TILE):
+                        taken[j] = tile[j]
+        n_window = min(n_records + n_learned, WINDOW)
         begin, end = (0, n_window) if n_learned else (base, base + n_new)
-        window_products(scaled, n_tiles, mixture.window, begin, end, with_window)
-        for r in range(size):
-            if places[r] >= 0:
-                products(scaled, n_tiles, phi[r], with_group[r])
-        for h in range(HEADS):
+        if size == 1:  # a quarter of the work
+            row_products(scaled[0], n_tiles, window, begin, end + -end % BATCH, one)
+            for i in range(begin, end):
+                with_window[i, 0] = one[i]
+            for first in range(0, C * HEADS, BATCH):
+                last = min(first + BATCH, C * HEADS)
+                products(head_rows[last - BATCH : last], n_tiles, phi[0], own_scores[last - BATCH : last])
             for c in range(C):
-                products(phi, n_tiles, mixture.coefficients[c, h], four)
-                for r in range(size):
-                    scores[r, h, c] = four[r]
+                for h in range(HEADS):
+                    scores[0, h, c] = own_scores[c * HEADS + h]
+        else:
+            window_products(scaled, n_tiles, window, begin, end, with_window)
+            for c in range(C):
+                for h in range(HEADS):
+                    products(phi, n_tiles, mixture.coefficients[c, h], four)
+                    for r in range(size):
+                        scores[r, h, c] = four[r]
+        n_before = n_new  # records since the last step
         for r in range(size):
-            x, own, place = X[start + r], scores[r], places[r]
-            for h in range(FAST):
-                for c in range(C):
+            x, place, own = X[start + r], places[r], scores[r]
+            for c in range(C):
+                for h in range(FAST):
                     total = 0.0
-                    for i in range(n_new):
+                    for i in range(n_before):
                         total += with_window[base + i, r] * mixture.moves[h, i, c]
-                    for q in range(r):
-                        if places[q] >= 0:
-                            total += with_group[q, r] * mixture.moves[h, places[q] - base, c]
                     own[SLOW + h, c] -= total
-            for c in range(C):
                 own[HEADS, c] = predict_linear(mixture.linear[c], x)
-            for c in range(C):
                 if c < T:
                     hedge_weights(mixture.losses[c], prior, ETA, shares)
                 total = 0.0
@@ -291,38 +316,27 @@ def pass_mixture(
             if place < 0:
                 continue
             target, weight = targets[start + r], weights[start + r]
-            squared = with_group[r, r]
-            for h in range(HEADS + 1):
-                residual(kind, own[h], target, slopes, losses)
-                for t in range(T):
-                    if not np.isnan(losses[t]):
-                        mixture.losses[t, h] = DISCOUNT * mixture.losses[t, h] + losses[t]
-                if h < SLOW:
-                    for c in range(C):
-                        mixture.fitted[h, place, c] = own[h, c]
-                elif h < HEADS:
-                    factor = SHARES[h] / (squared + ridge_of(squared, RIDGES[h], weight))
-                    for c in range(C):
-                        mixture.moves[h - SLOW, place - base, c] = factor * slopes[c]
-                else:
-                    learn_linear(mixture.linear, mixture.squares, x, slopes, weight)
-            for c in range(target.shape[0]):
+            residuals(kind, own, target.reshape(1, T), slopes, losses)
+            for t in range(T):
+                if not np.isnan(losses[0, t]):
+                    for h in range(HEADS + 1):
+                        mixture.losses[t, h] = DISCOUNT * mixture.losses[t, h] + losses[h, t]
+            squared = with_window[place, r]
+            for h in range(FAST):
+                ridge = ridge_of(squared, RIDGES[SLOW + h], weight)
+                for c in range(C):
+                    mixture.moves[h, n_before, c] = SHARES[SLOW + h] / (squared + ridge) * slopes[SLOW + h, c]
+            for h in range(SLOW):
+                for c in range(C):
+                    mixture.fitted[h, place, c] = own[h, c]
+            learn_linear(mixture.linear, mixture.squares, x, slopes[HEADS], weight)
+            for c in range(T):
                 mixture.targets[place, c] = target[c]
             mixture.weights[place] = weight
-        # Only now: the places of the window that a group takes are those of its oldest records.
-        for r in range(size):
-            place = places[r]
-            if place < 0:
-                continue
-            for i in range(n_window):
+            n_before += 1
+            for i in range(n_window):  # of two of the group, the later one's own product stays
                 mixture.gram[place, i] = mixture.gram[i, place] = with_window[i, r]
-            for q in range(r + 1):
-                if places[q] >= 0:
-                    mixture.gram[place, places[q]] = mixture.gram[places[q], place] = with_group[q, r]
-            for t in range(n_tiles):
-                for j in range(TILE):
-                    mixture.window[t, place, j] = phi[r, t * TILE + j]
         counts[N_RECORDS] = n_records + n_learned
         if n_new + n_learned == BATCH:
-            take_mixture_step(kind, mixture, F, most_blocks, scaled)
+            take_mixture_step(kind, mixture, F, most_blocks)
         start += size

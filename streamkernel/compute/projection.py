@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.cholesky import factorize, solve
-from streamkernel.compute.intrinsics import multiply_add, wide
+from streamkernel.compute.intrinsics import multiply_add, subtract_four, wide
 from streamkernel.compute.jit import jit
 from streamkernel.compute.lanes import DOT, add_four_dots
 
@@ -20,10 +19,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Records that arrive at once, and those that a step fits.
 BATCH, WINDOW = 4, 16
+#: Systems that are solved at once.
+SYSTEMS = 4
 #: Columns of a tile.
 TILE = DOT
 #: The least ridge, in parts of a record's product with itself: products are sums in single precision.
 LEAST_RIDGE = 1e-4
+#: Lighter records count as if they had this weight: a ridge is finite.
+LEAST_WEIGHT = 1e-100
 
 
 @jit
@@ -34,11 +37,24 @@ def whole_tiles(n: int) -> int:
 
 @jit
 def products(rows: Array, n_tiles: int, other: Array, out: Array) -> None:
-    """The products of four rows, float32 of shape (BATCH, room), with another (room,), into `out` (BATCH,), float64."""
+    """The products of four rows, float32 of shape (4, room), with another (room,), into `out` (4,), float64."""
     for i in range(BATCH):
         out[i] = 0.0
     for first in range(0, n_tiles * TILE, TILE):
         add_four_dots(rows, first, rows.shape[1], other, first, out, 0)
+
+
+@jit
+def row_products(row: Array, n_tiles: int, window: Array, begin: int, end: int, out: Array) -> None:
+    """The products of one row with some records of a window, whole fours, into these of `out` (WINDOW,).
+
+    They have the bits that `window_products` has, which takes four rows.
+    """
+    for i in range(begin, end):
+        out[i] = 0.0
+    for t in range(n_tiles):
+        for i in range(begin, end, BATCH):
+            add_four_dots(window, (t * WINDOW + i) * TILE, TILE, row, t * TILE, out, i)
 
 
 @jit
@@ -132,34 +148,52 @@ def subtract_batch(window: Array, n_tiles: int, base: int, factors: Array, gains
 @jit
 def ridge_of(own: float, ridge: float, weight: float) -> float:
     """The ridge of a record with this product with itself."""
-    return max(ridge / weight, LEAST_RIDGE * own)
+    return max(ridge / max(weight, LEAST_WEIGHT), LEAST_RIDGE * own)
 
 
 @jit
-def solve_records(gram: Array, ridge: float, weights: Array, n: int, residuals: Array) -> None:
-    """Replace the first n residuals by the solution.
+def solve_records(gram: Array, ridges: tuple[float, ...], weights: Array, n: int, residuals: Array) -> None:
+    """Replace the first n residuals of some heads by the solutions: four systems, side by side.
 
     Parameters
     ----------
     gram
         The products of records, float64 of shape (P, P).
-    ridge
-        lambda.
+    ridges
+        lambda of each system; there may be more.
     weights
         Above 0, shape (P,).
     n
         The records that there are.
     residuals
-        Float64 of shape (C, P).
+        Float64 of shape (C, P, SYSTEMS).
     """
-    system = np.empty((n, n))
+    U, scales = np.empty((n, n, SYSTEMS)), np.empty((n, SYSTEMS))
     for i in range(n):
         for j in range(i, n):
-            system[i, j] = gram[i, j]
-        system[i, i] += ridge_of(gram[i, i], ridge, weights[i])
-    factorize(system)
-    own = residuals[:, :n].copy()
-    solve(system, own)
-    for c in range(own.shape[0]):
-        for i in range(n):
-            residuals[c, i] = own[c, i]
+            for s in range(SYSTEMS):
+                U[i, j, s] = gram[i, j]
+        for s in range(SYSTEMS):
+            U[i, i, s] += ridge_of(gram[i, i], ridges[s], weights[i])
+    # Cholesky's factor, of which the reciprocals of the diagonal are kept apart.
+    for r in range(n):
+        for q in range(r):
+            for j in range(r, n):
+                subtract_four(U, (r * n + j) * SYSTEMS, U, (q * n + r) * SYSTEMS, U, (q * n + j) * SYSTEMS)
+        for s in range(SYSTEMS):
+            scales[r, s] = 1.0 / np.sqrt(U[r, r, s])
+        for j in range(r, n):
+            for s in range(SYSTEMS):
+                U[r, j, s] *= scales[r, s]
+    for c in range(residuals.shape[0]):
+        own = residuals[c]
+        for q in range(n):
+            for s in range(SYSTEMS):
+                own[q, s] *= scales[q, s]
+            for j in range(q + 1, n):
+                subtract_four(own, j * SYSTEMS, own, q * SYSTEMS, U, (q * n + j) * SYSTEMS)
+        for q in range(n - 1, -1, -1):
+            for s in range(SYSTEMS):
+                own[q, s] *= scales[q, s]
+            for j in range(q):
+                subtract_four(own, j * SYSTEMS, own, q * SYSTEMS, U, (j * n + q) * SYSTEMS)

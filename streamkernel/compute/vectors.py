@@ -83,9 +83,10 @@ class Code:
         return vectors[0]
 
 
-def aligned_zeros(*shape: int) -> Array:
+def aligned_zeros(*shape: int, dtype: type[np.floating[Any]] = np.float64) -> Array:
     """Zeros whose first number begins a line of the cache."""
     size = math.prod(shape)
-    memory = np.zeros(size + LANES)
-    first = -(memory.ctypes.data // memory.itemsize) % LANES
+    line = 8 * LANES // np.dtype(dtype).itemsize
+    memory = np.zeros(size + line, dtype)
+    first = -(memory.ctypes.data // memory.itemsize) % line
     return memory[first : first + size].reshape(shape)

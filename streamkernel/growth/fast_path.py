@@ -1,7 +1,6 @@
 """The fast path into a growing machine: one record of known numbers, read without a look at each value."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,23 +15,25 @@ class GrowingFastPath:
     ----------
     inputs
         The machine's.
+    n
+        The records that there is room for. Defaults to 1.
 
     Attributes
     ----------
     values
-        The last record it took, float64 of shape (1, d).
+        The records that it took, float64 of shape (n, d).
     scaling
         The moments by which it is to be scaled.
 
     """
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, inputs: Inputs, n: int = 1) -> None:
         names = inputs.columns.plain_names
-        self._records = PlainRecords(names) if names else None
-        self._is_outside = inputs.is_outside
-        self.values = self._records.values if self._records else np.zeros((1, 0))
+        records = PlainRecords(names, n) if names else None
+        self.values = records.values if records else np.zeros((n, 0))
         self.scaling = inputs.scaler.scaling(len(inputs))
-
-    def takes(self, x: Mapping[Any, Any]) -> bool:
-        """Whether a record is one of known numbers; they are in `values` then."""
-        return self._records is not None and self._records.read_one(x) and not self._is_outside(self.values)
+        #: Whether a record is one of known numbers; they are in a row of `values` then, the first or another.
+        self.takes: Callable[..., bool] = records.read_one if records else lambda *_: False
+        if inputs.domain is not None:
+            read, values = self.takes, self.values
+            self.takes = lambda x, place=0: read(x, place) and not inputs.is_outside(values[place])

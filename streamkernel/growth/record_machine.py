@@ -70,6 +70,9 @@ class RecordMachine(abc.ABC):
 
     """
 
+    #: The most plain records that `learn_plain` puts off, at least 1.
+    n_put_off = 1
+
     def __init__(self, inputs: Inputs, targets: Targets, kernel: Kernel, dtype: np.dtype[Any]) -> None:
         self.inputs = inputs
         self.targets = targets
@@ -78,7 +81,7 @@ class RecordMachine(abc.ABC):
         self.n_records = 0
         self.warm_up = WarmUpBuffer() if kernel.bandwidth is None else None
         self._encoder = BatchEncoder(inputs, targets)
-        self._fast_path = GrowingFastPath(inputs)
+        self._fast_path = GrowingFastPath(inputs, self.n_put_off)
         self._has_own_loss = is_own(targets.loss)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
@@ -101,6 +104,7 @@ class RecordMachine(abc.ABC):
             Kernel, loss, step schedule or policy gave what is not finite. The mini-batch of that step is not learned.
 
         """
+        self.settle()
         parts: list[tuple[Encoded, Array]] = []
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             parts += self._pass(rows, targets, weights, predict=True)
@@ -115,6 +119,7 @@ class RecordMachine(abc.ABC):
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records as `advance` does, without predictions."""
+        self.settle()
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             self.learn_rows(rows, targets, weights)
 
@@ -125,21 +130,27 @@ class RecordMachine(abc.ABC):
 
     def predict_one(self, x: Mapping[Any, Any]) -> Array:
         """f(x) of a record, (1, K), with the bits that `advance` has; nothing is changed."""
+        self.settle()
         fast_path = self._open_fast_path()
         if not fast_path.takes(x):
             return self.predict([x])
-        X = np.empty(fast_path.values.shape, self.dtype)
-        scale(fast_path.values, _NOT_LEARNED, *fast_path.scaling, 0, X)
+        values = fast_path.values[:1]
+        X = np.empty(values.shape, self.dtype)
+        scale(values, _NOT_LEARNED, *fast_path.scaling, 0, X)
         return padded(self.scores(X, _NO_KEYS, alone=False), self.targets.n_outputs)
 
     def predict(self, xs: Records) -> Array:
         """f(x) of records, (n, K), equal to `advance` to rounding; nothing is changed."""
+        self.settle()
         K = self.targets.n_outputs
         parts = [np.zeros((0, K))]
         for _, rows in self._encoder.encoded(xs, [None] * len(xs)):
             X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
             parts.append(padded(self.scores(X, rows.extra_keys, alone=True), K))
         return np.concatenate(parts)
+
+    def settle(self) -> None:  # noqa: B027 - most machines put nothing off
+        """Do what was put off: what a call reads is as if every record had been learned at once."""
 
     @property
     @abc.abstractmethod
@@ -220,7 +231,7 @@ class RecordMachine(abc.ABC):
 
     def _open_fast_path(self) -> GrowingFastPath:
         if self._fast_path.scaling.moments is not self.inputs.scaler.moments:  # other inputs since
-            self._fast_path = GrowingFastPath(self.inputs)
+            self._fast_path = GrowingFastPath(self.inputs, self.n_put_off)
         return self._fast_path
 
     def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> list[tuple[Encoded, Array]]:

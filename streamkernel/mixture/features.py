@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.compute.features import SINE
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.compute.mixture_parts import MixtureMap
 from streamkernel.compute.subspaces import restrict
+from streamkernel.compute.vectors import aligned_zeros
 from streamkernel.fields import Rules, all_from_zero, array, checked, number, state_mismatch, whole
 from streamkernel.kernels import Gaussian
 from streamkernel.kernels.drawing import draw_frequencies
@@ -55,7 +55,7 @@ class MixtureFeatures:
 
     def __init__(self, block_size: int, n_expected: int, seed: int) -> None:
         self.block_size = block_size
-        self.norm = 1 / math.sqrt(n_expected)
+        self._norm = 1 / math.sqrt(n_expected)
         self.seed = seed
         self.kernel = Gaussian()
         self.forget()
@@ -92,12 +92,13 @@ class MixtureFeatures:
 
         """
         kept = self._feature_map
-        if kept is None or len(keys) != kept.n_linear or n_room * self.block_size != kept.W.shape[1]:
+        if kept is None or len(keys) != kept.n_linear or n_room != len(kept.W):
             self._feature_map = kept = self._map_of(self._frequencies(keys, n_room), len(keys))
         if not len(extra_keys):
             return kept
         n_inputs = len(keys)
-        return self._map_of(np.concatenate([kept.W, self._drawn(extra_keys, n_inputs, n_room, n_inputs)]), n_inputs)
+        extra = self._drawn(extra_keys, n_inputs, n_room, n_inputs)
+        return self._map_of(np.concatenate([kept.W, extra], axis=1), n_inputs)
 
     @property
     def nbytes(self) -> int:
@@ -124,16 +125,16 @@ class MixtureFeatures:
 
     def _map_of(self, W: Array, n_inputs: int) -> MixtureMap:
         root = math.sqrt(max(self.n_beginning, 1))
-        return MixtureMap(W, root, n_inputs, SINE[_DTYPE], self.norm, self.block_size)
+        return MixtureMap(W, root, n_inputs, self._norm)
 
     def _frequencies(self, keys: Array, n_room: int) -> Array:
-        """Frequencies in turns, float32 of shape (d, n_room F), those of earlier inputs as they were."""
+        """Frequencies in turns, float32 of shape (n_room, d, F), those of earlier inputs as they were."""
         kept = self._feature_map
         # Which inputs a block to come will see is not decided yet.
-        if kept is None or kept.W.shape[1] != n_room * self.block_size or len(self.n_drawn) < n_room:
+        if kept is None or n_room != len(kept.W) or len(self.n_drawn) < n_room:
             return self._drawn(keys, 0, n_room, len(keys))
         known = kept.n_linear
-        return np.concatenate([kept.W, self._drawn(keys[known:], known, n_room, len(keys))])
+        return np.concatenate([kept.W, self._drawn(keys[known:], known, n_room, len(keys))], axis=1)
 
     def _drawn(self, keys: Array, first: int, n_room: int, n_placed: int) -> Array:
         """Frequencies of the inputs from `first` on, which have these keys; blocks to come see some of `n_placed`."""
@@ -148,4 +149,6 @@ class MixtureFeatures:
         n_inputs[: len(self.n_drawn)] = self.n_drawn
         sizes = np.array([size for _, size in SHAPES])[shapes]
         restrict(words, sizes, n_inputs.repeat(self.block_size), first, W)
-        return W
+        own = aligned_zeros(n_room, len(keys), self.block_size, dtype=np.float32)
+        own[:] = W.reshape(len(keys), n_room, self.block_size).transpose(1, 0, 2)
+        return own

@@ -25,7 +25,7 @@ from streamkernel.state import Array, State
 
 _DTYPE = np.dtype("float32")
 _NO_KEYS = np.zeros(0, np.uint64)
-_LEARNED = np.ones(1, np.bool_)
+_LEARNED, _WEIGHTS = np.ones(BATCH, np.bool_), np.ones(BATCH)
 #: Features of a block, where there may be as many.
 BLOCK_SIZE = 256
 #: The features that share a variance of 1, where there may be any number.
@@ -46,17 +46,18 @@ class MixtureMachine(RecordMachine):
 
     """
 
+    n_put_off = BATCH
+
     def __init__(self, inputs: Inputs, targets: Targets, max_features: int | None, seed: int) -> None:
         block_size = BLOCK_SIZE if max_features is None else min(BLOCK_SIZE, max_features)
-        self.features = MixtureFeatures(block_size, _EXPECTED if max_features is None else max_features, seed)
-        super().__init__(inputs, targets, self.features.kernel, _DTYPE)
         max_blocks = None if max_features is None else max_features // block_size
+        self.features = MixtureFeatures(block_size, _EXPECTED if max_blocks is None else max_blocks * block_size, seed)
+        super().__init__(inputs, targets, self.features.kernel, _DTYPE)
         kind = CLASSES if isinstance(targets, Classes) else LABELS if isinstance(targets, SeveralLabels) else NUMBERS
         self.heads = MixtureHeads(kind, block_size, max_blocks)
-        # Plain records are learned together, as many as end a step.
-        self._plain_rows = np.zeros((BATCH, 0), _DTYPE)
+        # Plain records are learned together, as many as end a step: these wait, and the step lacks so many.
         self._plain_targets = np.zeros((BATCH, 1))
-        self._n_plain = 0
+        self._n_plain = self._n_missing = 0
 
     @property
     def is_ready(self) -> bool:
@@ -68,7 +69,7 @@ class MixtureMachine(RecordMachine):
 
     @property
     def figures(self) -> Figures:
-        self._learn_plain_rows()
+        self.settle()
         heads, began = self.heads, self.features.n_drawn.size > 0
         return Figures(
             n_blocks=heads.n_blocks if began else 0,
@@ -85,11 +86,11 @@ class MixtureMachine(RecordMachine):
     @property
     def expert_weights(self) -> dict[str, float]:
         """The weight of each head and of the linear expert, by name; none before the first record."""
-        self._learn_plain_rows()
+        self.settle()
         return dict(zip(NAMES, self.heads.weights.tolist(), strict=True)) if self.n_records else {}
 
     def scores(self, X: Array, extra_keys: Array = _NO_KEYS, alone: bool = True) -> Array:  # noqa: ARG002 - one way
-        self._learn_plain_rows()
+        self.settle()
         n = len(X)
         if not self.features.n_drawn.size:
             return np.zeros((n, self.targets.n_outputs))
@@ -99,22 +100,29 @@ class MixtureMachine(RecordMachine):
 
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
         value = self.targets.known(y)
-        if value is None or self.warm_up is not None or not (fast_path := self._open_fast_path()).takes(x):
-            return False
         n = self._n_plain
+        if value is None or self.warm_up is not None or not self._open_fast_path().takes(x, n):
+            return False
         if not n:
-            self._plain_rows = np.zeros((BATCH, len(self.inputs)), _DTYPE)
             self._plain_targets = np.zeros((BATCH, self.heads.n_targets))
+            self._n_missing = BATCH - self.heads.n_waiting
         self._plain_targets[n] = self.targets.admit_known(value)
-        scale(fast_path.values, _LEARNED, *fast_path.scaling, n, self._plain_rows)
         self._n_plain = n + 1
         self.n_records += 1
-        if self.heads.n_waiting + n + 1 == BATCH:
-            self._learn_plain_rows()
+        if n + 1 == self._n_missing:
+            self.settle()
         return True
 
+    def settle(self) -> None:
+        n, self._n_plain = self._n_plain, 0
+        if n:
+            fast_path = self._fast_path
+            X = np.empty((n, len(self.inputs)), _DTYPE)
+            scale(fast_path.values[:n], _LEARNED[:n], *fast_path.scaling, 0, X)
+            self._advance(X, self._plain_targets[:n], _WEIGHTS[:n], _NO_KEYS)
+
     def state(self) -> State:
-        self._learn_plain_rows()
+        self.settle()
         return {
             "n_records": self.n_records,
             **self.inputs.state(),
@@ -154,7 +162,7 @@ class MixtureMachine(RecordMachine):
     def _pass_segment(
         self, rows: Rows, targets: Sequence[Any], weights: Array, learned: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
-        self._learn_plain_rows()
+        self.settle()
         X = self._scaled(rows, learned)
         encoded = self.targets.admit(targets)
         n_known = rows.n_known
@@ -220,12 +228,6 @@ class MixtureMachine(RecordMachine):
             self.features.take_blocks(self.heads.n_blocks, L)
             start = part.stop
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _learn_plain_rows(self) -> None:
-        """Learn the plain records that wait."""
-        n, self._n_plain = self._n_plain, 0
-        if n:
-            self._advance(self._plain_rows[:n], self._plain_targets[:n], np.ones(n), _NO_KEYS)
 
     def _outputs(self, scores: Array) -> Array:
         """The scores of the heads, (n, C), as those of the targets' outputs."""

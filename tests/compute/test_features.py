@@ -188,21 +188,21 @@ def test_dot_pairs(dtype, m):
 @given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -2.5, 1e-30]), max_size=20))
 def test_observed(x):
     columns = np.full(len(x), -1)
-    n = kernels._observed(np.array(x, np.float32), columns)
-    assert columns[:n].tolist() == naive._observed(x)
+    n = kernels.observed(np.array(x, np.float32), columns)
+    assert columns[:n].tolist() == naive.observed(x)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("n", range(14))
 @pytest.mark.parametrize("m", [1, 16, 37])
-def test_project(dtype, n, m):
+def test_project_columns(dtype, n, m):
     """In fours, and what is left over: as if column after column."""
     rng = np.random.default_rng(n + m)
     x, W, columns = _some(rng, dtype, 20), _some(rng, dtype, 20, m + 9), np.sort(rng.permutation(20)[:n])
     turns = np.full(m, np.nan, dtype)
     turns[:] = 0.5
-    kernels._project(x, columns, W, 0, 7, turns)
-    assert np.allclose(turns - 0.5, naive._project(x, columns, W, 7, m), atol=TOLERANCE[dtype], rtol=0)
+    kernels.project_columns(x, columns, W, 0, 7, turns)
+    assert np.allclose(turns - 0.5, naive.project_columns(x, columns, W, 7, m), atol=TOLERANCE[dtype], rtol=0)
     one_by_one = np.full(m, 0.5, dtype)
     for j in columns:
         _accumulate(x[j], W[j, 7 : 7 + m], one_by_one)
@@ -210,7 +210,7 @@ def test_project(dtype, n, m):
     if n:
         above = columns[0]
         turns[:] = 0.5
-        kernels._project(x, columns, W[above:], above, 7, turns)
+        kernels.project_columns(x, columns, W[above:], above, 7, turns)
         assert turns.tobytes() == one_by_one.tobytes()
 
 
@@ -224,14 +224,14 @@ def test_project_some(dtype, n, d, missing):
     X[0] = 0
     columns, ends = np.empty((n, d), np.int64), np.empty(n, np.int64)
     for r in range(n):
-        ends[r] = kernels._observed(X[r], columns[r])
+        ends[r] = kernels.observed(X[r], columns[r])
     turns = np.full((n + 2, 50), np.nan, dtype)
     kernels._project_some(X, columns, ends, W, 7, m, np.empty((64, m + 1), dtype), turns)
     exact = naive._project_some(X, W, 7, m)
     assert np.allclose(turns[:n, :m], exact, atol=10 * TOLERANCE[dtype], rtol=0)
     for r in range(n):
         alone = np.zeros(m, dtype)
-        kernels._project(X[r], columns[r, : ends[r]], W, 0, 7, alone)
+        kernels.project_columns(X[r], columns[r, : ends[r]], W, 0, 7, alone)
         assert turns[r, :m].tobytes() == alone.tobytes()
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from streamkernel.compute.features import SINE
 from streamkernel.compute.mixture_parts import CLASSES, LABELS, NUMBERS, MixtureMap
 from streamkernel.mixture.heads import MixtureHeads
 from tests import naive
@@ -38,7 +37,8 @@ def heads_of(kind, d=3):
 
 
 def map_of(W):
-    return MixtureMap(W, np.sqrt(len(W)), len(W), SINE[np.dtype("float32")], 0.1, F)
+    blocks = np.ascontiguousarray(W.reshape(len(W), MOST, F).transpose(1, 0, 2))
+    return MixtureMap(blocks, np.sqrt(len(W)), len(W), 0.1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

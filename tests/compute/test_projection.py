@@ -5,9 +5,11 @@ import pytest
 
 from streamkernel.compute.projection import (
     BATCH,
+    SYSTEMS,
     TILE,
     WINDOW,
     products,
+    row_products,
     solve_records,
     subtract_batch,
     subtract_window,
@@ -36,10 +38,14 @@ def test_products(rows, n_tiles):
     assert np.allclose(found[2:11], list(expected.values()), atol=1e-4)
     assert (found[:2] == 7).all()
     assert (found[11:] == 7).all()
-    one = np.empty(BATCH)
+    one, of_row = np.empty(BATCH), np.full(WINDOW, 7.0)
     for i in range(2, 11):
         products(new, n_tiles, rows[i], one)
         assert np.array_equal(one, found[i])  # as neither the way nor the company changes a bit
+    row_products(new[2], n_tiles, tiles_of(rows), 4, 12, of_row)
+    assert np.allclose(of_row[4:12], naive.row_products(new[2, :D], rows[:, :D], 4, 12), atol=1e-4)
+    assert np.array_equal(of_row[4:11], found[4:11, 2])
+    assert (of_row[[3, 12]] == 7).all()
 
 
 def test_a_rows_products_do_not_depend_on_its_company(rows):
@@ -66,10 +72,10 @@ def test_subtraction(rows):
 
 
 @pytest.mark.parametrize("n", [1, 7, WINDOW])
-def test_the_solution(n):
+def test_the_solutions(n):
     draws = np.random.default_rng(3)
-    Phi = draws.normal(size=(WINDOW, 40))
-    weights, residuals = draws.choice([0.5, 1.0, 1e6], WINDOW), draws.normal(size=(2, WINDOW))
-    gram, solution = Phi @ Phi.T, residuals.copy()
-    solve_records(gram, 0.3, weights, n, solution)
-    assert np.allclose(solution, naive.solve_records(gram, 0.3, weights, n, residuals))
+    Phi, ridges = draws.normal(size=(WINDOW, 40)), (0.3, 1.0, 3.0, 0.1, 0.1)
+    weights, residuals = draws.choice([1e-200, 0.5, 1.0, 1e6], WINDOW), draws.normal(size=(2, WINDOW, SYSTEMS))
+    gram, solved = Phi @ Phi.T, residuals.copy()
+    solve_records(gram, ridges, weights, n, solved)
+    assert np.allclose(solved, naive.solve_records(gram, ridges, weights, n, residuals))

@@ -115,3 +115,43 @@ def test_a_record_that_brings_an_input_is_predicted_alike_before_and_while_it_is
         before = model.predict_proba_one(record)
         assert other.advance([record], [y > 0]).probabilities == [before]
         model.learn_one(record, y > 0)
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-200, 1e-12, 1e6])
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e12])
+def test_numbers_stay_finite(weight, scale):
+    model = KernelRegressor(max_features=64, seed=1)
+    for i, (x, y) in enumerate(zip(XS, YS, strict=True)):
+        model.learn_one(x, scale * y, weight if i % 3 else 1.0)
+    assert np.isfinite(model.predict_one(XS[0]))
+    model.state_digest()  # a number that is not finite has no place in a state
+
+
+def test_a_first_step_does_not_overshoot():
+    draws = np.random.default_rng(1)
+    model = KernelRegressor(max_features=64, seed=1)
+    shared = draws.normal(size=40)
+    for own in shared:
+        x = {str(j): own + 0.1 * noise for j, noise in enumerate(draws.normal(size=2000).tolist())}
+        assert abs(model.predict_one(x)) < 5
+        model.learn_one(x, own)
+
+
+def errors_after(wild, weight=1.0):
+    """Mean absolute errors on records 100 to 300 after some whose targets are far off, or that weigh much."""
+    draws = np.random.default_rng(2)
+    model = KernelRegressor(max_features=256, seed=1)
+    X = draws.normal(size=(1400, 5))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    errors = []
+    for i, (row, target) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        x = dict(zip("abcde", row, strict=True))
+        errors.append(abs(model.predict_one(x) - target))
+        is_wild = 1000 <= i < 1000 + wild
+        model.learn_one(x, -50 * target if is_wild else target, weight if is_wild else 1.0)
+    return np.mean(errors[1100:1300]) / np.abs(y).mean()
+
+
+def test_it_recovers_from_wild_targets():
+    assert errors_after(wild=5) < 0.5
+    assert errors_after(wild=1, weight=1e6) < 0.5

@@ -50,8 +50,6 @@ from tests.naive.experts import (
 from tests.naive.features import (
     _dot,
     _dot_pairs,
-    _observed,
-    _project,
     _project_some,
     adaptive_columns,
     add_projected,
@@ -61,8 +59,9 @@ from tests.naive.features import (
     cos_sin,
     largest_eigenvalue,
     mean_outer,
+    observed,
     paired_features,
-    project_observed,
+    project_columns,
 )
 from tests.naive.gaussians import (
     GOLDEN,
@@ -117,7 +116,8 @@ from tests.naive.memory import (
     vote,
 )
 from tests.naive.mixture_linear import learn_linear, predict_linear
-from tests.naive.mixture_losses import any_known, residual
+from tests.naive.mixture_losses import any_known, residuals
+from tests.naive.mixture_parts import parts_of
 from tests.naive.mixture_pass import (
     NaiveMixture,
     fill_features,
@@ -170,6 +170,7 @@ from tests.naive.primal_dual import (
 from tests.naive.projection import (
     products,
     ridge_of,
+    row_products,
     solve_records,
     subtract_batch,
     subtract_window,

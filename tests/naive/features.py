@@ -11,16 +11,16 @@ def cos_sin(turns):
     return [math.cos(2 * math.pi * r) for r in reduced], [math.sin(2 * math.pi * r) for r in reduced]
 
 
-def _observed(x):
+def observed(x):
     return [j for j, value in enumerate(x) if value != 0]
 
 
-def _project(x, columns, W, first, m):
+def project_columns(x, columns, W, first, m):
     return [math.fsum(float(x[j]) * float(W[j, first + i]) for j in columns) for i in range(m)]
 
 
 def _project_some(X, W, first, m):
-    return np.array([_project(x, _observed(x), W, first, m) for x in X])
+    return np.array([project_columns(x, observed(x), W, first, m) for x in X])
 
 
 def _dot(a, b):
@@ -49,7 +49,7 @@ def add_scores(X, W, alpha, first, n_features, scores):
 def paired_features(X, W, first, F):
     rows = []
     for x in X:
-        cosines, sines = cos_sin(_project(x, range(len(x)), W, first, F))
+        cosines, sines = cos_sin(project_columns(x, range(len(x)), W, first, F))
         rows.append([value / math.sqrt(F) for value in [*cosines, *sines]])
     return np.array(rows)
 
@@ -72,7 +72,3 @@ def mean_outer(phi, g):
 
 def largest_eigenvalue(A):
     return np.linalg.eigvalsh(A)[-1]
-
-
-def project_observed(x, W, turns):
-    return turns + x @ W

@@ -8,7 +8,11 @@ def predict_linear(weights, x):
 
 
 def learn_linear(linear, squares, x, slopes, weight):
-    """Weights and sums of squares after an AdaGrad step of .1."""
-    slope = weight * np.outer(np.concatenate([[1.0], np.clip(x, -1e6, 1e6)]), slopes)
-    squares = squares + slope**2
-    return linear - 0.1 * np.divide(slope, np.sqrt(squares), out=np.zeros_like(slope), where=slope != 0), squares
+    """Weights and sums of squares after an AdaGrad step of .1, which moves no score by more than its slope."""
+    inputs = np.concatenate([[1.0], np.clip(x, -1e6, 1e6)])
+    gradient = np.outer(inputs, slopes)
+    squares = squares + gradient**2
+    step = 0.1 * weight * np.divide(gradient, np.sqrt(squares), out=np.zeros_like(gradient), where=squares > 0)
+    moves = inputs @ step
+    factors = np.minimum(np.divide(slopes, moves, out=np.zeros_like(moves), where=moves != 0), 1)
+    return linear - factors * step, squares

@@ -13,6 +13,10 @@ def products(rows, other):
     return rows.astype(float) @ other.astype(float)
 
 
+def row_products(row, window, begin, end):
+    return products(window[begin:end], row)
+
+
 def window_products(rows, window, begin, end):
     return {i: products(rows, window[i]) for i in range(begin, end)}
 
@@ -26,11 +30,13 @@ def subtract_batch(window, base, factors, gains, out):
 
 
 def ridge_of(own, ridge, weight):
-    return max(ridge / weight, 1e-4 * own)
+    return max(ridge / max(weight, 1e-100), 1e-4 * own)
 
 
-def solve_records(gram, ridge, weights, n, residuals):
-    """Residuals (C, P) with the solution in place of the first n."""
-    own = [ridge_of(gram[i, i], ridge, weights[i]) for i in range(n)]
-    solution = np.linalg.solve(gram[:n, :n] + np.diag(own), residuals[:, :n].T).T
-    return np.concatenate([solution, residuals[:, n:]], axis=1)
+def solve_records(gram, ridges, weights, n, residuals):
+    """Residuals (C, P, systems) with the solutions in place of the first n."""
+    solved = residuals.copy()
+    for s in range(residuals.shape[2]):
+        own = [ridge_of(gram[i, i], ridges[s], weights[i]) for i in range(n)]
+        solved[:, :n, s] = np.linalg.solve(gram[:n, :n] + np.diag(own), residuals[:, :n, s].T).T
+    return solved
