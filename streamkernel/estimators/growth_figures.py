@@ -51,14 +51,15 @@ class GrowthFigures:
 
     @property
     def n_reused(self) -> int:
-        """The number of updates of an old block."""
+        """The number of updates of an old block; of a mixture, the steps that made no block."""
         return self._figures.n_reused
 
     @property
     def last_check_margin(self) -> float:
         """The margin of inequality (9) at the last reuse of a block by CDSG: right side minus left side.
 
-        NaN before the first reuse, and with preconditioned steps.
+        NaN before the first reuse, and with preconditioned steps. Of a mixture, the largest margin at the last step
+        that made no block: below 0 if there was no room for one.
         """
         return self._figures.last_margin
 
