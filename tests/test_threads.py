@@ -16,7 +16,10 @@ MODELS = {
     "lagged regressor": lambda: sk.AdaptiveKernelRegressor(n_features=8, n_trees=2, lags=2, seed=1),
     "growing classifier": lambda: sk.KernelClassifier(Gaussian(2.0), batch_size=8, max_features=128, seed=1),
     "growing regressor": lambda: sk.KernelRegressor(batch_size=8, average=True, max_features=128, seed=1),
+    "mixture classifier": lambda: sk.KernelClassifier(max_features=64, seed=1),
+    "mixture regressor": lambda: sk.KernelRegressor(max_features=64, seed=1),
     "several labels": lambda: sk.KernelMultiLabelClassifier(Gaussian(2.0), batch_size=8, max_features=128, seed=1),
+    "several labels of a mixture": lambda: sk.KernelMultiLabelClassifier(max_features=64, seed=1),
     "structured": lambda: sk.KernelRegressor(Gaussian(2.0, structured=True), batch_size=8, seed=1),
     "least squares classifier": lambda: sk.KernelLeastSquaresClassifier(n_features=8, seed=1),
     "least squares regressor": lambda: sk.KernelLeastSquaresRegressor(n_features=8, seed=1),
@@ -45,7 +48,7 @@ def _stream(name, n):
         if i > n // 2:  # an input and a class that come late change the shape of everything
             x["kind"] = "pq"[i % 2]
         label = int(x["a"] > 0) + (i > n // 2 and name.endswith("classifier") and i % 5 == 0)
-        if name == "several labels":
+        if name.startswith("several labels"):
             yield x, {"right": bool(label), **({"late": x["b"] > 0} if i > n // 2 else {})}
             continue
         yield x, label if name.endswith(("classifier", "ratio")) else x["a"] * x["b"]
@@ -111,6 +114,28 @@ def test_learning_beside_predictions_is_learning_alone_and_each_prediction_that_
         thread.join()
     assert model.state_digest() == alone.state_digest()
     assert [set(own) - known for own, known in zip(found, of_prefixes, strict=True)] == [set()] * len(PROBES)
+    assert all(found)
+
+
+def test_a_figure_that_is_read_beside_learning_changes_nothing():
+    """A mixture has plain records wait for company, and reading a figure has it learn them."""
+    alone, model, done = *(sk.KernelRegressor(max_features=1024, seed=1) for _ in range(2)), threading.Event()
+
+    def ask(_):
+        while not done.is_set():
+            yield model.n_features, model.n_steps, model.last_check_margin
+
+    threads, found = _threads(ask)
+    try:
+        for i in range(3000):
+            x, y = {"a": math.sin(i), "b": math.cos(1.7 * i)}, math.sin(i)
+            alone.learn_one(x, y)
+            model.learn_one(x, y)
+    finally:
+        done.set()
+    for thread in threads:
+        thread.join()
+    assert model.state_digest() == alone.state_digest()
     assert all(found)
 
 

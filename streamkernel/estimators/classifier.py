@@ -27,7 +27,8 @@ class KernelClassifier(KernelMachine, LabelPredictor, base.MiniBatchClassifier):
     By default it is a mixture. Five heads and a linear model share one map of random features and learn with different
     step sizes. The prediction is their weighted mean, and the weights follow the latest losses. If you give an argument
     of the papers' machine, the model is that machine. These arguments are `kernel`, `loss`, `growth`, `block_size`,
-    `batch_size`, `step`, `regularization`, `dtype`, `precondition`, `blocks_per_step` and `average`.
+    `batch_size`, `step`, `regularization`, `dtype`, `precondition`, `blocks_per_step` and `average`. A value
+    that is the default does not ask for it.
 
     The papers' machine makes one doubly stochastic gradient step every `batch_size` labeled records. The step updates
     blocks of random features: new ones or, if `growth` allows it, old ones. By default a step is preconditioned and

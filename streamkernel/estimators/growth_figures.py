@@ -4,7 +4,7 @@ from typing import Any
 
 from streamkernel.estimators.shares import shares_of
 from streamkernel.growth.importances import importances
-from streamkernel.growth.record_machine import RecordMachine
+from streamkernel.growth.record_machine import Figures, RecordMachine
 from streamkernel.mixture.machine import MixtureMachine
 
 
@@ -15,20 +15,26 @@ class GrowthFigures:
     _lock: Any
 
     @property
+    def _figures(self) -> Figures:
+        """Those of the machine; a mixture learns the records that wait first, and no other thread may meanwhile."""
+        with self._lock:
+            return self._machine.figures
+
+    @property
     def n_features(self) -> int:
         """The features in use. A feature is one draw: for a Fourier kernel, one frequency with its cosine and sine."""
-        figures = self._machine.figures
+        figures = self._figures
         return figures.n_blocks * figures.block_size
 
     @property
     def n_blocks(self) -> int:
         """The number of blocks of features in use."""
-        return self._machine.figures.n_blocks
+        return self._figures.n_blocks
 
     @property
     def n_steps(self) -> int:
         """The number of mini-batches learned."""
-        return self._machine.figures.n_steps
+        return self._figures.n_steps
 
     @property
     def last_batch_size(self) -> int:
@@ -36,35 +42,36 @@ class GrowthFigures:
 
         After a `batch_step`, the number of its records, else `batch_size`.
         """
-        return self._machine.figures.last_batch_size
+        return self._figures.last_batch_size
 
     @property
     def n_grown(self) -> int:
         """The number of updates that made a new block. A step has `blocks_per_step` updates."""
-        return self._machine.figures.n_grown
+        return self._figures.n_grown
 
     @property
     def n_reused(self) -> int:
-        """The number of updates of an old block."""
-        return self._machine.figures.n_reused
+        """The number of updates of an old block; of a mixture, the steps that made no block."""
+        return self._figures.n_reused
 
     @property
     def last_check_margin(self) -> float:
         """The margin of inequality (9) at the last reuse of a block by CDSG: right side minus left side.
 
-        NaN before the first reuse, and with preconditioned steps.
+        NaN before the first reuse, and with preconditioned steps. Of a mixture, the largest margin at the last step
+        that made no block: below 0 if there was no room for one.
         """
-        return self._machine.figures.last_margin
+        return self._figures.last_margin
 
     @property
     def gamma_0(self) -> float:
         """The first step size of the default rule, for `batch_size` records if steps are plain; 0 before a step."""
-        return self._machine.figures.gamma_0
+        return self._figures.gamma_0
 
     @property
     def bandwidth(self) -> float:
         """The length scale in use: 0 before the first mini-batch, 1 for a kernel without one to choose."""
-        return self._machine.figures.bandwidth
+        return self._figures.bandwidth
 
     @property
     def expert_weights(self) -> dict[str, float]:
