@@ -75,8 +75,8 @@ class _Growth(ModelMetrics):
         self._count("n_reused", blocks.labels("reused"))
         self._margin = self._gauge(
             "check_margin",
-            "Margin of inequality (9), right side minus left, when CDSG last reused a block. NaN before that. Always "
-            "NaN with preconditioned steps or another growth policy, which have no such check.",
+            "Margin of inequality (9), right side minus left, when CDSG or a mixture last reused a block. NaN before "
+            "that. Always NaN with preconditioned steps or another growth policy, which have no such check.",
         )
 
     def refresh(self) -> None:
