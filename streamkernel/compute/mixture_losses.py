@@ -11,7 +11,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @jit
-def residuals(kind: int, scores: Array, targets: Array, out: Array, losses: Array) -> None:
+def loss_residuals(kind: int, scores: Array, targets: Array, out: Array, losses: Array) -> None:
     """The derivatives of the losses over their Lipschitz constants.
 
     Parameters

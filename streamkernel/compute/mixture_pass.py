@@ -15,7 +15,7 @@ from streamkernel.compute.features import LINEAR_LIMIT, SINE, cos_sin, observed,
 from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import jit, jit_long
 from streamkernel.compute.mixture_linear import learn_linear, predict_linear
-from streamkernel.compute.mixture_losses import any_known, residuals
+from streamkernel.compute.mixture_losses import any_known, loss_residuals
 from streamkernel.compute.mixture_parts import (
     CONSTANT,
     DISCOUNT,
@@ -165,7 +165,7 @@ def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int
     right_sides, slopes, gradient = np.zeros((C, WINDOW, SYSTEMS)), np.empty((n, C)), np.zeros(C)
     no_losses, moved, largest = np.empty((0, mixture.targets.shape[1])), np.empty(WINDOW), 0.0
     for h in range(SLOW):
-        residuals(kind, mixture.fitted[h, :n], mixture.targets, slopes, no_losses)
+        loss_residuals(kind, mixture.fitted[h, :n], mixture.targets, slopes, no_losses)
         for i in range(n):
             for c in range(C):
                 right_sides[c, i, h] = slopes[i, c]
@@ -316,7 +316,7 @@ def pass_mixture(
             if place < 0:
                 continue
             target, weight = targets[start + r], weights[start + r]
-            residuals(kind, own, target.reshape(1, T), slopes, losses)
+            loss_residuals(kind, own, target.reshape(1, T), slopes, losses)
             for t in range(T):
                 if not np.isnan(losses[0, t]):
                     for h in range(HEADS + 1):

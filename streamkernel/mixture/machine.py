@@ -26,7 +26,7 @@ from streamkernel.state import Array, State
 _DTYPE = np.dtype("float32")
 _NO_KEYS = np.zeros(0, np.uint64)
 _LEARNED, _WEIGHTS = np.ones(BATCH, np.bool_), np.ones(BATCH)
-#: Features of a block, where there may be as many.
+#: The most features of a block.
 BLOCK_SIZE = 256
 #: The features that share a variance of 1, where there may be any number.
 _EXPECTED = 1024
@@ -49,9 +49,12 @@ class MixtureMachine(RecordMachine):
     n_put_off = BATCH
 
     def __init__(self, inputs: Inputs, targets: Targets, max_features: int | None, seed: int) -> None:
-        block_size = BLOCK_SIZE if max_features is None else min(BLOCK_SIZE, max_features)
-        max_blocks = None if max_features is None else max_features // block_size
-        self.features = MixtureFeatures(block_size, _EXPECTED if max_blocks is None else max_blocks * block_size, seed)
+        max_blocks, block_size, n_expected = None, BLOCK_SIZE, _EXPECTED
+        if max_features is not None:
+            max_blocks = -(-max_features // BLOCK_SIZE)
+            block_size = max_features // max_blocks
+            n_expected = max_blocks * block_size
+        self.features = MixtureFeatures(block_size, n_expected, seed)
         super().__init__(inputs, targets, self.features.kernel, _DTYPE)
         kind = CLASSES if isinstance(targets, Classes) else LABELS if isinstance(targets, SeveralLabels) else NUMBERS
         self.heads = MixtureHeads(kind, block_size, max_blocks)

@@ -37,6 +37,16 @@ def test_an_argument_of_the_papers_machine_asks_for_it(given):
     assert not is_mixture(KernelRegressor(max_features=64, seed=1, **given))
 
 
+@pytest.mark.parametrize(("most", "n_features"), [(40, 40), (256, 256), (257, 256), (1000, 1000)])
+def test_blocks_are_as_large_as_may_be(most, n_features):
+    model = KernelRegressor(max_features=most, seed=1)
+    for i in range(4000):
+        model.learn_one({"a": np.sin(i), "b": np.cos(3.0 * i)}, 1e3 * (-1) ** i)
+        if model.n_features == n_features:
+            break
+    assert model.n_features == n_features
+
+
 def test_batch_steps_and_refits_are_of_the_papers_machine():
     model = KernelRegressor(seed=1)
     model.batch_step(X, YS)

@@ -116,7 +116,7 @@ from tests.naive.memory import (
     vote,
 )
 from tests.naive.mixture_linear import learn_linear, predict_linear
-from tests.naive.mixture_losses import any_known, residuals
+from tests.naive.mixture_losses import any_known, loss_residuals
 from tests.naive.mixture_parts import parts_of
 from tests.naive.mixture_pass import (
     NaiveMixture,

@@ -9,7 +9,7 @@ def any_known(target):
     return not np.isnan(target).all()
 
 
-def residuals(kind, f, target):
+def loss_residuals(kind, f, target):
     """The derivatives of the losses over their Lipschitz constants, and the loss of each target."""
     if kind != "classes":
         p = 1 / (1 + np.exp(-2 * f))

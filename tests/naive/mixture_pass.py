@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tests.naive.mixture_linear import learn_linear, predict_linear
-from tests.naive.mixture_losses import any_known, residuals
+from tests.naive.mixture_losses import any_known, loss_residuals
 from tests.naive.projection import ridge_of
 
 SHARES, RIDGES = (0.5, 0.3, 0.5, 1.0, 0.3), (0.3, 1.0, 3.0, 0.1, 0.1)
@@ -68,7 +68,7 @@ def predict_heads(mixture, x):
 
 def learn_record(mixture, x, target, weight):
     phi, f = fill_features(mixture, x), predict_heads(mixture, x)
-    found = [residuals(mixture.kind, own, target) for own in f]
+    found = [loss_residuals(mixture.kind, own, target) for own in f]
     losses = np.array([loss for _, loss in found]).T
     mixture.losses = np.where(np.isnan(losses), mixture.losses, 0.998 * mixture.losses + losses)
     own = (mixture.gains * phi) @ phi
@@ -86,7 +86,7 @@ def take_mixture_step(mixture):
     gram = refresh_products(mixture, Phi)
     weights = np.array([weight for _, _, weight in mixture.seen])
     for h in range(SLOW):
-        R = np.array([residuals(mixture.kind, mixture.A[h].T @ phi, y)[0] for phi, y, _ in mixture.seen])
+        R = np.array([loss_residuals(mixture.kind, mixture.A[h].T @ phi, y)[0] for phi, y, _ in mixture.seen])
         share = SHARES[h] / (1 + (mixture.n - BATCH) / HALVINGS[h])
         if h == 0:
             gamma, slopes = share, (weights[:, None] * R)[-BATCH:]
