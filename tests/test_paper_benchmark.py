@@ -80,7 +80,7 @@ def test_the_step_with_the_least_error_on_rows_kept_apart_is_chosen():
         asked.append((step.get(3), seed))
         return lambda part: Scored(problem, part, misses=abs(step.get(3) - 8))
 
-    assert best_step(make, problem, 100, seeds=(1, 2)) == "step 8"
+    assert best_step(make, problem, 100, seeds=(1, 2)) == (0, "step 8")
     # Schedules that fall are asked, too, and each with both seeds.
     assert {(256 / 2, 1), (256 / 2, 2), (0.5, 1), (32, 2)} <= set(asked)
 

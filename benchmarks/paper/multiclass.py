@@ -94,7 +94,7 @@ def compare(problem: Problem, seeds: range, rank: int) -> Runs:
         follow(plain(growth, None, 0), problem, SIZE, 0, passes=2 * SIZE / problem.n)
     for name, growth in GROWTHS.items():
         machine = partial(plain, growth)
-        best = best_step(machine, problem, SIZE, seeds=seeds[:1])
+        _, best = best_step(machine, problem, SIZE, seeds=seeds[:1])
         for title, step in ((name, None), (f"{name}, {best}", schedules()[best])):
             for seed in seeds:
                 enter(runs, problem, title, seed, follow(machine(step, seed), problem, SIZE, seed, looks=LOOKS))

@@ -26,8 +26,8 @@ def schedules() -> dict[str, Scheduler]:
 
 def best_step(
     make: Stepped, problem: Problem, batch_size: int, passes: float = 1.0, seeds: Sequence[int] = (1, 2, 3)
-) -> str:
-    """The schedule with the least error on every fifth training row, the mean over seeds, after the other rows.
+) -> tuple[float, str]:
+    """The least error and its schedule on every fifth training row, the mean over seeds, after the other rows.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def best_step(
         for name, step in found.items()
     }
     print(f"{problem.name}: " + ", ".join(f"{name} {error:.4f}" for name, error in errors.items()), flush=True)
-    return min(errors, key=lambda name: float(errors[name]))
+    best = min(errors, key=lambda name: float(errors[name]))
+    return float(errors[best]), best
 
 
 def listed(thetas: Sequence[float]) -> str:

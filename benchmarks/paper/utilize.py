@@ -118,7 +118,7 @@ def compare(setting: CurveSetting, problem: Problem, seeds: range, steps: dict[s
 def chosen_steps(setting: CurveSetting, problem: Problem) -> dict[str, str]:
     """The schedule of each policy with the least error on training rows that it does not learn."""
     return {
-        name: best_step(partial(growing, setting, policy), problem, setting.batch_size, setting.passes, seeds=(1,))
+        name: best_step(partial(growing, setting, policy), problem, setting.batch_size, setting.passes, seeds=(1,))[1]
         for name, policy in POLICIES.items()
     }
 
