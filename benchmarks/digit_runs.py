@@ -95,11 +95,13 @@ class Setting:
     passes
         Over the training images, in a new order each.
     components
-        Principal components that are the inputs.
+        Principal components that are the inputs; 0 for the pixels.
     bandwidth
         In median distances of training images.
     structured
         Whether the frequencies are orthogonal, of Walsh-Hadamard transforms.
+    default
+        Whether the estimator has its defaults, a mixture, and none of the arguments above.
 
     """
 
@@ -120,6 +122,7 @@ class Setting:
     components: int = 50
     bandwidth: float = 0.4
     structured: bool = True
+    default: bool = False
 
 
 @dataclass
@@ -216,6 +219,8 @@ def run(setting: Setting, images: Images, seed: int, code: str, keep: Callable[[
 
 def machine(setting: Setting, images: Images, components: Components, seed: int) -> KernelClassifier:
     """The growing machine of a setting, its bandwidth from a sample of the training images."""
+    if setting.default:
+        return KernelClassifier(seed=seed)
     sample = components.of(flat(images.train[:SAMPLE]))
     median = Gaussian().median_bandwidth(sample) / 0.7
     return KernelClassifier(
