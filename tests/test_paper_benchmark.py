@@ -10,7 +10,8 @@ from river.optim.losses import Squared
 
 from benchmarks.digit_runs import Look, Run, Setting
 from benchmarks.digits import keep
-from benchmarks.paper import multiclass, posterior, ridge, utilize
+from benchmarks.images import small
+from benchmarks.paper import deformed_eights, multiclass, posterior, ridge, utilize
 from benchmarks.paper.__main__ import EXPERIMENTS, main, overview
 from benchmarks.paper.baselines.learner import hinge
 from benchmarks.paper.baselines.norma import Norma
@@ -138,6 +139,16 @@ def test_dsg_solves_the_ridge_regression_of_the_posterior():
     assert posterior.mean_error(solution, mean.T_test) < 1e-9
 
 
+def test_the_machine_of_deformed_images_is_chosen_on_training_images():
+    images = deformed_eights.eights_and_sixes(small())
+    assert set(images.labels.tolist()) == set(images.test_labels.tolist()) == {6, 8}
+    parts = [deformed_eights.fold(images, number) for number in range(deformed_eights.FOLDS)]
+    assert np.array_equal(np.sort(np.concatenate([part.test for part in parts]), axis=0), np.sort(images.train, axis=0))
+    assert all(len(part.train) + len(part.test) == len(images.train) for part in parts)
+    tiny = replace(deformed_eights.CANDIDATES[1], block_size=64, batch_size=64, max_features=128, components=10)
+    assert deformed_eights.wrong_images(tiny, images, 1_000) < 0.1 * len(images.train)
+
+
 def test_norma_comes_closer_to_mean_and_variance():
     _, mean, _, variance = posterior.problems(posterior.QUICK)
     for problem, score in ((mean, posterior.mean_error), (variance, posterior.variance_error)):
@@ -244,4 +255,6 @@ def test_an_unknown_experiment_is_refused(monkeypatch, capsys):
     with pytest.raises(SystemExit) as refused:
         main()
     assert refused.value.code == 2
-    assert "no experiment imagenet: there are ridge, gp, adult, eights, mnist, cdsg" in capsys.readouterr().err
+    assert (
+        "no experiment imagenet: there are ridge, gp, adult, eights, deformed, mnist, cdsg" in capsys.readouterr().err
+    )

@@ -113,7 +113,7 @@ EIGHTS = SupportVectorSetting(
         StrongMachine(512, 2**13, 1, 0.5, 60, **_SQUARED),
     ),
     0.0035,
-    ".26% of 1.6 million rows, deformed from these",
+    ".26% of 1.6 million rows, deformed from these ([here](paper_deformed.md))",
     batch_sizes=(64, 1_024),
 )
 
@@ -279,9 +279,9 @@ def run(setting: SupportVectorSetting, data: Path | None, quick: bool, out: Path
                 f"support vectors: the paper's. Its nu is C = {1 / setting.regularization(problem.n) / problem.n:g} of "
                 "SVC. Other parameters are chosen on a fifth of the training rows, which do not learn: the step of DSG "
                 f"and CDSG from {listed(CONSTANT)} and {listed(FALLING)} / sqrt(t), by the mean of three seeds after "
-                f"one pass{together}. Without a named step they have the default one. `CDSG()` is cap 1, whose reused blocks "
-                "take steps as long as new ones; cap 2 is the paper's CDSG. Mean ± deviation over the seeds 1 to "
-                f"{len(seeds)} of ours, one seed of the others. Memory is what predictions are made of; *features "
+                f"one pass{together}. Without a named step they have the default one. `CDSG()` is cap 1, whose reused "
+                "blocks take steps as long as new ones; cap 2 is the paper's CDSG. Mean ± deviation over the seeds 1 "
+                f"to {len(seeds)} of ours, one seed of the others. Memory is what predictions are made of; *features "
                 "stored*, what it would be to store ours of all training rows. The last column is the error when DSG's "
                 "pass ended (SC2), a dash where nothing was learned by then. Preparing Nystrom's features is counted.",
                 table(HEADER, rows_of(found, problem, setting.passes)),
