@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from streamkernel.kernels import Gaussian
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-GROWTHS: dict[str, type[Growth]] = {"DSG": DSG, "CDSG": CDSG}
+#: The paper's CDSG.
+GROWTHS: dict[str, Callable[[], Growth]] = {"DSG": DSG, "CDSG": partial(CDSG, cap=2.0)}
 #: Rows whose median distance is taken.
 SAMPLE = 1_000
 #: Records of the endless stream before the first look at the test set; each look comes half as many again later.

@@ -52,7 +52,7 @@ def report(runs: Sequence[Run], images: str, out: Path, quick: bool) -> None:
         "the test set; *making* is their share for deforming and projecting images. Seconds by the clock are of "
         "learning alone, and depend on what else the machine did. The bandwidth is in median distances of training "
         "images. The ridge of a preconditioned step is divided by the weight of the records; steps are by the default "
-        "rule where nothing else is said.",
+        "rule where nothing else is said. CDSG is the paper's, with cap = 2.",
         *([] if quick else [verdict(endless, passes)]),
         *(["![test error against records and core-seconds](digits.png)"] if curves else []),
     ]
