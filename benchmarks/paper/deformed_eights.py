@@ -104,7 +104,8 @@ def page(
             ),
             "The looks before the last one are those of the same run. Its steps fall in the second half. Each wrong "
             f"image is {100 / n_test:.2f}% of the test images, so small differences are chance: with none wrong, an "
-            f"error rate of up to {300 / n_test:.2f}% is plausible (95% confidence). The plot shows none as half an image.",
+            f"error rate of up to {300 / n_test:.2f}% is plausible (95% confidence). The plot shows none as "
+            "half an image.",
             f"Its settings are those with the fewest errors in a cross-validation on the training images, in {FOLDS} "
             f"parts: each machine learns {choosing:,} deformed images of two parts, and is tested on the third as it "
             "is. The test images have no part in it.",
