@@ -19,6 +19,7 @@ from benchmarks.paper.problems import digits, signs, true_surface
 from benchmarks.paper.runs import CurvePoint, after_passes, chosen, follow, mini_batches, misclassified, within
 from benchmarks.paper.step_sizes import best_step
 from benchmarks.paper.strong import StrongMachine, choice_table, choose
+from benchmarks.paper.tables import write_looks
 from streamkernel.kernels import Gaussian
 from tests.benchmark_runs import run_quickly
 from tests.test_benchmarks import tables
@@ -147,6 +148,14 @@ def test_the_machine_of_deformed_images_is_chosen_on_training_images():
     assert all(len(part.train) + len(part.test) == len(images.train) for part in parts)
     tiny = replace(deformed_eights.CANDIDATES[1], block_size=64, batch_size=64, max_features=128, components=10)
     assert deformed_eights.wrong_images(tiny, images, 1_000) < 0.1 * len(images.train)
+
+
+def test_the_end_of_the_deformed_images_is_a_row_beside_the_others(tmp_path):
+    assert deformed_eights.last_row(tmp_path) == []
+    points = [CurvePoint(n, s, e, 4_000_000, 0) for n, s, e in ((1_000, 2.0, 0.5), (2_000, 3.25, 0.001))]
+    write_looks(tmp_path / "paper_deformed.csv", {("8 against 6", "DSG", 1): points})
+    name = "preconditioned blocks, 2,000 deformed rows"
+    assert deformed_eights.last_row(tmp_path) == [[name, "0.10", "3.2", "4", "-", ""]]
 
 
 def test_norma_comes_closer_to_mean_and_variance():

@@ -1,5 +1,6 @@
 """MNIST's 8 against 6 from as many deformed images as the DSG paper has (7.3), by preconditioned blocks."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from benchmarks.digit_runs import Run, Setting, run
 from benchmarks.digits_report import SETTINGS, settings
 from benchmarks.images import Images, mnist
 from benchmarks.paper.runs import CurvePoint, Runs
-from benchmarks.paper.tables import plot_curves, write_looks
+from benchmarks.paper.tables import megabytes, plot_curves, write_looks
 from benchmarks.report import machine, table, write
 
 #: Deformed images of the paper, and those after which settings are compared.
@@ -113,6 +114,18 @@ def page(
             "![Test error against seconds](paper_deformed.png)",
         ]
     )
+
+
+def last_row(out: Path) -> list[list[str]]:
+    """The end of the run in a folder, as a row of the page that compares algorithms; none without a run."""
+    path = out / "paper_deformed.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        *_, last = csv.DictReader(file)
+    name = f"preconditioned blocks, {int(last['records']):,} deformed rows"
+    cells = f"{100 * float(last['error']):.2f}", f"{float(last['seconds']):.1f}", megabytes(int(last["nbytes"]))
+    return [[name, *cells, "-", ""]]
 
 
 def run_deformed(data: Path | None, quick: bool, out: Path) -> None:
