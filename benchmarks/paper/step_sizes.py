@@ -1,6 +1,6 @@
 """The step sizes that plain machines are chosen from, on training rows that are kept apart."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from river.optim.base import Scheduler
@@ -30,7 +30,7 @@ def best_step(
     batch_size: int,
     passes: float = 1.0,
     seeds: Sequence[int] = (1, 2, 3),
-    falling: bool = True,
+    found: Mapping[str, Scheduler] | None = None,
 ) -> tuple[float, str]:
     """The least error and its schedule on every fifth training row, the mean over seeds, after the other rows.
 
@@ -46,12 +46,12 @@ def best_step(
         Over the other rows.
     seeds
         Of the machine and of the order of the rows.
-    falling
-        Whether falling schedules are among them.
+    found
+        The schedules by name. Defaults to all of `schedules`.
 
     """
     part = problem.split(np.arange(problem.n) % 5 == 0)
-    found = {name: step for name, step in schedules().items() if falling or "sqrt" not in name}
+    found = schedules() if found is None else found
     size = min(batch_size, part.n)
     errors = {
         name: np.mean([follow(make(step, seed), part, size, seed, passes, looks=1)[-1].error for seed in seeds])
