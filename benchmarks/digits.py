@@ -2,7 +2,8 @@
 
     python -m benchmarks.digits --data DIR [--quick] [--runs A,B] [--seeds N] [--out DIR] [--fresh]
 
---data has mnist.npz. Every run is kept in digits.jsonl, look by look; one that is there whole with the same settings
+--data has mnist.npz, with uint8 arrays X_train and X_test of images, y_train and y_test of digits. Every run is kept
+in digits.jsonl, look by look; one that is there whole with the same settings
 and the same code is not repeated, and --runs chooses some by their names. The tables (digits.md) and the plot
 (digits.png) are made of that file. --quick takes scikit-learn's small digits, into out/digits-quick.
 """
@@ -35,8 +36,11 @@ ENDLESS = [
     Setting("CDSG", "CDSG", 256, 64, 2**16, records=1_000_000),
     Setting("DSG", "DSG", 256, 64, 2**16, records=1_000_000),
 ]
+#: What the estimator learns with its defaults: pixels, and components.
+BY_DEFAULT = (("", 0), (" on components", 40))
 PASSES = [
     Setting("one pass", "DSG", 2**14, 512, 2**17, True, passes=1, **SQUARED),
+    *(Setting(f"defaults{of}", "", 0, 0, None, passes=1, default=True, components=n) for of, n in BY_DEFAULT),
 ]
 
 
@@ -56,6 +60,8 @@ def wanted(options: argparse.Namespace) -> list[tuple[Setting, int]]:
 
 def smaller(setting: Setting, **changes: Any) -> Setting:
     """A setting for small images: a 64th of the features, but no fewer than 16 a block."""
+    if setting.default:
+        return setting
     block_size = max(setting.block_size // 64, 16)
     most = None if setting.max_features is None else max(setting.max_features // 64, block_size)
     return replace(setting, block_size=block_size, batch_size=64, max_features=most, components=20, **changes)

@@ -52,7 +52,7 @@ def report(runs: Sequence[Run], images: str, out: Path, quick: bool) -> None:
         "the test set; *making* is their share for deforming and projecting images. Seconds by the clock are of "
         "learning alone, and depend on what else the machine did. The bandwidth is in median distances of training "
         "images. The ridge of a preconditioned step is divided by the weight of the records; steps are by the default "
-        "rule where nothing else is said.",
+        "rule where nothing else is said. CDSG is the paper's, with cap = 2.",
         *([] if quick else [verdict(endless, passes)]),
         *(["![test error against records and core-seconds](digits.png)"] if curves else []),
     ]
@@ -121,6 +121,9 @@ def best_of_passes(passes: Sequence[Run], most: int | None, minutes: int) -> tup
 def settings(run: Run) -> list[str]:
     """What a machine is, in cells."""
     one = run.setting
+    inputs = str(one.components) if one.components else "pixels"
+    if one.default:
+        return ["the mixture, by default", "softmax", "1", inputs, *4 * ["by default"]]
     steps = "plain" if not one.precondition else "preconditioned"
     if one.step is not None:
         falls = one.last_step is not None and one.last_step != one.step
@@ -129,7 +132,7 @@ def settings(run: Run) -> list[str]:
         f"{one.growth}, {steps}",
         "squared error" if one.squared else "softmax",
         f"{one.weight:g}",
-        f"{one.components}, {one.bandwidth:g}",
+        f"{inputs}, {one.bandwidth:g}",
         f"{one.batch_size:,}",
         f"{one.block_size:,}{'' if one.structured else ', independent'}",
         str(one.blocks_per_step),

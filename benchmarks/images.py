@@ -48,17 +48,20 @@ class Components:
     images
         Those to fit, uint8 of shape (n, side, side); the first 20,000 are taken.
     n
-        How many components.
+        How many components; 0 for the pixels as they are.
 
     """
 
     def __init__(self, images: Array, n: int) -> None:
+        self._n = n
         pixels = flat(images[:FITTED])
         self._mean = pixels.mean(axis=0)
         self._axes = np.linalg.eigh(np.cov(pixels, rowvar=False))[1][:, ::-1][:, :n].astype(np.float32)
 
     def of(self, pixels: Array) -> Array:
         """The components of images, float64 of shape (n, components)."""
+        if not self._n:
+            return np.asarray(pixels, np.float64)
         return np.asarray((pixels - self._mean) @ self._axes, np.float64)
 
 

@@ -10,6 +10,7 @@ from benchmarks import digits
 from benchmarks.digit_runs import Look, Run, Setting, SquaredError, looks_due, records, run, schedule
 from benchmarks.digits_report import report, verdict
 from benchmarks.images import Components, flat, small
+from streamkernel import KernelClassifier
 from streamkernel.growth.preconditioner import preconditioned_gradient
 from tests.test_benchmarks import run as run_in_a_process
 from tests.test_benchmarks import tables
@@ -25,6 +26,18 @@ def test_components_are_those_of_the_covariance():
     assert np.cov(got, rowvar=False) == pytest.approx(
         np.diag(np.linalg.eigvalsh(np.cov(pixels, rowvar=False))[::-1][:5]), abs=1e-4
     )
+
+
+def test_no_components_are_the_pixels():
+    pixels = flat(small().train[:5])
+    assert np.array_equal(Components(small().train, 0).of(pixels), pixels)
+
+
+def test_a_machine_with_its_defaults_is_the_mixture():
+    (setting,) = (one for one in digits.PASSES if one.name == "defaults")
+    done = run(setting, small(), 1, "", lambda _: None)
+    assert done.looks[-1].features == KernelClassifier().max_features
+    assert 0 < done.looks[-1].error < 0.2
 
 
 def test_passes_go_over_every_image_in_a_new_order():
@@ -139,5 +152,5 @@ def test_what_is_missing_is_said(monkeypatch, tmp_path):
 def test_a_quick_run_of_digits_has_every_machine(tmp_path):
     endless, _, machines, passes = tables(run_in_a_process("digits", tmp_path))
     assert [row[0] for row in endless[2:]] == [one.name for one in digits.ENDLESS]
-    assert [row[0] for row in machines[2:]] == [one.name for one in digits.PASSES]
-    assert [row[:2] for row in passes[2:]] == [["one pass", "1"]]
+    assert [row[0] for row in machines[2:]] == sorted(one.name for one in digits.PASSES)
+    assert [row[:2] for row in passes[2:]] == [[one.name, "1"] for one in digits.PASSES]

@@ -6,16 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from river.optim.losses import Squared
 
 from benchmarks.digit_runs import Look, Run, Setting
 from benchmarks.digits import keep
-from benchmarks.paper import multiclass, posterior, ridge, utilize
+from benchmarks.images import small
+from benchmarks.paper import deformed_eights, multiclass, posterior, ridge, utilize
 from benchmarks.paper.__main__ import EXPERIMENTS, main, overview
 from benchmarks.paper.baselines.learner import hinge
 from benchmarks.paper.baselines.norma import Norma
 from benchmarks.paper.problems import digits, signs, true_surface
 from benchmarks.paper.runs import CurvePoint, after_passes, chosen, follow, mini_batches, misclassified, within
+from benchmarks.paper.step_sizes import best_step
 from benchmarks.paper.strong import StrongMachine, choice_table, choose
+from benchmarks.paper.tables import write_looks
+from streamkernel.kernels import Gaussian
 from tests.benchmark_runs import run_quickly
 from tests.test_benchmarks import tables
 
@@ -70,6 +75,38 @@ def test_the_parameter_with_the_least_error_on_rows_kept_apart_is_chosen():
     assert chosen(makes, problem, 100)[0] == "wide"
 
 
+def test_the_step_with_the_least_error_on_rows_kept_apart_is_chosen():
+    problem, asked = digits(quick=True), []
+
+    def make(step, seed):
+        asked.append((step.get(3), seed))
+        return lambda part: Scored(problem, part, misses=abs(step.get(3) - 8))
+
+    assert best_step(make, problem, 100, seeds=(1, 2)) == (0, "step 8")
+    # Schedules that fall are asked, too, and each with both seeds.
+    assert {(256 / 2, 1), (256 / 2, 2), (0.5, 1), (32, 2)} <= set(asked)
+
+
+class Scored:
+    """A learner that is wrong on so many rows, and refuses test rows."""
+
+    nbytes = 0
+
+    def __init__(self, problem, part, misses):
+        self.targets = {row.tobytes(): T for row, T in zip(problem.X, problem.T, strict=True)}
+        self.learned, self.misses = set(), round(misses)
+        assert part.n + len(part.X_test) == problem.n
+
+    def learn(self, X, T, rows):  # noqa: ARG002 - an interface
+        self.learned |= {row.tobytes() for row in X}
+
+    def scores(self, X):
+        assert not self.learned & {row.tobytes() for row in X}
+        found = np.array([self.targets[row.tobytes()] for row in X])
+        found[: self.misses] *= -1
+        return found
+
+
 def test_the_time_to_a_level_is_between_two_looks():
     assert utilize.reached([1, 2, 3], [0.5, 0.3, 0.1], 0.2) == pytest.approx(2.5)
     assert utilize.reached([1, 2, 3], [0.5, 0.3, 0.1], 0.6) == 1
@@ -90,6 +127,35 @@ def test_the_error_of_a_variance_is_of_what_is_on_the_diagonal():
     explained = np.array([[0.25, 9], [9, 0.5]])
     assert posterior.variance_error(explained, np.diag([0.25, 0.5])) == 0
     assert posterior.variance_error(explained, np.zeros((2, 2))) == 0.375
+
+
+def test_dsg_solves_the_ridge_regression_of_the_posterior():
+    _, mean, _, _ = posterior.problems(posterior.QUICK)
+    machine = posterior.growing(mean, 1, 32)
+    # A step is f <- (1 - s nu) f - s E l'(f, y) k: its fixed point is found with the derivative of the machine's loss.
+    nu, slope = machine.model.regularization, Squared().gradient(0.0, 1.0)
+    K = Gaussian().matrix(mean.X, mean.X, mean.bandwidth)
+    across = Gaussian().matrix(mean.X_test, mean.X, mean.bandwidth)
+    solution = across @ np.linalg.solve(slope * K + mean.n * nu * np.eye(mean.n), slope * mean.T)
+    assert posterior.mean_error(solution, mean.T_test) < 1e-9
+
+
+def test_the_machine_of_deformed_images_is_chosen_on_training_images():
+    images = deformed_eights.eights_and_sixes(small())
+    assert set(images.labels.tolist()) == set(images.test_labels.tolist()) == {6, 8}
+    parts = [deformed_eights.fold(images, number) for number in range(deformed_eights.FOLDS)]
+    assert np.array_equal(np.sort(np.concatenate([part.test for part in parts]), axis=0), np.sort(images.train, axis=0))
+    assert all(len(part.train) + len(part.test) == len(images.train) for part in parts)
+    tiny = replace(deformed_eights.CANDIDATES[1], block_size=64, batch_size=64, max_features=128, components=10)
+    assert deformed_eights.wrong_images(tiny, images, 1_000) < 0.1 * len(images.train)
+
+
+def test_the_end_of_the_deformed_images_is_a_row_beside_the_others(tmp_path):
+    assert deformed_eights.last_row(tmp_path) == []
+    points = [CurvePoint(n, s, e, 4_000_000, 0) for n, s, e in ((1_000, 2.0, 0.5), (2_000, 3.25, 0.001))]
+    write_looks(tmp_path / "paper_deformed.csv", {("8 against 6", "DSG", 1): points})
+    name = "preconditioned blocks, 2,000 deformed rows"
+    assert deformed_eights.last_row(tmp_path) == [[name, "0.10", "3.2", "4", "-", ""]]
 
 
 def test_norma_comes_closer_to_mean_and_variance():
@@ -141,8 +207,8 @@ def test_a_quick_run_without_files_says_what_it_left_out(tmp_path):
     utilize.run(None, True, tmp_path)
     text = (tmp_path / "paper_cdsg.md").read_text()
     ratios, ends = tables(text)
-    assert [row[1] for row in ratios[2:]] == ["UDSG", "CDSG", "SVRG"]
-    assert [row[1] for row in ends[2:]] == ["DSG", "UDSG", "CDSG", "SVRG"]
+    assert [row[1] for row in ratios[2:]] == ["UDSG", "CDSG, cap 1", "CDSG, cap 2", "SVRG"]
+    assert [row[1] for row in ends[2:]] == ["DSG", "UDSG", "CDSG, cap 1", "CDSG, cap 2", "SVRG"]
     assert "not in --data: mnist, adult" in text
     assert (tmp_path / "paper_cdsg.png").stat().st_size > 10_000
     assert (tmp_path / "paper_cdsg.csv").read_text().count("\n") > 30
@@ -189,8 +255,8 @@ def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
         assert {"NORMA", "k-SDCA", "r-SDCA", "n-SDCA", "r-Pegasos", "n-Pegasos", "FOGD", "NOGD"} <= algorithms
         assert {"scikit-learn's SVC", "DSG", "CDSG", "preconditioned blocks"} <= algorithms
     (posteriors,) = tables(pages["gp"])
-    assert [row[0] for row in posteriors[2:]] == ["mean"] * 4 + ["variance"] * 3
-    assert len(tables(pages["cdsg"])[0]) == 2 + 9
+    assert [row[0] for row in posteriors[2:]] == ["mean"] * 6 + ["variance"] * 3
+    assert len(tables(pages["cdsg"])[0]) == 2 + 12
 
 
 def test_an_unknown_experiment_is_refused(monkeypatch, capsys):
@@ -198,4 +264,6 @@ def test_an_unknown_experiment_is_refused(monkeypatch, capsys):
     with pytest.raises(SystemExit) as refused:
         main()
     assert refused.value.code == 2
-    assert "no experiment imagenet: there are ridge, gp, adult, eights, mnist, cdsg" in capsys.readouterr().err
+    assert (
+        "no experiment imagenet: there are ridge, gp, adult, eights, deformed, mnist, cdsg" in capsys.readouterr().err
+    )

@@ -167,6 +167,23 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
             return self._targets.divergence
 
     @property
+    def donsker_varadhan(self) -> float:
+        """E_p f - log E_q exp f over the last records, in nats, the other form of the divergence.
+
+        It is never below `divergence`, and a constant added to f does not change it. The logarithm of a mean over few
+        records of q is too low on average, so this form can exceed KL(p, q). NaN before both samples occurred.
+
+        Examples
+        --------
+        >>> from streamkernel import KernelDensityRatio
+        >>> KernelDensityRatio().donsker_varadhan
+        nan
+
+        """
+        with self._lock:
+            return self._targets.donsker_varadhan
+
+    @property
     def sample_shares(self) -> dict[Any, float]:
         """The share of each sample among the last records, by label. 1/2 each before the first."""
         with self._lock:

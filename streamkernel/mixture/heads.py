@@ -138,8 +138,8 @@ class MixtureHeads:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of coefficients, gains and window, of the features in use."""
-        return 4 * self._n_columns * (self.n_outputs * HEADS + 1 + WINDOW)
+        """Bytes of coefficients, gains, window and room, of the features in use."""
+        return 4 * self._n_columns * len(self._memory[0])
 
     def advance(self, X: Array, targets: Array, weights: Array, feature_map: MixtureMap) -> Array:
         """Predict, then learn, scaled records; arguments and result as `pass_mixture` has them."""

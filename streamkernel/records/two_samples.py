@@ -69,6 +69,13 @@ class TwoSamples(LearningTargets):
         of_q, of_p = self.means.tolist()
         return of_p - of_q + 1.0 if self.sizes.all() else math.nan
 
+    @property
+    def donsker_varadhan(self) -> float:
+        """E_p f - log E_q exp f; NaN before there were records of both."""
+        of_q, of_p = self.means.tolist()
+        # No mean of exp f is below exp(-clip), but rounding may leave less.
+        return of_p - math.log(max(of_q, math.exp(-self.loss.clip))) if self.sizes.all() else math.nan
+
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         labels = [plain_label(y) for y in ys]
         for label in labels:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.compute.duality import dual_start, multiply, records_gap
 from streamkernel.compute.semi_stochastic import full_gradient, mean_loss, variance_reduced_steps
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import Problem
@@ -102,7 +103,8 @@ class Descent:
     def look(self, counted: bool = True) -> None:
         """Take the full gradient, with the duality gap, and record where it stands; as work that counts, or not."""
         spent = self.passes, self.seconds
-        self.work(1.0, self._look)
+        # The gap without l2 reads the rows once more.
+        self.work(1.0 if self.problem.regularizer.l2 else 2.0, self._look)
         if not counted:
             self.passes, self.seconds = spent
         self.record(self.gap)
@@ -115,8 +117,25 @@ class Descent:
         with np.errstate(over="ignore", invalid="ignore"):
             # A sum of NumPy, not of a library whose threads may change last bits.
             along = float((self.w * self.gradient).sum())
-            gap = regularizer.value(self.w) + regularizer.conjugate(-self.gradient) + along
+            if regularizer.l2:
+                gap = regularizer.value(self.w) + regularizer.conjugate(-self.gradient) + along
+            else:
+                gap = self._gap_of_l1(along)
         self.gap = max(gap, 0.0)
+
+    def _gap_of_l1(self, along: float) -> float:
+        """The gap at the derivatives times the largest share up to 1 at which l1's conjugate is finite."""
+        problem, (kind, beta) = self.problem, self.loss
+        largest = float(np.abs(self.gradient).max())
+        share = min(problem.regularizer.l1 / largest, 1.0) if largest else 1.0
+        z, dual = np.empty(len(problem.X)), np.empty(len(problem.X))
+        multiply(problem.X, self.w, z)
+        if beta:
+            z = beta * (z - problem.y)
+        # Divided by the weights, `derivatives` could round to numbers outside the domain of the losses' conjugates.
+        dual_start(kind, problem.y, z, dual)
+        of_losses = records_gap(kind, problem.y, problem.weights, share * dual, z)[1] / (beta or 1.0)
+        return float(of_losses + problem.regularizer.value(self.w) + share * along)
 
     def record(self, gap: float = np.nan) -> None:
         """Add where it stands to the history, which takes time that does not count.

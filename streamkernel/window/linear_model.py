@@ -67,6 +67,8 @@ class LinearSolver(Component, base.Base, abc.ABC):
     losses: ClassVar[tuple[str, ...] | None] = None
     #: Whether X is rows of numbers, as the features of a machine are.
     takes_rows: ClassVar[bool] = True
+    #: Whether l2 may be 0 with l1 above 0.
+    allows_l1_alone: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None) -> Self:
         """Solve.
@@ -170,7 +172,7 @@ class LinearSolver(Component, base.Base, abc.ABC):
         whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
         if self.seed is not None and not whole:
             raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
-        return self._window_loss(), ElasticNet.checked(self.l2, self.l1)
+        return self._window_loss(), ElasticNet.checked(self.l2, self.l1, self.allows_l1_alone)
 
     def _window_loss(self) -> WindowLoss:
         return window_loss(self.loss)

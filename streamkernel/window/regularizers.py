@@ -27,20 +27,23 @@ class ElasticNet(NamedTuple):
     l1: float = 0.0
 
     @classmethod
-    def checked(cls, l2: Any, l1: Any) -> "ElasticNet":
-        """One of a strongly convex part.
+    def checked(cls, l2: Any, l1: Any, allows_l1_alone: bool = False) -> "ElasticNet":
+        """One of a strongly convex part or, where that is allowed, of `l1` alone.
 
         Raises
         ------
         ValueError
-            `l2` is not a finite number above 0, or `l1` not one from 0 up.
+            `l2` is not a finite number above 0, or `l1` not one from 0 up. With `l1` alone, `l2` may be 0.
 
         """
         for name, value in (("l2", l2), ("l1", l1)):
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not (number and is_finite(value) and (value > 0 or (name == "l1" and value == 0))):
-                least = "above 0" if name == "l2" else "from 0 up"
+            or_zero = name == "l1" or allows_l1_alone
+            if not (number and is_finite(value) and (value > 0 or (or_zero and value == 0))):
+                least = "from 0 up" if or_zero else "above 0"
                 raise ValueError(f"{name} must be a finite number {least}, got {excerpt(value)}")
+        if not (l2 or l1):
+            raise ValueError("l2 and l1 are both 0: set one of them above 0")
         return cls(float(l2), float(l1))
 
     def value(self, x: Array) -> float:

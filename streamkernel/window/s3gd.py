@@ -44,7 +44,7 @@ class S3GD(StochasticSolver):
         `"squared"`, `"log"`, `"smooth_hinge"`, `"squared_hinge"`, or `"modified_log"`, which is
         log(1 + exp(-beta (y z - 1))) / beta of a score z.
     l2
-        The weight of half the squared norm, above 0.
+        The weight of half the squared norm, above 0; or 0 if `l1` is above 0. Convergence is then slower.
     l1
         The weight of the sum of absolute values.
     anchors
@@ -256,7 +256,9 @@ class _Anchored:
     def segment(self, every: float) -> None:
         """Take steps for a while, recorded so often, and then the mean of the coefficients of the second half."""
         run = self.run
-        transient = _TRANSIENT * run.batch / (len(run.problem.X) * run.step * run.problem.regularizer.l2)
+        # Without l2 nothing says how soon the start is forgotten: `shrinks` is 0.
+        shrinks = len(run.problem.X) * run.step * run.problem.regularizer.l2
+        transient = _TRANSIENT * run.batch / shrinks if shrinks else np.inf
         half, most = self.rounds(0.5 * min(max(transient, _SEGMENT[0]), _SEGMENT[1])), self.rounds(every)
         for _ in range(2):
             self.total[:], left = 0.0, half

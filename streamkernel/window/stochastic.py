@@ -27,6 +27,7 @@ class StochasticSolver(LinearSolver):
     class_weight: str | None
     beta: float
     losses: ClassVar[tuple[str, ...] | None] = (*LOSSES, "modified_log")
+    allows_l1_alone: ClassVar[bool] = True
 
     def _window_loss(self) -> WindowLoss:
         if self.loss == "modified_log":

@@ -28,7 +28,7 @@ class SVRG(StochasticSolver):
         `"squared"`, `"log"`, `"smooth_hinge"`, `"squared_hinge"`, or `"modified_log"`, which is
         log(1 + exp(-beta (y z - 1))) / beta of a score z.
     l2
-        The weight of half the squared norm, above 0.
+        The weight of half the squared norm, above 0; or 0 if `l1` is above 0. Convergence is then slower.
     l1
         The weight of the sum of absolute values.
     inner

@@ -82,6 +82,30 @@ def test_shares_and_divergence_follow_from_predictions_made_before():
     assert model.sample_shares[True] == pytest.approx((counts[1] + 1) / (counts.sum() + 2))
 
 
+@pytest.mark.parametrize("offset", [-1.0, 0.0, 0.5])
+def test_the_other_form_of_the_divergence_has_that_of_two_gaussians_whatever_the_offset(offset):
+    """With f = log p/q + offset of N(1, 1) and N(0, 1): E_p f = 1/2 + offset, E_q exp f = exp(offset)."""
+    model = ratio()
+    model._targets.sizes, model._targets.means = np.ones(2), np.array([np.exp(offset), 0.5 + offset])
+    assert model.donsker_varadhan == pytest.approx(0.5)
+    assert model.divergence == pytest.approx(1.5 + offset - np.exp(offset))
+    assert model.donsker_varadhan >= model.divergence - 1e-12
+
+
+def test_the_other_form_of_the_divergence_learns_from_a_stream():
+    X, of_p, kl = gaussians(15_000)
+    model = ratio(window=5000)
+    assert math.isnan(model.donsker_varadhan)
+    model.learn_many(X, of_p)
+    assert model.divergence <= model.donsker_varadhan == pytest.approx(kl, abs=0.1)
+
+
+def test_a_mean_that_rounding_left_below_0_has_a_logarithm():
+    model = ratio()
+    model._targets.sizes, model._targets.means = np.ones(2), np.array([-1e-20, 1.0])
+    assert model.donsker_varadhan == 1.0 + model.clip
+
+
 def test_a_drift_of_the_live_stream_rings():
     """The reference as q, the live stream as p: about 0 until it drifts."""
     model = KernelDensityRatio(p="live", q="reference", window=1000, max_features=1024, seed=1)

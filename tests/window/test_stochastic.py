@@ -30,6 +30,35 @@ def test_comes_to_the_optimum_of_another_solver(solver, loss, l2, l1):
 
 
 @solvers
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", KINDS)
+def test_l1_alone_comes_to_the_optimum_of_another_solver(solver, loss, weighted):
+    X, y = clusters(labels=loss != "squared")
+    # A coefficient that is 0 at the optimum, and rows of weight 0.
+    weights = np.random.default_rng(0).integers(0, 3, len(X)).astype(float) if weighted else np.ones(len(X))
+    weights /= weights.mean()
+    best = optimum(loss, X, y, 0.0, 0.05, weights)
+    model = solver.clone({"loss": loss, "l2": 0.0, "l1": 0.05, "tol": 1e-9, "beta": 3.0}).fit(X, y, weights)
+    assert abs(objective(loss, X, y, model.coef_, 0.0, 0.05, weights) - best) < 1e-7 * best
+    history = model.history_
+    taken = ~np.isnan(history.gap)
+    assert np.all(history.objective[taken] - best <= history.gap[taken] + 1e-12)
+    assert history.gap[-1] <= 1e-9
+
+
+@solvers
+def test_l1_alone_has_the_closed_form_of_orthogonal_columns(solver):
+    rng = np.random.default_rng(0)
+    X = np.sqrt(400) * np.linalg.qr(rng.normal(size=(400, 5)))[0]
+    y = X @ [1.0, -0.5, 0.05, 0.0, 0.0] + 0.1 * rng.normal(size=400)
+    moments = X.T @ y / 400
+    expected = np.sign(moments) * np.maximum(np.abs(moments) - 0.1, 0)
+    model = solver.clone({"loss": "squared", "l2": 0.0, "l1": 0.1, "tol": 1e-14}).fit(X, y)
+    assert model.coef_ == pytest.approx(expected, abs=1e-6)
+    assert np.array_equal(model.coef_ == 0, expected == 0)
+
+
+@solvers
 def test_same_seed_same_bytes(solver):
     X, y = clusters()
     first, again, other = (solver.clone({"seed": seed}).fit(X, y) for seed in (1, 1, 2))
@@ -136,8 +165,8 @@ def test_a_solver_keeps_nothing_of_the_rows(solver):
 
 
 BAD = [
-    ({"l2": 0.0}, "l2 must be a finite number above 0"),
-    ({"l2": -1.0}, "l2 must be a finite number above 0"),
+    ({"l2": 0.0}, "l2 and l1 are both 0"),
+    ({"l2": -1.0}, "l2 must be a finite number from 0 up"),
     ({"l1": -1.0}, "l1 must be a finite number from 0 up"),
     ({"loss": "hinge"}, "loss must be one of squared, log, smooth_hinge, squared_hinge, modified_log"),
     ({"batch": 0}, "batch must be a whole number of at least 1"),
