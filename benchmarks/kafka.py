@@ -43,7 +43,7 @@ source:
   target: label
   target_type: bool
 model:
-  - streamkernel.KernelClassifier: {{max_features: {features}, seed: 1}}
+  - streamkernel.KernelClassifier: {{max_features: {features}, precondition: false, seed: 1}}
 predictions: {predictions}
 dead_letters: {{kind: none}}
 checkpoint: {{directory: {folder}/state}}
@@ -194,7 +194,7 @@ def main() -> None:
                 "# The daemon on Kafka",
                 f"`python -m benchmarks.kafka` on {machine()}; a backlog of {n:,} records of {len(INPUTS)} numbers "
                 f"({size:.0f} bytes of JSON) in one partition, the broker (Apache Kafka, one node) on the same two "
-                f"cores; `KernelClassifier(max_features={FEATURES})`, checkpoints and metrics on; "
+                f"cores; `KernelClassifier(max_features={FEATURES}, precondition=False)`, checkpoints and metrics on; "
                 f"wall clock, median (lowest to highest) of {options.runs} runs.",
                 table(["what", "records/s"], [[what, spread(values)] for what, values in rates.items()]),
                 f"While it catches up, `records_consumed_total` and `consumer_lag_records` of one scrape add up to the "

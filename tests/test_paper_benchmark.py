@@ -88,7 +88,7 @@ def test_the_step_with_the_least_error_on_rows_kept_apart_is_chosen():
 
 
 class Scored:
-    """A learner that is wrong on so many rows, and refuses test rows."""
+    """A learner with a given number of errors. It fails if it is asked for rows that it learned."""
 
     nbytes = 0
 

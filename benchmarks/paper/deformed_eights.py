@@ -55,7 +55,7 @@ def fold(images: Images, number: int) -> Images:
 
 
 def wrong_images(candidate: Setting, images: Images, records: int) -> int:
-    """Training images that are not recognized after so many deformed images of the other parts: three machines."""
+    """Count the training images that three machines get wrong, each on a part whose images it did not learn."""
     wrong = 0.0
     for number in range(FOLDS):
         part = fold(images, number)

@@ -185,7 +185,7 @@ def ratios(runs: Runs, problem: Problem) -> list[list[str]]:
 
 
 def shortfall(runs: Runs, problem: Problem, setting: CurveSetting) -> str | None:
-    """Why the paper's CDSG is not as fast as claimed, as far as the ratios tell it; None where it is."""
+    """What the ratios say about a CDSG of the paper that misses its claim; None if it reaches it."""
     pairs = [(axis, values) for values in ("error", "objective") for axis in ("seconds", "work")]
     found = {pair: ratio(runs, problem, *pair, PAPER_CDSG_NAME) for pair in pairs}
     if (found["seconds", "error"] or 0) >= CLAIM:

@@ -125,8 +125,8 @@ prefetch: Any = _prefetch
 add_four: Any = _add_four
 #: The sum of four products of three factors each, from the same element of three contiguous arrays of float64.
 dot_four: Any = _dot_four
-#: Of four elements of a contiguous array of float64, from one told by its number in the array, subtract the products of
-#: four of another with four of a third.
+#: Subtract from four elements of a contiguous array of float64 the products of four of another with four of a third.
+#: Each array comes with the number of the first of its four.
 subtract_four: Any = _subtract_four
 #: Bits set in a uint32.
 popcount: Any = _popcount

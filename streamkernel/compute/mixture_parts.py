@@ -22,8 +22,8 @@ FAST = HEADS - SLOW
 LINEAR_STEP = 0.1
 #: The discount of the heads' losses a record, and the rate of the mixture.
 DISCOUNT, ETA = 0.998, 0.3
-#: The largest error of a number that counts, in deviations of the target, and the least probability of a label: no
-#: record has all say.
+#: No record decides alone: larger errors of a number, in deviations of the target, count as this one, and smaller
+#: probabilities of a label as this.
 FARTHEST, LEAST = 5.0, 1e-6
 #: The part of a feature's gain that its coefficients decide, and the records after which all gains are computed again.
 EARNED, GAINS_EVERY = 0.9, 64
@@ -112,7 +112,7 @@ class MixtureParts(NamedTuple):
 
 
 def n_numbers(C: int, T: int, L: int, n_blocks: int) -> int:
-    """The float64 of a mixture of C outputs, T numbers in a target, L inputs, and room for so many blocks."""
+    """How many float64 a mixture takes: C outputs, T numbers in a target, L inputs, and the blocks that have room."""
     of_window = WINDOW * (WINDOW + T + 1 + SLOW * C) + FAST * BATCH * C
     return 2 * C * (1 + L) + of_window + T * (HEADS + 1) + n_blocks * C + 2
 

@@ -234,7 +234,7 @@ def pass_mixture(
     weights
         Float64 of shape (n,); a record with 0 is predicted only.
     W, root, n_linear, norm
-        `MixtureMap`, which would make each call slower.
+        The fields of `MixtureMap`. A tuple of them would make each call slower.
     rows, numbers, counts
         The mixture, as `parts_of` has it; updated.
     most_blocks

@@ -175,7 +175,7 @@ def solve_records(gram: Array, ridges: tuple[float, ...], weights: Array, n: int
                 U[i, j, s] = gram[i, j]
         for s in range(SYSTEMS):
             U[i, i, s] += ridge_of(gram[i, i], ridges[s], weights[i])
-    # Cholesky's factor, of which the reciprocals of the diagonal are kept apart.
+    # Cholesky's factor. `scales` has the reciprocals of its diagonal.
     for r in range(n):
         for q in range(r):
             for j in range(r, n):

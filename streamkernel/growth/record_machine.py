@@ -70,7 +70,7 @@ class RecordMachine(abc.ABC):
 
     """
 
-    #: The most plain records that `learn_plain` puts off, at least 1.
+    #: `learn_plain` puts off at most so many records; its fast path has room for one even if it puts off none.
     n_put_off = 1
 
     def __init__(self, inputs: Inputs, targets: Targets, kernel: Kernel, dtype: np.dtype[Any]) -> None:
@@ -150,7 +150,7 @@ class RecordMachine(abc.ABC):
         return np.concatenate(parts)
 
     def settle(self) -> None:  # noqa: B027 - most machines put nothing off
-        """Do what was put off: what a call reads is as if every record had been learned at once."""
+        """Learn the records that were put off. Every call that reads something does so first."""
 
     @property
     @abc.abstractmethod

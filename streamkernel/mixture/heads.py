@@ -38,8 +38,9 @@ _MOST_NEW = AT_ONCE // BATCH + 1
 _MODERATE = within(-1e30, 1e30)
 #: The axis of the outputs in each array that has one.
 _OUTPUT_AXES = {"coefficients": 0, "linear": 0, "squares": 0, "fitted": 2, "moves": 2, "beta": 1}
-#: Parts that are fields of the state as they are.
-_WHOLE = ("coefficients", "gains", "linear", "squares", "gram", "fitted", "moves", "losses", "beta", "counts")
+#: Parts that are fields of the state: those whose shape follows from inputs and outputs, and all.
+_SETTLED = ("linear", "squares", "gram", "fitted", "moves", "losses")
+_WHOLE = (*_SETTLED, "coefficients", "gains", "beta", "counts")
 
 
 class MixtureHeads:
@@ -96,7 +97,7 @@ class MixtureHeads:
 
     def begin(self, n_inputs: int, n_outputs: int) -> None:
         """Begin with nothing learned."""
-        self._have(n_inputs, n_outputs, self.max_blocks or _MOST_NEW, {})
+        self._lay_out(n_inputs, n_outputs, self.max_blocks or _MOST_NEW, {})
 
     @property
     def targets(self) -> Array:
@@ -153,7 +154,7 @@ class MixtureHeads:
             return 2**62
         if self.n_blocks + _MOST_NEW > self.n_room:
             n_room = self.n_room + max(self.n_room // 2, _MOST_NEW)
-            self._have(self.n_inputs, self.n_outputs, n_room, self._parts())
+            self._lay_out(self.n_inputs, self.n_outputs, n_room, self._parts())
         return AT_ONCE
 
     def widen(self, n_inputs: int) -> None:
@@ -163,7 +164,7 @@ class MixtureHeads:
         more = whole_tiles(1 + n_inputs) - at
         for name, empty in (("coefficients", 0.0), ("gains", 1.0), ("window", 0.0)):
             parts[name] = np.insert(parts[name], [at] * more, empty, axis=-1)
-        self._have(n_inputs, self.n_outputs, self.n_room, parts)
+        self._lay_out(n_inputs, self.n_outputs, self.n_room, parts)
 
     def add_outputs(self, n_outputs: int) -> None:
         """Give more outputs a place: their scores are 0, and their targets were not known."""
@@ -173,7 +174,7 @@ class MixtureHeads:
             for name, axis in _OUTPUT_AXES.items():
                 first = parts[name] if name == "squares" else 0 - parts[name]  # no zero becomes negative
                 parts[name] = np.concatenate([first, parts[name]], axis)
-        self._have(self.n_inputs, n_outputs, self.n_room, parts)
+        self._lay_out(self.n_inputs, n_outputs, self.n_room, parts)
         self._own.targets[:, n_targets:] = math.nan
 
     def state(self) -> State:
@@ -221,13 +222,13 @@ class MixtureHeads:
             "weights": array(state, "window_weights", np.float64, n),
             "counts": counts,
         }
-        for name in ("linear", "squares", "gram", "fitted", "moves", "losses"):
+        for name in _SETTLED:
             parts[name] = array(state, name, np.float64, *getattr(self._own, name).shape)
         if not (parts["weights"] > 0).all():
             raise state_mismatch("window_weights")
         margin = math.nan if state.get("last_margin", 0) is None else number(state, "last_margin")
         parts["checks"] = np.array([number(state, "largest_gradient"), margin])
-        self._have(n_inputs, C, self.max_blocks or n_blocks + _MOST_NEW, parts)
+        self._lay_out(n_inputs, C, self.max_blocks or n_blocks + _MOST_NEW, parts)
 
     def _count(self, place: int) -> int:
         return int(self._own.counts[place])
@@ -252,8 +253,8 @@ class MixtureHeads:
             "beta": own.beta[: self.n_blocks].copy(),
         }
 
-    def _have(self, n_inputs: int, n_outputs: int, n_room: int, parts: Mapping[str, Array]) -> None:
-        """Have these sizes, and the parts in the first places of theirs; the others are as at the beginning."""
+    def _lay_out(self, n_inputs: int, n_outputs: int, n_room: int, parts: Mapping[str, Array]) -> None:
+        """Make room for them. Given parts fill the first places of theirs, and others are as at the beginning."""
         C, T = n_outputs, 1 if self._kind == CLASSES else n_outputs
         room = whole_tiles(whole_tiles(1 + n_inputs) + 2 * self.block_size * n_room)
         self.n_inputs, self.n_outputs, self.n_targets, self.n_room = n_inputs, C, T, n_room

@@ -58,7 +58,7 @@ class MixtureMachine(RecordMachine):
         super().__init__(inputs, targets, self.features.kernel, _DTYPE)
         kind = CLASSES if isinstance(targets, Classes) else LABELS if isinstance(targets, SeveralLabels) else NUMBERS
         self.heads = MixtureHeads(kind, block_size, max_blocks)
-        # Plain records are learned together, as many as end a step: these wait, and the step lacks so many.
+        # Plain records wait until a step is full, and are learned together: how many wait, and how many fill it.
         self._plain_targets = np.zeros((BATCH, 1))
         self._n_plain = self._n_missing = 0
 
@@ -165,7 +165,6 @@ class MixtureMachine(RecordMachine):
     def _pass_segment(
         self, rows: Rows, targets: Sequence[Any], weights: Array, learned: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
-        self.settle()
         X = self._scaled(rows, learned)
         encoded = self.targets.admit(targets)
         n_known = rows.n_known
