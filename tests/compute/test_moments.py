@@ -96,7 +96,9 @@ def test_scale(table, standardize):
         assert np.allclose(moments, naive.plain_moments(raw, learn, LIMIT), rtol=1e-6, atol=1e-6)
 
 
-numbers = st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-3, 3).map(float), st.just(math.nan)), max_size=30)
+#: The square of a smaller number has few digits, or none; another test has these.
+floats = st.floats(-1e6, 1e6).map(lambda number: number if abs(number) > 1e-150 else 0.0)
+numbers = st.lists(st.one_of(floats, st.integers(-3, 3).map(float), st.just(math.nan)), max_size=30)
 
 
 @given(numbers, numbers)
@@ -126,6 +128,14 @@ def test_standardize_columns(rows):
     exact, exact_before = naive.standardize_columns(rows, [naive.Moments(naive.TARGETS) for _ in range(3)])
     assert np.allclose(before, exact_before, atol=1e-6)
     assert np.allclose(out, exact, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [1e-155, 1e-160, 1e-200, 5e-324])
+def test_numbers_whose_squares_underflow_stay_finite(size):
+    out, moments = np.full(4, np.nan), np.zeros(kernels.SIZE)
+    kernels.standardize(np.array([0.0, size, -size, 0.0]), moments, out, np.empty((4, 2)))
+    assert (abs(out) <= 2).all()
+    assert np.isfinite(moments).all()
 
 
 def test_the_same_number_again_and_again_is_0():
