@@ -39,11 +39,8 @@ RESOURCES = {
 SHARDS = ("broker", "browser", "prometheus", "processes")
 """The order of ring 2: workers that steal work begin at different shards, so that one waits while another computes."""
 
-END_TO_END = (
-    "tests/kafka/test_passed_on.py::test_each_message_has_key_headers_and_time_of_its_record_once",
-    "tests/daemon/test_run.py::test_a_signal_ends_it_well_and_a_restart_goes_on",
-)
-"""Tests of ring 1 that may start processes: the main job from end to end, once with Kafka."""
+END_TO_END = ("tests/daemon/test_run.py::test_a_signal_ends_it_well_and_a_restart_goes_on",)
+"""Tests of ring 1 that may start processes: the main job from end to end, over files."""
 
 RINGS = pytest.StashKey[dict[str, set[int]]]()
 """The rings of the collected tests by file and function, whatever the class and the parameters."""

@@ -214,7 +214,7 @@ def _frequencies(n, m, seed=1):
 
 @pytest.mark.parametrize(("n", "d"), [(16, 16), (16, 5), (64, 64), (64, 50), (256, 256)])
 def test_moments_are_those_of_gaussian_vectors(n, d):
-    m = 16 * n * (65_536 // (16 * n))
+    m = 16 * n * (32_768 // (16 * n))
     w = _frequencies(n, m)[:, :d]
     assert np.abs(w.mean(axis=0)).max() < 4.5 / math.sqrt(m)
     squares = (w**2).sum(axis=1)
