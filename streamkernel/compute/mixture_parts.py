@@ -67,13 +67,13 @@ class MixtureParts(NamedTuple):
         Float32 of shape (C, HEADS, room): of the constant and the L inputs up to a whole tile, then the blocks.
         Room is a multiple of `TILE`.
     gains
-        Of the features, float32 of shape (room,).
+        Of the features for each target, float32 of shape (T, room). An output has those of its target.
     linear, squares
         The weights of the linear expert, and the sums of its squared gradients, float64 of shape (C, 1 + L).
     window
         The features of the last records, float32 of shape (room / TILE, WINDOW, TILE). A record stays in its place.
     gram
-        Their products, with gains, float64 of shape (WINDOW, WINDOW).
+        Their products with the gains of each target, float64 of shape (T, WINDOW, WINDOW).
     targets, weights
         Their targets and weights, float64 of shape (WINDOW, T) and (WINDOW,).
     fitted
@@ -89,8 +89,8 @@ class MixtureParts(NamedTuple):
     checks
         The largest gradient seen, and the margin of inequality (9) at the last step that made no block, float64.
     phi
-        Room for the features of some records, and for these times the gains, float32 of shape (2, BATCH, room). Past
-        the features in use it is 0.
+        Room for the features of some records, and for these times the gains of each target, float32 of shape (1 + T,
+        BATCH, room). Past the features in use it is 0.
 
     """
 
@@ -111,9 +111,14 @@ class MixtureParts(NamedTuple):
     phi: Array
 
 
+def n_rows(C: int, T: int) -> int:
+    """How many rows of float32 a mixture takes: C outputs, and T numbers in a target."""
+    return C * HEADS + T + WINDOW + (1 + T) * BATCH
+
+
 def n_numbers(C: int, T: int, L: int, n_blocks: int) -> int:
     """How many float64 a mixture takes: C outputs, T numbers in a target, L inputs, and the blocks that have room."""
-    of_window = WINDOW * (WINDOW + T + 1 + SLOW * C) + FAST * BATCH * C
+    of_window = WINDOW * (T * WINDOW + T + 1 + SLOW * C) + FAST * BATCH * C
     return 2 * C * (1 + L) + of_window + T * (HEADS + 1) + n_blocks * C + 2
 
 
@@ -124,7 +129,7 @@ def parts_of(rows: Array, numbers: Array, counts: Array, C: int, T: int, L: int)
     Parameters
     ----------
     rows
-        Coefficients, gains, window and room, float32 of shape (C HEADS + 1 + WINDOW + 2 BATCH, room).
+        Coefficients, gains, window and room, float32 of shape (`n_rows`, room).
     numbers
         The others but for the counts, float64 of shape (`n_numbers`,).
     counts
@@ -133,17 +138,18 @@ def parts_of(rows: Array, numbers: Array, counts: Array, C: int, T: int, L: int)
         Outputs, numbers in a target, and inputs.
     """
     room, n_heads, n_all = rows.shape[1], C * HEADS, numbers.shape[0]
-    after = n_heads + 1 + WINDOW
-    of_linear, of_window = C * (1 + L), WINDOW * C
-    sizes = (of_linear, of_linear, WINDOW**2, WINDOW * T, WINDOW, SLOW * of_window, FAST * BATCH * C, T * (HEADS + 1))
+    first = n_heads + T
+    after = first + WINDOW
+    of_linear, fitted, moves = C * (1 + L), SLOW * WINDOW * C, FAST * BATCH * C
+    sizes = (of_linear, of_linear, T * WINDOW**2, WINDOW * T, WINDOW, fitted, moves, T * (HEADS + 1))
     ends = np.cumsum(np.array(sizes))
     return MixtureParts(
         coefficients=rows[:n_heads].reshape(C, HEADS, room),
-        gains=rows[n_heads],
+        gains=rows[n_heads:first],
         linear=numbers[: ends[0]].reshape(C, 1 + L),
         squares=numbers[ends[0] : ends[1]].reshape(C, 1 + L),
-        window=rows[n_heads + 1 : after].reshape(room // TILE, WINDOW, TILE),
-        gram=numbers[ends[1] : ends[2]].reshape(WINDOW, WINDOW),
+        window=rows[first:after].reshape(room // TILE, WINDOW, TILE),
+        gram=numbers[ends[1] : ends[2]].reshape(T, WINDOW, WINDOW),
         targets=numbers[ends[2] : ends[3]].reshape(WINDOW, T),
         weights=numbers[ends[3] : ends[4]],
         fitted=numbers[ends[4] : ends[5]].reshape(SLOW, WINDOW, C),
@@ -152,5 +158,5 @@ def parts_of(rows: Array, numbers: Array, counts: Array, C: int, T: int, L: int)
         beta=numbers[ends[7] : n_all - 2].reshape((n_all - 2 - ends[7]) // C, C),
         counts=counts,
         checks=numbers[n_all - 2 :],
-        phi=rows[after:].reshape(2, BATCH, room),
+        phi=rows[after:].reshape(1 + T, BATCH, room),
     )

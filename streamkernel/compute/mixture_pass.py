@@ -81,9 +81,8 @@ def fill_features(X: Array, feature_map: MixtureMap, n_blocks: int, phi: Array) 
 
 
 @jit
-def refresh_gains(mixture: MixtureParts, n_features: int, first: int, F: int) -> None:
-    """Give each feature the gain that its coefficients of the falling head have earned."""
-    A, gains = mixture.coefficients[:, 0], mixture.gains
+def refresh_gains(A: Array, n_features: int, first: int, F: int, gains: Array) -> None:
+    """Give each feature the gain that its coefficients have earned: of the falling head, for a target's outputs."""
     total = 0.0
     for i in range(n_features):
         k = first + 2 * F * (i // F) + i % F
@@ -99,15 +98,15 @@ def refresh_gains(mixture: MixtureParts, n_features: int, first: int, F: int) ->
 
 
 @jit
-def refresh_products(mixture: MixtureParts, n_tiles: int) -> None:
-    """Compute all products of the window again, with the current gains."""
-    gram, rows, with_window = mixture.gram, mixture.phi[1], np.empty((WINDOW, BATCH))
+def refresh_products(window: Array, n_tiles: int, gains: Array, rows: Array, gram: Array) -> None:
+    """Compute all products of the window again, with the current gains of a target; there is room for `rows`."""
+    with_window = np.empty((WINDOW, BATCH))
     for first in range(0, WINDOW, BATCH):
         for i in range(BATCH):
             for t in range(n_tiles):
                 for j in range(TILE):
-                    rows[i, t * TILE + j] = mixture.gains[t * TILE + j] * mixture.window[t, first + i, j]
-        window_products(rows, n_tiles, mixture.window, 0, first + BATCH, with_window)
+                    rows[i, t * TILE + j] = gains[t * TILE + j] * window[t, first + i, j]
+        window_products(rows, n_tiles, window, 0, first + BATCH, with_window)
         for i in range(BATCH):
             for k in range(first + i + 1):
                 gram[first + i, k] = gram[k, first + i] = with_window[k, i]
@@ -155,13 +154,13 @@ def grow_mixture(mixture: MixtureParts, gamma: float, gradient: Array, F: int, m
 def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int) -> None:
     """One step on the last records; the last `BATCH` are new."""
     wide()
-    C, L = mixture.linear.shape[0], mixture.linear.shape[1] - 1
+    C, T, L = mixture.linear.shape[0], mixture.targets.shape[1], mixture.linear.shape[1] - 1
     n_records, n_blocks = mixture.counts[N_RECORDS], mixture.counts[N_BLOCKS]
     first_wave = whole_tiles(1 + L)
     n_tiles = whole_tiles(first_wave + 2 * F * n_blocks) // TILE
     n = min(n_records, WINDOW)
     base = (n_records - BATCH) % WINDOW
-    slow, fast = np.zeros((C, SLOW, WINDOW), np.float32), np.empty((C, FAST, BATCH), np.float32)
+    slow, fast = np.zeros((C, SLOW, WINDOW), np.float32), np.empty((FAST, BATCH), np.float32)
     right_sides, slopes, gradient = np.zeros((C, WINDOW, SYSTEMS)), np.empty((n, C)), np.zeros(C)
     no_losses, moved, largest = np.empty((0, mixture.targets.shape[1])), np.empty(WINDOW), 0.0
     for h in range(SLOW):
@@ -173,12 +172,14 @@ def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int
             for i in range(base, base + BATCH):
                 norm = 0.0
                 for c in range(C):
-                    own = mixture.weights[i] * slopes[i, c]
-                    gradient[c] += own / BATCH
-                    norm += own**2
+                    weighted = mixture.weights[i] * slopes[i, c]
+                    gradient[c] += weighted / BATCH
+                    norm += weighted**2
                 largest = max(largest, np.sqrt(norm))
     mixture.checks[LARGEST_GRADIENT] = max(GRADIENT_MEMORY * mixture.checks[LARGEST_GRADIENT], largest)
-    solve_records(mixture.gram, RIDGES, mixture.weights, n, right_sides)
+    own = C // T  # outputs of a target
+    for t in range(T):
+        solve_records(mixture.gram[t], RIDGES, mixture.weights, n, right_sides[t * own : (t + 1) * own])
     for h in range(SLOW):
         share = SHARES[h] / (1.0 + (n_records - BATCH) / HALVINGS[h])
         for c in range(C):
@@ -186,21 +187,23 @@ def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int
                 slow[c, h, i] = share * right_sides[c, i, h]
                 moved[i] = 0.0
             for k in range(n):
-                factor, row = np.float64(slow[c, h, k]), mixture.gram[k]
+                factor, row = np.float64(slow[c, h, k]), mixture.gram[c // own, k]
                 for i in range(n):
                     moved[i] = multiply_add(factor, row[i], moved[i])
             for i in range(n):
                 mixture.fitted[h, i, c] -= moved[i]
-    for h in range(FAST):
-        for c in range(C):
-            for i in range(BATCH):
-                fast[c, h, i] = mixture.moves[h, i, c]
     for c in range(C):
-        subtract_window(mixture.window, n_tiles, slow[c], mixture.gains, mixture.coefficients[c, :SLOW])
-        subtract_batch(mixture.window, n_tiles, base, fast[c], mixture.gains, mixture.coefficients[c, SLOW:])
+        for h in range(FAST):
+            for i in range(BATCH):
+                fast[h, i] = mixture.moves[h, i, c]
+        gains, A = mixture.gains[c // own], mixture.coefficients[c]
+        subtract_window(mixture.window, n_tiles, slow[c], gains, A[:SLOW])
+        subtract_batch(mixture.window, n_tiles, base, fast, gains, A[SLOW:])
     if n_records % GAINS_EVERY == 0:
-        refresh_gains(mixture, n_blocks * F, first_wave, F)
-        refresh_products(mixture, n_tiles)
+        for t in range(T):
+            gains, A = mixture.gains[t], mixture.coefficients[t * own : (t + 1) * own, 0]
+            refresh_gains(A, n_blocks * F, first_wave, F, gains)
+            refresh_products(mixture.window, n_tiles, gains, mixture.phi[1], mixture.gram[t])
     grow_mixture(mixture, SHARES[0] / (1.0 + (n_records - BATCH) / HALVINGS[0]), gradient, F, most_blocks)
 
 
@@ -246,10 +249,10 @@ def pass_mixture(
     C, T, F, L = out.shape[1], targets.shape[1], W.shape[2], n_linear
     feature_map = MixtureMap(W, root, n_linear, norm)
     mixture, room = parts_of(rows, numbers, counts, C, T, L), rows.shape[1]
-    phi, scaled, window = mixture.phi[0], mixture.phi[1], mixture.window
+    phi, scaled, window, of_target = mixture.phi[0], mixture.phi[1:], mixture.window, C // T
     head_rows = mixture.coefficients.reshape(C * HEADS, room)
-    # Of each record of a group: its products with the window's, and its scores.
-    with_window, scores = np.empty((WINDOW, BATCH)), np.empty((BATCH, HEADS + 1, C))
+    # Of each record of a group: its products with the window's by the gains of each target, and its scores.
+    with_window, scores = np.empty((T, WINDOW, BATCH)), np.empty((BATCH, HEADS + 1, C))
     one, four, own_scores = np.empty(WINDOW), np.empty(BATCH), np.empty(C * HEADS)
     places = np.empty(BATCH, np.int64)
     shares, prior = np.empty(HEADS + 1), np.ones(HEADS + 1)
@@ -269,9 +272,11 @@ def pass_mixture(
         n_tiles = whole_tiles(D) // TILE
         fill_features(X[start : start + size], feature_map, counts[N_BLOCKS], phi)
         for r in range(size):
-            row, scaled_row, place = phi[r], scaled[r], places[r]
-            for j in range(D):
-                scaled_row[j] = mixture.gains[j] * row[j]
+            row, place = phi[r], places[r]
+            for c in range(T):
+                scaled_row, gains = scaled[c, r], mixture.gains[c]
+                for j in range(D):
+                    scaled_row[j] = gains[j] * row[j]
             if place >= 0:
                 # It takes the place of the oldest, which no record of the group is predicted by.
                 for t in range(n_tiles):
@@ -281,9 +286,10 @@ def pass_mixture(
         n_window = min(n_records + n_learned, WINDOW)
         begin, end = (0, n_window) if n_learned else (base, base + n_new)
         if size == 1:  # a quarter of the work
-            row_products(scaled[0], n_tiles, window, begin, end + -end % BATCH, one)
-            for i in range(begin, end):
-                with_window[i, 0] = one[i]
+            for c in range(T):
+                row_products(scaled[c, 0], n_tiles, window, begin, end + -end % BATCH, one)
+                for i in range(begin, end):
+                    with_window[c, i, 0] = one[i]
             for first in range(0, C * HEADS, BATCH):
                 last = min(first + BATCH, C * HEADS)
                 products(head_rows[last - BATCH : last], n_tiles, phi[0], own_scores[last - BATCH : last])
@@ -291,7 +297,8 @@ def pass_mixture(
                 for h in range(HEADS):
                     scores[0, h, c] = own_scores[c * HEADS + h]
         else:
-            window_products(scaled, n_tiles, window, begin, end, with_window)
+            for c in range(T):
+                window_products(scaled[c], n_tiles, window, begin, end, with_window[c])
             for c in range(C):
                 for h in range(HEADS):
                     products(phi, n_tiles, mixture.coefficients[c, h], four)
@@ -304,7 +311,7 @@ def pass_mixture(
                 for h in range(FAST):
                     total = 0.0
                     for i in range(n_before):
-                        total += with_window[base + i, r] * mixture.moves[h, i, c]
+                        total += with_window[c // of_target, base + i, r] * mixture.moves[h, i, c]
                     own[SLOW + h, c] -= total
                 own[HEADS, c] = predict_linear(mixture.linear[c], x)
                 if c < T:
@@ -321,10 +328,10 @@ def pass_mixture(
                 if not np.isnan(losses[0, t]):
                     for h in range(HEADS + 1):
                         mixture.losses[t, h] = DISCOUNT * mixture.losses[t, h] + losses[h, t]
-            squared = with_window[place, r]
             for h in range(FAST):
-                ridge = ridge_of(squared, RIDGES[SLOW + h], weight)
                 for c in range(C):
+                    squared = with_window[c // of_target, place, r]
+                    ridge = ridge_of(squared, RIDGES[SLOW + h], weight)
                     mixture.moves[h, n_before, c] = SHARES[SLOW + h] / (squared + ridge) * slopes[SLOW + h, c]
             for h in range(SLOW):
                 for c in range(C):
@@ -334,8 +341,9 @@ def pass_mixture(
                 mixture.targets[place, c] = target[c]
             mixture.weights[place] = weight
             n_before += 1
-            for i in range(n_window):  # of two of the group, the later one's own product stays
-                mixture.gram[place, i] = mixture.gram[i, place] = with_window[i, r]
+            for c in range(T):
+                for i in range(n_window):  # of two of the group, the later one's own product stays
+                    mixture.gram[c, place, i] = mixture.gram[c, i, place] = with_window[c, i, r]
         counts[N_RECORDS] = n_records + n_learned
         if n_new + n_learned == BATCH:
             take_mixture_step(kind, mixture, F, most_blocks)

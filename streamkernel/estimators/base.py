@@ -20,7 +20,7 @@ from streamkernel.representation import lines
 from streamkernel.state import Array, State, arguments, digest, excerpt, rebuild
 
 #: The version of the states that are written and read.
-VERSION = 10
+VERSION = 11
 #: What a label counts as at least, and the others together, in the loss of a prediction.
 LEAST_PROBABILITY = 1e-15
 

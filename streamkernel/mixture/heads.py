@@ -19,6 +19,7 @@ from streamkernel.compute.mixture_parts import (
     N_RECORDS,
     MixtureMap,
     n_numbers,
+    n_rows,
     parts_of,
 )
 from streamkernel.compute.mixture_pass import pass_mixture
@@ -167,13 +168,17 @@ class MixtureHeads:
         self._lay_out(n_inputs, self.n_outputs, self.n_room, parts)
 
     def add_outputs(self, n_outputs: int) -> None:
-        """Give more outputs a place: their scores are 0, and their targets were not known."""
+        """Give more outputs a place: scores are 0, targets were not known, gains of new ones are the others' mean."""
         parts, n_targets = self._parts(), self.n_targets
         if self._kind == CLASSES and self.n_outputs == 1:
             # The second class's score was the negative of the first one's.
             for name, axis in _OUTPUT_AXES.items():
                 first = parts[name] if name == "squares" else 0 - parts[name]  # no zero becomes negative
                 parts[name] = np.concatenate([first, parts[name]], axis)
+        if self._kind != CLASSES:
+            for name in ("gains", "gram"):  # the products are linear in the gains
+                mean = parts[name].mean(axis=0, keepdims=True)
+                parts[name] = np.concatenate([parts[name], *[mean] * (n_outputs - n_targets)])
         self._lay_out(self.n_inputs, n_outputs, self.n_room, parts)
         self._own.targets[:, n_targets:] = math.nan
 
@@ -215,7 +220,7 @@ class MixtureHeads:
         # Of the state's own length before there is room for it: a number alone must not ask for memory.
         parts = {
             "coefficients": array(state, "coefficients", np.float32, C, HEADS, D),
-            "gains": array(state, "gains", np.float32, D),
+            "gains": array(state, "gains", np.float32, self.n_targets, D),
             "window": array(state, "window", np.float32, n, D),
             "beta": array(state, "beta", np.float64, n_blocks, C),
             "targets": array(state, "window_targets", np.float64, n, self.n_targets),
@@ -248,7 +253,7 @@ class MixtureHeads:
         return {
             **{name: part.copy() for name, part in own._asdict().items() if name != "phi"},
             "coefficients": own.coefficients[:, :, :D].copy(),
-            "gains": own.gains[:D].copy(),
+            "gains": own.gains[:, :D].copy(),
             "window": own.window.transpose(1, 0, 2).reshape(WINDOW, -1)[:, :D].copy(),
             "beta": own.beta[: self.n_blocks].copy(),
         }
@@ -260,7 +265,7 @@ class MixtureHeads:
         self.n_inputs, self.n_outputs, self.n_targets, self.n_room = n_inputs, C, T, n_room
         self.kind = LABELS if self._kind == CLASSES and C == 1 else self._kind
         self._memory = (
-            aligned_zeros(C * HEADS + 1 + WINDOW + 2 * BATCH, room, dtype=np.float32),
+            aligned_zeros(n_rows(C, T), room, dtype=np.float32),
             np.zeros(n_numbers(C, T, n_inputs, n_room)),
             np.array([0, 1]),  # the first block comes before the first step
         )

@@ -98,6 +98,7 @@ MODELS = {
     "regressor_least_squares_fresh": (KernelLeastSquaresRegressor, {"n_features": 8}, 0),
     "several_numbers": (KernelMultiTargetRegressor, _GROWING, 310),
     "several_numbers_early": (KernelMultiTargetRegressor, _GROWING, 150),
+    "several_numbers_mixture": (KernelMultiTargetRegressor, {"max_features": 64}, 310),
     "several_labels": (KernelMultiLabelClassifier, _GROWING, 310),
     "density_ratio": (KernelDensityRatio, {**_GROWING, "p": "y", "q": "n", "window": 100}, 310),
 }

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
+from streamkernel import KernelClassifier, KernelMultiTargetRegressor, KernelRegressor, WindowRefit
+from streamkernel.compute.mixture_parts import NUMBERS, MixtureMap
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
+from streamkernel.mixture.heads import MixtureHeads
 from streamkernel.mixture.machine import MixtureMachine
 from streamkernel.state import from_bytes, to_bytes
 
@@ -165,3 +167,32 @@ def errors_after(wild, weight=1.0):
 def test_it_recovers_from_wild_targets():
     assert errors_after(wild=5) < 0.5
     assert errors_after(wild=1, weight=1e6) < 0.5
+
+
+def test_a_target_is_learned_as_by_a_machine_of_its_own():
+    """Where both have as many features: each target has gains of its own."""
+    several = KernelMultiTargetRegressor(max_features=64, seed=1)
+    own = {name: KernelRegressor(max_features=64, seed=1) for name in ("product", "a")}
+    for x, y in zip(XS * 2, YS * 2, strict=True):
+        targets = {"product": y, "a": 100 * x["a"]}
+        assert several.predict_one(x) in ({}, {name: model.predict_one(x) for name, model in own.items()})
+        several.learn_one(x, targets)
+        for name, model in own.items():
+            model.learn_one(x, targets[name])
+
+
+def test_a_target_that_comes_late_has_the_mean_of_the_gains():
+    rng = np.random.default_rng(1)
+    heads = MixtureHeads(NUMBERS, 8, 1)
+    heads.begin(3, 2)
+    feature_map = MixtureMap(rng.normal(size=(1, 3, 8)).astype(np.float32), 1.0, 3, 0.5)
+    rows = rng.normal(size=(150, 3)).astype(np.float32)
+    heads.advance(rows, rng.normal(size=(150, 2)) + rows[:, :2], np.ones(150), feature_map)
+    heads.add_outputs(4)
+    state = heads.state()
+    gains, window = state["gains"], state["window"]
+    assert not np.array_equal(gains[0], gains[1])
+    for target in (2, 3):
+        assert np.array_equal(gains[target], gains[:2].mean(axis=0))
+    for own, gram in zip(gains, state["gram"], strict=True):
+        np.testing.assert_allclose(gram, window * own @ window.T, rtol=1e-5, atol=1e-5)

@@ -4,11 +4,11 @@
 def parts_of(C, T, L, n_blocks, room):
     return {
         "coefficients": (C, 5, room),
-        "gains": (room,),
+        "gains": (T, room),
         "linear": (C, 1 + L),
         "squares": (C, 1 + L),
         "window": (room // 256, 16, 256),
-        "gram": (16, 16),
+        "gram": (T, 16, 16),
         "targets": (16, T),
         "weights": (16,),
         "fitted": (3, 16, C),
@@ -16,5 +16,5 @@ def parts_of(C, T, L, n_blocks, room):
         "losses": (T, 6),
         "beta": (n_blocks, C),
         "checks": (2,),
-        "phi": (2, 4, room),
+        "phi": (1 + T, 4, room),
     }

@@ -20,7 +20,8 @@ class NaiveMixture:
         self.kind, self.W, self.root, self.norm, self.F, self.most = kind, W, root, norm, F, most
         self.D = 1 + d + 2 * F * most
         self.A = np.zeros((HEADS, self.D, C))
-        self.gains = np.ones(self.D)
+        #: Of each output: those of its target, and outputs of classes share theirs.
+        self.gains = np.ones((self.D, C))
         self.linear, self.squares = np.zeros((1 + d, C)), np.zeros((1 + d, C))
         self.losses = np.zeros((1 if kind == "classes" else C, HEADS + 1))
         self.seen, self.waiting = [], []
@@ -62,7 +63,7 @@ def predict_heads(mixture, x):
     f = [mixture.A[h].T @ phi for h in range(HEADS)]
     for other, moves in mixture.waiting:
         for h in range(SLOW, HEADS):
-            f[h] = f[h] - (mixture.gains * phi) @ other * moves[h - SLOW]
+            f[h] = f[h] - other @ (mixture.gains * phi[:, None]) * moves[h - SLOW]
     return np.array([*f, predict_linear(mixture.linear, x)])
 
 
@@ -71,7 +72,7 @@ def learn_record(mixture, x, target, weight):
     found = [loss_residuals(mixture.kind, own, target) for own in f]
     losses = np.array([loss for _, loss in found]).T
     mixture.losses = np.where(np.isnan(losses), mixture.losses, 0.998 * mixture.losses + losses)
-    own = (mixture.gains * phi) @ phi
+    own = phi @ (mixture.gains * phi[:, None])
     moves = [SHARES[h] / (own + ridge_of(own, RIDGES[h], weight)) * found[h][0] for h in range(SLOW, HEADS)]
     mixture.linear, mixture.squares = learn_linear(mixture.linear, mixture.squares, x, found[HEADS][0], weight)
     mixture.waiting.append((phi, moves))
@@ -83,18 +84,20 @@ def learn_record(mixture, x, target, weight):
 
 def take_mixture_step(mixture):
     Phi = np.array([phi for phi, _, _ in mixture.seen])
-    gram = refresh_products(mixture, Phi)
+    grams = refresh_products(mixture, Phi)
     weights = np.array([weight for _, _, weight in mixture.seen])
     for h in range(SLOW):
         R = np.array([loss_residuals(mixture.kind, mixture.A[h].T @ phi, y)[0] for phi, y, _ in mixture.seen])
         share = SHARES[h] / (1 + (mixture.n - BATCH) / HALVINGS[h])
         if h == 0:
             gamma, slopes = share, (weights[:, None] * R)[-BATCH:]
-        ridges = [ridge_of(own, RIDGES[h], w) for own, w in zip(np.diag(gram), weights, strict=True)]
-        mixture.A[h] -= share * mixture.gains[:, None] * (Phi.T @ np.linalg.solve(gram + np.diag(ridges), R))
+        for c, gram in enumerate(grams):
+            ridges = [ridge_of(own, RIDGES[h], w) for own, w in zip(np.diag(gram), weights, strict=True)]
+            Z = np.linalg.solve(gram + np.diag(ridges), R[:, c])
+            mixture.A[h][:, c] -= share * mixture.gains[:, c] * (Phi.T @ Z)
     for phi, moves in mixture.waiting:
         for h in range(SLOW, HEADS):
-            mixture.A[h] -= (mixture.gains * phi)[:, None] * moves[h - SLOW]
+            mixture.A[h] -= mixture.gains * phi[:, None] * moves[h - SLOW]
     mixture.waiting = []
     if mixture.n % 64 == 0:
         mixture.gains = refresh_gains(mixture)
@@ -102,16 +105,18 @@ def take_mixture_step(mixture):
 
 
 def refresh_products(mixture, Phi):
-    return Phi * mixture.gains @ Phi.T
+    return [Phi * gains @ Phi.T for gains in mixture.gains.T]
 
 
 def refresh_gains(mixture):
-    """Gains: .1 for all, and .9 by the size of the falling head's coefficients."""
+    """Gains: .1 for all, and .9 by the size of the falling head's coefficients: of an output, or of all classes."""
     F, n = mixture.F, len(mixture.beta)
     first = mixture.D - 2 * F * mixture.most
-    blocks = mixture.A[0][first : first + 2 * F * n].reshape(n, 2, F, -1)
-    sizes = np.sqrt((blocks**2).sum(axis=(1, 3)))
-    shares = np.repeat((sizes / sizes.mean())[:, None], 2, axis=1).ravel()
+    squares = (mixture.A[0][first : first + 2 * F * n].reshape(n, 2, F, -1) ** 2).sum(axis=1)
+    if mixture.kind == "classes":
+        squares[:] = squares.sum(axis=2, keepdims=True)
+    sizes = np.sqrt(squares)
+    shares = np.repeat((sizes / sizes.mean(axis=(0, 1)))[:, None], 2, axis=1).reshape(2 * F * n, -1)
     gains = mixture.gains.copy()
     gains[first : first + len(shares)] = 0.1 + 0.9 * shares
     return gains

@@ -30,7 +30,7 @@ def subtract_batch(window, base, factors, gains, out):
 
 
 def ridge_of(own, ridge, weight):
-    return max(ridge / max(weight, 1e-100), 1e-4 * own)
+    return np.maximum(ridge / max(weight, 1e-100), 1e-4 * own)
 
 
 def solve_records(gram, ridges, weights, n, residuals):
