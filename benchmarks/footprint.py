@@ -22,7 +22,7 @@ import numpy as np
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.kernels import Gaussian
 
-BATCH, BLOCK = 32, 64  # by default
+BATCH, BLOCK = 32, 64  # the papers' machine by default
 Model = KernelClassifier | KernelRegressor
 
 

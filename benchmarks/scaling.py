@@ -271,8 +271,8 @@ def main() -> None:
                 f"`python -m benchmarks.scaling{' --quick' if options.quick else ''}` on {machine()}.",
                 f"One thread, float32, CPU time, the median of {rounds} rounds. A slope is the exponent of the upper "
                 "half of a line, by least squares on the logarithms: 1 is proportional, 0 is flat. KernelRegressor "
-                "(KernelClassifier for K and the stream) as by default: preconditioned steps of two blocks, "
-                f"B = {BATCH}, F = {BLOCK}, a cache of 64 MB; "
+                "(KernelClassifier for K and the stream) is the machine of the papers: preconditioned steps of two "
+                f"blocks, B = {BATCH}, F = {BLOCK}, a cache of 64 MB; "
                 f"`predict_many` takes {ROWS} rows of an array, `advance` predicts and learns as many dicts, whose "
                 "reading is part of the cost.",
                 "![The lines](scaling.png)",
