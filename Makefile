@@ -55,7 +55,7 @@ ring-1: .venv/ready
 test-integration: .venv/ready
 	$(PYTEST) -n $$((2 * $(CORES))) --dist worksteal $(SEEDED) -m 'integration and not long' $(PATHS)
 
-# Ring 3: soak, chaos, fuzz and benchmarks, minutes each; then ten times as many drawn cases as in ring 1, new ones.
+# Ring 3: soak, chaos, fuzz and benchmarks, minutes each; then twenty times as many drawn cases as in ring 1, new ones.
 test-long: .venv/ready
 	$(PYTEST) -n $$((1 + $(CORES))) --dist worksteal -m long $(PATHS)
 	$(PYTEST) -n $(CORES) --dist worksteal -m 'hypothesis and not integration and not long' --hypothesis-profile=nightly $(PATHS)

@@ -20,10 +20,10 @@ pytest_plugins = ["tests.rings"]
 # from our own files too: a change of any of them may change the examples of any test.
 _CALM = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile(
-    "suite", deadline=None, derandomize=True, max_examples=30, print_blob=True, suppress_health_check=_CALM
+    "suite", deadline=None, derandomize=True, max_examples=20, print_blob=True, suppress_health_check=_CALM
 )
 settings.register_profile("seeded", settings.get_profile("suite"), derandomize=False, database=None)
-settings.register_profile("nightly", settings.get_profile("suite"), derandomize=False, max_examples=300)
+settings.register_profile("nightly", settings.get_profile("suite"), derandomize=False, max_examples=400)
 settings.load_profile("suite")
 
 # The examples of Spark's modules are tried only where Spark is installed.

@@ -1,7 +1,7 @@
 """The scripts in examples/ run; README and docs/examples.md quote them, what they print, and the quickstart."""
 
 import re
-import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +17,10 @@ PAGE = (ROOT / "docs" / "examples.md").read_text()
 SECTIONS = {re.findall(r"examples/(\w+)\.py", text)[-1]: text for text in PAGE.split("\n## ")[1:-1]}
 
 
+def printed(path, *arguments):
+    return subprocess.run([sys.executable, path, *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
@@ -29,22 +33,19 @@ SECTIONS = {re.findall(r"examples/(\w+)\.py", text)[-1]: text for text in PAGE.s
         ("gaussian_process", "between them"),
     ],
 )
-def test_an_example_runs(script, expected, capsys, monkeypatch):
-    """In this process: a namespace of its own is what an interpreter of its own, which takes seconds, would show."""
-    path = str(ROOT / "examples" / f"{script}.py")
-    monkeypatch.setattr(sys, "argv", [path])
-    runpy.run_path(path, run_name="__main__")
-    assert expected in capsys.readouterr().out
+@pytest.mark.usefixtures("processes")
+def test_an_example_runs(script, expected):
+    assert expected in printed(ROOT / "examples" / f"{script}.py")
 
 
 @pytest.mark.parametrize("script", SECTIONS)
-def test_the_page_quotes_an_example_and_what_it_prints(script, capsys, monkeypatch, tmp_path):
+@pytest.mark.usefixtures("processes")
+def test_the_page_quotes_an_example_and_what_it_prints(script, tmp_path):
     pytest.importorskip("matplotlib")
     path, picture = ROOT / "examples" / f"{script}.py", tmp_path / "picture.png"
-    monkeypatch.setattr(sys, "argv", [str(path), str(picture)])
-    runpy.run_path(str(path), run_name="__main__")
+    out = printed(path, picture)
     quoted = re.findall(r"```(\w+)\n(.*?)```", SECTIONS[script], re.DOTALL)
-    assert [body for language, body in quoted if language == "text"] == [capsys.readouterr().out]
+    assert [body for language, body in quoted if language == "text"] == [out]
     assert all(body in path.read_text() for language, body in quoted if language == "python")
     assert f"](images/{script}.png)" in SECTIONS[script]
     assert picture.stat().st_size > 10_000
