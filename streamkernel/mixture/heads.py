@@ -276,6 +276,6 @@ class MixtureHeads:
             whole = getattr(own, name)
             if name == "window":
                 n, D = part.shape
-                whole[:, :n] = np.pad(part, ((0, 0), (0, room - D))).reshape(n, -1, TILE).transpose(1, 0, 2)
+                whole[:, :n] = np.pad(part, ((0, 0), (0, room - D))).reshape(n, room // TILE, TILE).transpose(1, 0, 2)
             else:
                 whole[tuple(map(slice, part.shape))] = part

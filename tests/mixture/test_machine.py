@@ -196,3 +196,11 @@ def test_a_target_that_comes_late_has_the_mean_of_the_gains():
         assert np.array_equal(gains[target], gains[:2].mean(axis=0))
     for own, gram in zip(gains, state["gram"], strict=True):
         np.testing.assert_allclose(gram, window * own @ window.T, rtol=1e-5, atol=1e-5)
+
+
+def test_a_machine_that_has_only_predicted_is_restored():
+    model = KernelMultiTargetRegressor(max_features=64, seed=1)
+    model.advance([XS[0]], [{"a": 1.0}], [0.0])
+    copy = KernelMultiTargetRegressor(max_features=64, seed=1)
+    copy.__setstate__(from_bytes(to_bytes(model.__getstate__())))
+    assert copy.state_digest() == model.state_digest()
