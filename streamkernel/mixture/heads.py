@@ -35,6 +35,8 @@ NAMES = ("falling head", "steady head", "coarse head", "fast head", "careful hea
 #: Records that pass at once where there may be any number of blocks: there is room for those that they may bring.
 AT_ONCE = 64
 _MOST_NEW = AT_ONCE // BATCH + 1
+#: No count of records overflows.
+_MOST_RECORDS = 2**62
 #: Past any number that a mixture comes to, and sums of their products are finite in single precision.
 _MODERATE = within(-1e30, 1e30)
 #: The axis of the outputs in each array that has one.
@@ -214,7 +216,7 @@ class MixtureHeads:
         self.begin(n_inputs, C)
         counts = array(state, "counts", np.int64, 2)
         n_blocks, n = int(counts[N_BLOCKS]), min(int(counts[N_RECORDS]), WINDOW)
-        if (counts < 0).any() or not 1 <= n_blocks <= (self.max_blocks or 2**31):
+        if (counts < 0).any() or counts[N_RECORDS] > _MOST_RECORDS or not 1 <= n_blocks <= (self.max_blocks or 2**31):
             raise state_mismatch("counts")
         D = whole_tiles(1 + n_inputs) + 2 * self.block_size * n_blocks
         # Of the state's own length before there is room for it: a number alone must not ask for memory.

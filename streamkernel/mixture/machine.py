@@ -148,6 +148,8 @@ class MixtureMachine(RecordMachine):
                 raise state_mismatch("window_targets")
             if self.heads.n_blocks != len(self.features.n_drawn):
                 raise state_mismatch("n_drawn")
+        elif "coefficients" in state:
+            raise state_mismatch("n_drawn")
         self._load_warm_up(state)
 
     @property
