@@ -18,7 +18,8 @@ SECTIONS = {re.findall(r"examples/(\w+)\.py", text)[-1]: text for text in PAGE.s
 
 
 def printed(path, *arguments):
-    return subprocess.run([sys.executable, path, *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
+    command = [sys.executable, "-W", "error", path, *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize(
