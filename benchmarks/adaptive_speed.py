@@ -122,7 +122,7 @@ def main() -> None:
         )
         for d in (10, 20)
     }
-    head = ["records/s, median", "lowest to highest", "ours is so many times as fast"]
+    head = ["records/s, median", "lowest to highest", "ours, times as fast"]
     text = f"""# Speed of the adaptive estimators
 
 `python -m benchmarks.adaptive_speed` on {machine()}; load {os.getloadavg()[-1]:.1f} in the last

@@ -116,7 +116,7 @@ def learn_one(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
     took = interleaved({name: taking(learn, records, n) for name, (learn, n) in lines.items()}, rounds, at_least=0)
     each = {name: [1e6 * s / lines[name][1] for s in seconds] for name, seconds in took.items()}
     first, log, plain, *peers = each
-    what = "learn_one, so many times as fast as {}"
+    what = "learn_one, times as fast as {}"
     ratios = [
         Ratio(
             5,
@@ -150,7 +150,7 @@ def adaptive(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
     ratios = [
         Ratio(6, what, ours, 10_000, at_least=True),
         *(
-            Ratio(6, f"so many times as fast as River's {name}", over(ours, rates[name]), 1, at_least=True)
+            Ratio(6, f"times as fast as River's {name}", over(ours, rates[name]), 1, at_least=True)
             for name in ("ARFClassifier", "AMFClassifier", "KNNClassifier")
         ),
     ]
@@ -219,11 +219,11 @@ def steps(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
         ratios += [
             Ratio(
                 9,
-                f"{what}, preconditioned steps, so many times as slow as plain ones",
+                f"{what}, preconditioned steps, times as slow as plain ones",
                 over(first, plain),
             ),
-            Ratio(9, f"{what}, {AVERAGED}, so many times as slow as without", over(averaged, first)),
-            Ratio(9, f"{what}, {AVERAGED} by plain steps, so many times as slow as without", over(both, plain)),
+            Ratio(9, f"{what}, {AVERAGED}, times as slow as without", over(averaged, first)),
+            Ratio(9, f"{what}, {AVERAGED} by plain steps, times as slow as without", over(both, plain)),
         ]
     rows = [[name, *(spread([1e6 * s / n for s in took[f"{name}|{m}"]]) for m in sizes)] for name in settings]
     return ratios, [["KernelClassifier", *(f"m = {m:,}, us" for m in sizes)], *rows]

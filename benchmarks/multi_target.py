@@ -113,7 +113,7 @@ def main() -> None:
     lines = rows(f"Five functions ({n:,})", list(five_functions(n)), rounds)
     flares = list(datasets.SolarFlare())[: n if options.quick else None]
     lines += rows(f"SolarFlare ({len(flares):,})", flares, rounds)
-    header = ["stream", "targets", "model", "us a record", "so many times as fast", "variance left"]
+    header = ["stream", "targets", "model", "us a record", "times as fast", "variance left"]
     write(options.out / "multi_target.md", page(table(header, lines), rounds))
 
 

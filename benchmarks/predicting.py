@@ -128,9 +128,9 @@ def measure(m: int, rounds: int, dimensions: Sequence[int] = DIMENSIONS) -> tupl
         many = {name: took[f"{name}, {MANY}"] for name in ("iid", "tiled", "structured", "plain")}
         what = f"iid against plain numpy with stored W, {MANY} records, d = {d}"
         ratios.append(Ratio(2, what, over(many["iid"], many["plain"]), 0.5 if d <= 128 else None))
-        what = f"structured, so many times as fast as tiled stored W, {MANY} records, d = {d}"
+        what = f"structured, times as fast as tiled stored W, {MANY} records, d = {d}"
         ratios.append(Ratio(3, what, over(many["tiled"], many["structured"]), STRUCTURED.get(d), at_least=True))
-        what = f"structured, so many times as fast as plain numpy with stored W, one record, d = {d}"
+        what = f"structured, times as fast as plain numpy with stored W, one record, d = {d}"
         ratios.append(Ratio(4, what, over(took["plain, 1"], took["structured, 1"]), ALONE.get(d), at_least=True))
         for name, seconds in took.items():
             kind, n_records = name.split(", ")

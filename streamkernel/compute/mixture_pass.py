@@ -177,9 +177,9 @@ def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int
                     norm += weighted**2
                 largest = max(largest, np.sqrt(norm))
     mixture.checks[LARGEST_GRADIENT] = max(GRADIENT_MEMORY * mixture.checks[LARGEST_GRADIENT], largest)
-    own = C // T  # outputs of a target
+    of_target = C // T  # outputs of a target
     for t in range(T):
-        solve_records(mixture.gram[t], RIDGES, mixture.weights, n, right_sides[t * own : (t + 1) * own])
+        solve_records(mixture.gram[t], RIDGES, mixture.weights, n, right_sides[t * of_target : (t + 1) * of_target])
     for h in range(SLOW):
         share = SHARES[h] / (1.0 + (n_records - BATCH) / HALVINGS[h])
         for c in range(C):
@@ -187,7 +187,7 @@ def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int
                 slow[c, h, i] = share * right_sides[c, i, h]
                 moved[i] = 0.0
             for k in range(n):
-                factor, row = np.float64(slow[c, h, k]), mixture.gram[c // own, k]
+                factor, row = np.float64(slow[c, h, k]), mixture.gram[c // of_target, k]
                 for i in range(n):
                     moved[i] = multiply_add(factor, row[i], moved[i])
             for i in range(n):
@@ -196,12 +196,12 @@ def take_mixture_step(kind: int, mixture: MixtureParts, F: int, most_blocks: int
         for h in range(FAST):
             for i in range(BATCH):
                 fast[h, i] = mixture.moves[h, i, c]
-        gains, A = mixture.gains[c // own], mixture.coefficients[c]
+        gains, A = mixture.gains[c // of_target], mixture.coefficients[c]
         subtract_window(mixture.window, n_tiles, slow[c], gains, A[:SLOW])
         subtract_batch(mixture.window, n_tiles, base, fast, gains, A[SLOW:])
     if n_records % GAINS_EVERY == 0:
         for t in range(T):
-            gains, A = mixture.gains[t], mixture.coefficients[t * own : (t + 1) * own, 0]
+            gains, A = mixture.gains[t], mixture.coefficients[t * of_target : (t + 1) * of_target, 0]
             refresh_gains(A, n_blocks * F, first_wave, F, gains)
             refresh_products(mixture.window, n_tiles, gains, mixture.phi[1], mixture.gram[t])
     grow_mixture(mixture, SHARES[0] / (1.0 + (n_records - BATCH) / HALVINGS[0]), gradient, F, most_blocks)
