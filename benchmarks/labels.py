@@ -86,7 +86,7 @@ def best(call: Callable[[], object], clock: Callable[[], float] = time.process_t
 def advance(processor: Processor, feed: Feed, records: int) -> None:
     """Take records until there were so many."""
     while processor.counts.consumed < records:
-        processor.process(feed.poll(CHUNK, 0.0))
+        list(processor.process(feed.poll(CHUNK, 0.0)))
 
 
 def advanced(folder: Path, late: bool, records: int, pending: int) -> tuple[list[str], Processor]:

@@ -32,10 +32,10 @@ from streamkernel.daemon.monitoring.dead_letter_printer import DeadLetterPrinter
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.stored import steps_of, stored_models
 from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.loop import Checkpoints, Loop, Observer
 from streamkernel.daemon.stream.patient import PatientSink
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.connectors import make_sink
@@ -191,8 +191,8 @@ class _Flushing(Observer):
         self._flushed = time.monotonic()
         self._written = False
 
-    def chunk(self, done: ChunkResult) -> None:
-        self._written |= bool(done.lines)
+    def chunk(self, done: RecordBatch) -> None:
+        self._written |= bool(done.predicted)
 
     def turn(self) -> None:
         if self._written and time.monotonic() - self._flushed >= _FLUSH_SECONDS:

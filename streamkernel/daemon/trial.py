@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.connectors.memory import MemorySource, NullSink
+from streamkernel.connectors.ports import Fault
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import has_own_parts, is_ours
 from streamkernel.daemon.config.plan import Plan
@@ -19,12 +20,11 @@ from streamkernel.daemon.first_records import FirstRecords
 from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.monitoring.remedies import explained
 from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError, verify_ending
-from streamkernel.daemon.stream.learned import Learned
-from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner, Targets
+from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner
 from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer
 from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.processor import compared, make_processor, make_warm_processor
 from streamkernel.estimators.base import AdvanceResult, machine_of
@@ -83,30 +83,26 @@ class _Admission(AdvancingLearner):
 
     def _advance(
         self,
+        batch: RecordBatch,
         xs: Inputs,
-        ys: Targets,
         stopped: Callable[[], bool],  # noqa: ARG002 - it takes microseconds
-        predict: Sequence[bool] | None,  # noqa: ARG002
-        until_refused: bool,
         catch: bool,  # noqa: ARG002 - nothing else is raised
-    ) -> Learned:
+    ) -> None:
         machine, labels = machine_of(self.model), self.task == "classification"
-        refused: dict[int, tuple[str, str]] = {}
         n_done = 0
-        for x, y in zip(xs, ys, strict=True):
+        for x, y in zip(xs, batch.targets, strict=True):
             try:
                 for _, targets, _ in machine._encoder.take([x], [y if self.learn else None], None):
                     if labels:
                         machine.targets.admit(targets)
             except ValueError as error:
-                refused[n_done] = ("refused", str(error))
+                batch.refused[n_done] = Fault("refused", str(error))
             n_done += 1
-            if refused and until_refused:
+            if batch.refused and batch.until_refused:
                 break
         nothing: Any = None if labels else 0.0
         given: list[dict[Any, float]] | None = [{} for _ in range(n_done)] if labels else None
-        result = AdvanceResult([nothing] * n_done, given, np.full(n_done, math.nan))
-        return Learned(result=result, refused=refused)
+        batch.result = AdvanceResult([nothing] * n_done, given, np.full(n_done, math.nan))
 
 
 def _quick(learner: Learner) -> Learner:
@@ -125,7 +121,7 @@ class _Letters(Observer):
     def __init__(self) -> None:
         self.kept: list[dict[str, Any]] = []
 
-    def chunk(self, done: ChunkResult) -> None:
+    def chunk(self, done: RecordBatch) -> None:
         self.kept += done.letters
 
     def turn(self) -> None:

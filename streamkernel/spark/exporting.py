@@ -11,8 +11,8 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.growth import check_margin_of, growth_of
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.spark.partials import Partials
 from streamkernel.spark.tally import Tally
 
@@ -50,7 +50,7 @@ class JobMonitor:
         self.view = View()
         self.refresh()
 
-    def learned(self, done: ChunkResult, partials: Partials) -> None:
+    def learned(self, done: RecordBatch, partials: Partials) -> None:
         """Take note of a micro-batch: its counts and dead letters, and its tally."""
         tally = partials.tally
         self._total = Tally.total([self._total, tally])
@@ -58,8 +58,9 @@ class JobMonitor:
             self._last = tally
         self._last_record = time.time()
         if self._exporter is not None:
-            done.losses = [tally.mean_loss] * tally.n_losses  # which are counted only
-            done.n_losses_not_finite = tally.n_not_finite
+            labeled = done.labeled[""]
+            labeled.losses = [tally.mean_loss] * tally.n_losses  # they are only counted
+            labeled.n_not_finite = tally.n_not_finite
             self._exporter.chunk(done)
         view = self.refresh()
         _log.info("%s, %s features", view.phrase(), f"{view.growth.get('features', 0):,}")

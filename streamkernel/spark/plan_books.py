@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from streamkernel.connectors.ports import Fault
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
@@ -11,9 +12,9 @@ from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
 from streamkernel.daemon.recovery.stored import dump_models
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.spark.exporting import JobMonitor
@@ -92,7 +93,7 @@ class PlanBooks:
 
     def _enter(self, progress: StreamProgress, partials: Partials) -> None:
         processor, tally = self._processor, partials.tally
-        done = ChunkResult()
+        done = RecordBatch()
         done.counts.consumed = tally.n + partials.n_skipped
         done.counts.predicted, done.counts.learned = tally.n, tally.n_learned
         done.counts.skipped = partials.n_skipped
@@ -102,7 +103,7 @@ class PlanBooks:
         for number, row in enumerate(partials.dead, 1):
             # A place in a file is not known, only the file.
             detail = row.detail if self._has_positions else f"{row.detail}, in {row.position.stream}"
-            done.add_dead_letter(row.record, row.reason, detail, number * done.counts.consumed // n_dead)
+            done.add_dead_letter(row.record, Fault(row.reason, detail), number * done.counts.consumed // n_dead)
         processor.close(done)
         if processor.overrun:
             raise TooManyDeadLettersError(

@@ -214,13 +214,16 @@ class Daemon:
             return stop_after is not None and asked >= stop_after
 
         fresh = [record._replace(x=dict(record.x)) for record in records]
-        done = self.processor.process(fresh, stopped)
-        self.lines += [(line["position"]["offset"], line["prediction"], line["target"]) for line in done.lines]
-        self.letters += [
-            (line["position"].get("source", "records"), line["position"]["offset"], line["reason"])
-            for line in done.letters
-        ]
-        return done.taken
+        n_taken = 0
+        for batch in self.processor.process(fresh, stopped):
+            lines = self.processor.lines(batch)
+            self.lines += [(line["position"]["offset"], line["prediction"], line["target"]) for line in lines]
+            self.letters += [
+                (line["position"].get("source", "records"), line["position"]["offset"], line["reason"])
+                for line in batch.letters
+            ]
+            n_taken += batch.taken
+        return n_taken
 
     def agrees_with(self, twin: Twin) -> None:
         late, account = self.join, self.processor.counts

@@ -116,11 +116,11 @@ def test_the_rate_begins_with_the_end_of_the_first_batch() -> None:
     processor = processor_of(dummy.StatisticRegressor(stats.Mean()))
     watch = Watch(processor, None, clock=lambda: now)
     now = 130.0  # so long the first batch compiles
-    watch.chunk(processor.process(records(50)))
+    watch.chunk(*processor.process(records(50)))
     now = 131.0
     assert math.isnan(watch.refresh().rate)
     assert [label for label in figure_rows({"a": watch.view}) if label == "records/s"] == []
-    watch.chunk(processor.process(records(20)))
+    watch.chunk(*processor.process(records(20)))
     now = 132.0
     view = watch.refresh()
     assert view.rate == 10.0

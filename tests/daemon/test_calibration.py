@@ -25,8 +25,8 @@ from streamkernel.daemon.stream.calibration import (
     IntervalCoverage,
     make_calibration,
 )
-from streamkernel.daemon.stream.chunk_result import Scored
 from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
+from streamkernel.daemon.stream.record_batch import Labeled
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.labels_stream import sections, write_pair
@@ -47,7 +47,7 @@ def test_the_error_of_probabilities_equals_its_twin(chunks: list[list[tuple[Any,
     error = CalibrationError(window)
     for chunk in chunks:
         error.add(
-            Scored(
+            Labeled(
                 targets=[y for y, *_ in chunk],
                 predictions=[p for _, p, _ in chunk],
                 probabilities=[g for *_, g in chunk],
@@ -69,7 +69,7 @@ def test_the_coverage_of_intervals_equals_its_twin(chunks: list[list[tuple[Any, 
     for chunk in chunks:
         deviations = np.array([d for *_, d in chunk])
         coverage.add(
-            Scored(targets=[y for y, *_ in chunk], predictions=[p for _, p, _ in chunk], deviations=deviations)
+            Labeled(targets=[y for y, *_ in chunk], predictions=[p for _, p, _ in chunk], deviations=deviations)
         )
     told = [one for chunk in chunks for one in chunk if one[1] is not None and not math.isnan(one[2])]
     columns: list[Any] = list(zip(*told[-window:], strict=True)) or [[], [], []]
@@ -83,10 +83,10 @@ def test_what_is_well_calibrated_is_near_to_its_word() -> None:
         given_ = [draw.random() for _ in range(SAMPLED)]
         labels = ["a" if draw.random() < p else "b" for p in given_]
         tops = ["a" if p > 0.5 else "b" for p in given_]
-        error.add(Scored(targets=list(labels), predictions=tops, probabilities=[{"a": p, "b": 1 - p} for p in given_]))
+        error.add(Labeled(targets=list(labels), predictions=tops, probabilities=[{"a": p, "b": 1 - p} for p in given_]))
         spread = np.array([draw.uniform(0.1, 3) for _ in range(SAMPLED)])
         noise: list[Any] = [draw.gauss(0, deviation) for deviation in spread]
-        coverage.add(Scored(targets=noise, predictions=[0.0] * SAMPLED, deviations=spread))
+        coverage.add(Labeled(targets=noise, predictions=[0.0] * SAMPLED, deviations=spread))
     assert error.value() < 0.04
     assert coverage.value() == pytest.approx(0.9, abs=0.03)
 
@@ -99,10 +99,10 @@ def test_of_a_chunk_so_many_are_looked_at_at_most(n: int) -> None:
         def value(self) -> float:
             return math.nan
 
-        def _kept(self, scored: Scored, place: int) -> None:  # noqa: ARG002
+        def _kept(self, labeled: Labeled, place: int) -> None:  # noqa: ARG002
             looked.append(place)
 
-    Counting(10).add(Scored(targets=[0.0] * n))
+    Counting(10).add(Labeled(targets=[0.0] * n))
     assert len(looked) == len(set(looked)) <= SAMPLED
     assert min(n, SAMPLED // 2) <= len(looked)
     assert not n or max(looked) >= n // 2  # and not the first ones only
@@ -111,12 +111,12 @@ def test_of_a_chunk_so_many_are_looked_at_at_most(n: int) -> None:
 def test_what_says_nothing_of_how_sure_it_is_has_no_figure() -> None:
     error, coverage = CalibrationError(10), IntervalCoverage(10)
     for figure in (error, coverage):
-        figure.add(Scored())
-        figure.add(Scored(targets=[1.0], predictions=[None], probabilities=[{}], deviations=np.ones(1)))
-        figure.add(Scored(targets=[1.0], predictions=[1.0]))
+        figure.add(Labeled())
+        figure.add(Labeled(targets=[1.0], predictions=[None], probabilities=[{}], deviations=np.ones(1)))
+        figure.add(Labeled(targets=[1.0], predictions=[1.0]))
         assert math.isnan(figure.value())
-    error.add(Scored(targets=["a"], predictions=["a"], probabilities=[{"a": math.nan}]))
-    coverage.add(Scored(targets=[1.0], predictions=[1.0], deviations=np.array([math.nan])))
+    error.add(Labeled(targets=["a"], predictions=["a"], probabilities=[{"a": math.nan}]))
+    coverage.add(Labeled(targets=[1.0], predictions=[1.0], deviations=np.array([math.nan])))
     assert math.isnan(error.value())
     assert math.isnan(coverage.value())
     assert make_calibration("novelty", 10) is make_calibration("density_ratio", 10) is None

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from streamkernel.daemon import cli
-from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.dead_letters import LABEL_REASONS, REASONS
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.config.schema import LogConfig
@@ -18,8 +17,8 @@ from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.monitoring.remedies import remedy
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.lines import dead_letter
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.estimators import base
 from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured, predictions
@@ -112,7 +111,7 @@ class TestLog:
         def bad(reason: str, offset: int) -> None:
             from streamkernel.connectors.ports import Position
 
-            done = ChunkResult(RecordCounts())
+            done = RecordBatch()
             done.letters.append(dead_letter(Position("", 0, offset), reason, "because", b""))
             log.chunk(done)
 

@@ -26,7 +26,7 @@ from streamkernel.daemon.monitoring.line_styles import line_style
 from streamkernel.daemon.monitoring.panels import panels_of
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.whole_file import write_whole
-from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
@@ -156,7 +156,7 @@ def small(here: Home) -> Home:
 def stop_in_the_midst(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     original: Callable[..., None] = CurveRecorder.chunk
 
-    def chunk(recorder: CurveRecorder, done: ChunkResult) -> None:
+    def chunk(recorder: CurveRecorder, done: RecordBatch) -> None:
         original(recorder, done)
         if len(recorder.evaluation.records) == 2:
             os.kill(os.getpid(), number)

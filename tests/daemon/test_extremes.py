@@ -21,6 +21,7 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.classes import ClassNumbers
 from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
@@ -98,7 +99,7 @@ class Constant(base.Regressor):
 
 def test_a_prediction_that_is_no_finite_number_is_none_and_counted() -> None:
     model = Constant(1.0, math.inf, math.nan, 1.6e308)
-    learned = learner_for(model).advance([{}] * 4, [1e200, 2.0, 3.0, -1e200])
+    learned = learner_for(model).advance(RecordBatch(inputs=[{}] * 4, targets=[1e200, 2.0, 3.0, -1e200]))
     assert learned.result.predictions == [1.0, None, None, 1.6e308]
     assert (learned.n_not_finite, learned.n_clipped) == (2, 2)
     assert model.learned == [1e100, 2.0, 3.0, -1e100]

@@ -12,6 +12,7 @@ import pytest
 from streamkernel.daemon.recovery.resume import begin
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.input_names import InputNames
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.daemon.wiring.processor import make_processor
@@ -69,7 +70,10 @@ def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home) -> No
     write(home, model=["river.preprocessing.StandardScaler", ours])
     plan = prepare(home.config)
     record = {f"input {number}": 1.0 for number in range(2100)}
-    assert make_processor(plan, begin(plan)).learner.advance([record], ["p"]).n_ignored_inputs == 100
+    assert (
+        make_processor(plan, begin(plan)).learner.advance(RecordBatch(inputs=[record], targets=["p"])).n_ignored_inputs
+        == 100
+    )
 
 
 class TestNames:
@@ -107,5 +111,10 @@ class TestNames:
         from river.naive_bayes import GaussianNB
 
         learner = learner_for(GaussianNB(), learn=False, names=InputNames(2))
-        assert learner.advance([{"a": 1.0, "b": 1.0, "c": 1.0}] * 2, ["p", "q"]).n_ignored_inputs == 0
+        assert (
+            learner.advance(
+                RecordBatch(inputs=[{"a": 1.0, "b": 1.0, "c": 1.0}] * 2, targets=["p", "q"])
+            ).n_ignored_inputs
+            == 0
+        )
         assert learner.input_names == ""

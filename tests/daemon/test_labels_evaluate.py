@@ -19,6 +19,7 @@ from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.evaluate import evaluate as evaluate_plan
 from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
@@ -105,7 +106,7 @@ def test_labels_after_the_last_record_move_the_end_of_the_curve(home: Home) -> N
 def test_the_loss_of_a_label_at_once_is_the_same_when_it_comes_late(model: Any) -> None:
     xs, ys = (list(part) for part in zip(*PHISHING, strict=True))
     learner = learner_for(model)
-    result = learner.advance(xs, ys).result
+    result = learner.advance(RecordBatch(inputs=xs, targets=ys)).result
     assert result.probabilities is not None
     for y, label, p, loss in zip(ys, result.predictions, result.probabilities, result.losses, strict=True):
         if y in p:
@@ -118,7 +119,7 @@ def test_the_loss_of_a_label_at_once_is_the_same_when_it_comes_late(model: Any) 
 def test_the_loss_of_a_number_has_the_same_unit(model: Any) -> None:
     xs, ys = (list(part) for part in zip(*datasets.TrumpApproval().take(500), strict=True))
     learner = learner_for(model)
-    learned = learner.advance(xs, ys)
+    learned = learner.advance(RecordBatch(inputs=xs, targets=ys))
     moments, late = Moments(), []
     for y, predicted in zip(ys, learned.result.predictions, strict=True):
         moments = moments.after(y)
@@ -129,7 +130,7 @@ def test_the_loss_of_a_number_has_the_same_unit(model: Any) -> None:
 
 def test_a_label_nobody_knew_of_has_no_own_loss() -> None:
     learner = learner_for(KernelClassifier(seed=1))
-    learner.advance([{"a": 1.0}, {"a": 2.0}], ["p", "q"])
+    learner.advance(RecordBatch(inputs=[{"a": 1.0}, {"a": 2.0}], targets=["p", "q"]))
     assert math.isnan(learner.loss("q", Prediction("p", {"p": 1.0}), 1.0))
     assert math.isnan(learner.loss("q", Prediction(None), 1.0))
     assert learner.loss("q", Prediction("p", {"p": 0.75, "q": 0.25}), 1.0) == pytest.approx(math.log(4))

@@ -122,8 +122,8 @@ class Run:
     def take(self, records: Sequence[Record], size: int) -> None:
         for start in range(0, len(records), size):
             chunk = [record._replace(x=dict(record.x)) for record in records[start : start + size]]
-            done = self.processor.process(chunk)
-            self.said += [line["prediction"] for line in done.lines]
+            for batch in self.processor.process(chunk):
+                self.said += [line["prediction"] for line in self.processor.lines(batch)]
 
 
 KINDS = [(AdaptiveKernelRegressor, 2), (AdaptiveKernelClassifier, 1), (AdaptiveKernelRegressor, 0)]

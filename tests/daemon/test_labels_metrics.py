@@ -27,9 +27,9 @@ def test_a_chunk_is_counted() -> None:
     assert values["labels_dead_lettered_total{reason=key}"] == values["record_keys_refused_total{reason=missing}"] == 0
     records = [event(False, i, key, None, "good") for i, key in enumerate(["p", "q", "r", "p", None])]
     labels = [event(True, i, key, "a", "good") for i, key in enumerate(["r", "r", "p", "s", "t", "u", None])]
-    exporter.chunk(daemon.processor.process(records))
+    exporter.chunk(*daemon.processor.process(records))
     now[0] += 5.0
-    exporter.chunk(daemon.processor.process(labels))
+    exporter.chunk(*daemon.processor.process(labels))
     exporter.refresh(View(account={"consumed": 0}, loss=0.0, loss_sum=0.0, rolling={}), 0.0)
     values = values_of(generate_latest(exporter.registry).decode())
     for name, count in (

@@ -25,10 +25,10 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import batch_size
-from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.loop_time import ACTIVITIES, LoopTime
+from streamkernel.daemon.stream.record_batch import LabelChunk, Labeled, RecordBatch
 from streamkernel.daemon.stream.slowest import SlowestRecord
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
@@ -69,7 +69,12 @@ def loop_of(clock: Clock, chunks: Sequence[Sequence[Record]], **parts: Any) -> L
         full=False, pause=lambda most: most, write=clock.taking(4), move=clock.taking(8), retry=clock.taking(16)
     )
     processor = SimpleNamespace(
-        process=clock.taking(2, ChunkResult), taken=0, counts=RecordCounts(), overrun=False, challengers=None
+        process=clock.taking(2, lambda: [RecordBatch()]),
+        lines=lambda _: [],
+        taken=0,
+        counts=RecordCounts(),
+        overrun=False,
+        challengers=None,
     )
     checkpoints = SimpleNamespace(
         room=lambda _: None, save_start=clock.taking(32, True), save_when_due=clock.taking(64), save=clock.taking(128)
@@ -122,7 +127,7 @@ class TestLoopTime:
     def test_a_model_that_raises_is_no_time_lost(self) -> None:
         clock = Clock()
 
-        def process(*_: Any) -> ChunkResult:
+        def process(*_: Any) -> RecordBatch:
             raise RuntimeError("broken")
 
         processor = SimpleNamespace(process=process, taken=0, counts=RecordCounts(), overrun=False)
@@ -206,7 +211,12 @@ def test_a_chunk_costs_the_exporter_the_same_however_long_it_is(monkeypatch: pyt
     for length in (1, 16, 512, 10_000):
         calls.clear()
         account = RecordCounts(consumed=length, predicted=length, learned=length)
-        done = ChunkResult(counts=account, losses=[draw.random()] * length, learn_seconds=1e-6, predict_seconds=1e-6)
+        done = RecordBatch(
+            counts=account,
+            labeled={"": Labeled(losses=[draw.random()] * length)},
+            learn_seconds=1e-6,
+            predict_seconds=1e-6,
+        )
         done.late = LabelChunk(LabelCounts(taken=length, matched=length), delay=1.0)
         done.dead.update({"refused": length})
         exporter.chunk(done)

@@ -33,11 +33,11 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.summary import summary_table
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.direct import DirectStage
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.record_batch import Labeled, RecordBatch
 from streamkernel.daemon.stream.river_learner import RiverLearner, learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.losses import SquaredHinge
@@ -53,7 +53,7 @@ def identity(model: Any) -> Any:
 
 def losses_of(model: Any, stream: Any) -> np.ndarray:
     xs, ys = zip(*stream, strict=True)
-    return learner_for(model).advance(xs, ys).result.losses
+    return learner_for(model).advance(RecordBatch(inputs=xs, targets=ys)).result.losses
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_the_scale_of_the_targets_is_not_in_the_losses(model: Any) -> None:
 def test_the_first_records_of_large_targets_do_not_outweigh_the_rest(model: Any) -> None:
     targets = [3e5, 3e5, 3.5e5, 3.1e5]
     learner = learner_for(model)
-    found = learner.advance([{"a": i / 4} for i in range(4)], targets)
+    found = learner.advance(RecordBatch(inputs=[{"a": i / 4} for i in range(4)], targets=targets))
     assert found.result.losses[:2] == pytest.approx([0, 0], abs=1e-9)
     assert (found.result.losses <= 10).all()
     assert learner.loss(3e5, Prediction(0.0), 0.0) == 0
@@ -140,7 +140,7 @@ def test_the_loss_of_a_mean_is_the_variance() -> None:
 def test_late_labels_have_the_same_unit() -> None:
     model = linear_model.LinearRegression(intercept_lr=0.1)
     learner = learner_for(model.clone())
-    result = learner.advance(*zip(*NUMBERS, strict=True)).result
+    result = learner.advance(RecordBatch(inputs=[x for x, _ in NUMBERS], targets=[y for _, y in NUMBERS])).result
     moments = Moments()
     for (_, y), predicted, loss in zip(NUMBERS, result.predictions, result.losses, strict=True):
         moments = moments.after(y)
@@ -164,7 +164,9 @@ def test_the_unit_of_a_model_of_rivers_outlives_a_restart(home: Home) -> None:
     assert (n, mean, m2 / n) == pytest.approx((150, np.mean(ys), np.var(ys)))
     rest = run(prepare(home.config))
     whole = RiverLearner(prepare(home.config).model)
-    expected = whole.advance([{"a": x["ordinal_date"]} for x, _ in NUMBERS], [y for _, y in NUMBERS]).result.losses
+    expected = whole.advance(
+        RecordBatch(inputs=[{"a": x["ordinal_date"]} for x, _ in NUMBERS], targets=[y for _, y in NUMBERS])
+    ).result.losses
     assert rest.loss == pytest.approx(expected[150:].mean())
     home.configure(**{**plan, "model": [{"streamkernel.KernelRegressor": {"seed": 1}}]})
     run(prepare(home.config), fresh=True)
@@ -228,7 +230,8 @@ def test_nan_losses_are_counted_and_shown(piped: bool, caplog: pytest.LogCapture
     watch = Watch(processor, exporter)
     with caplog.at_level(logging.WARNING):
         for start in range(0, 200, 50):
-            watch.chunk(processor.process(records(200)[start : start + 50]))
+            [done] = processor.process(records(200)[start : start + 50])
+            watch.chunk(done)
     found = processor.loss.n_not_finite
     assert 10 < found < 180
     assert found + processor.loss.count == 180  # of all that have a target
@@ -246,14 +249,15 @@ def test_nan_losses_are_counted_and_shown(piped: bool, caplog: pytest.LogCapture
 def test_what_has_no_loss_is_not_counted() -> None:
     for model in (KernelRegressor(seed=1), linear_model.LinearRegression(), dummy.StatisticRegressor(stats.Mean())):
         processor = processor_of(model)
-        processor.process(records(50))
+        list(processor.process(records(50)))
         assert processor.loss.n_not_finite == 0
         assert "losses_not_finite" not in Watch(processor, None).view.to_json()
     serving = processor_of(KernelRegressor(seed=1), learn=False)
-    assert serving.process(records(50)).n_losses_not_finite == 0
-    done = ChunkResult()
-    done.add_losses([math.nan] * 3, ["a", "b", "c"], [None, "a", "a"], [{}, {"a": 1.0}, {"a": 0.5, "c": 0.5}])
-    assert done.n_losses_not_finite == 1  # neither before the first label, nor of one that was not known
+    [done] = serving.process(records(50))
+    assert done.n_losses_not_finite == 0
+    labeled = Labeled()
+    labeled.add_losses([math.nan] * 3, ["a", "b", "c"], [None, "a", "a"], [{}, {"a": 1.0}, {"a": 0.5, "c": 0.5}])
+    assert labeled.n_not_finite == 1  # neither before the first label, nor of one that was not known
 
 
 def test_a_plot_says_what_its_curves_lack(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,6 +278,7 @@ def test_a_plot_says_what_its_curves_lack(home: Home, monkeypatch: pytest.Monkey
 KERNEL = """
 import numpy as np
 from streamkernel.kernels import Gaussian
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 class Broken(Gaussian):
     def frequencies(self, words, keys, bandwidth, out):

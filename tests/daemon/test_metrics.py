@@ -35,8 +35,8 @@ from streamkernel.daemon.monitoring.exporter.lag import LagCollector
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
 from streamkernel.daemon.stream.loop_time import ACTIVITIES
+from streamkernel.daemon.stream.record_batch import LabelChunk, Labeled, RecordBatch
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
@@ -151,7 +151,7 @@ def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Laun
 def test_a_chunk_is_counted() -> None:
     exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10)
     account = RecordCounts(consumed=9, predicted=6, learned=4, unlabeled=2, skipped=1, dead=2)
-    processed = ChunkResult(counts=account, losses=[0.5, 0.25], learn_seconds=3e-6)
+    processed = RecordBatch(counts=account, labeled={"": Labeled(losses=[0.5, 0.25])}, learn_seconds=3e-6)
     processed.dead.update(["infinite", "refused"])
     exporter.chunk(processed)
     exporter.refresh(View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, rolling={"accuracy": 0.5}), 5.0)
@@ -181,9 +181,9 @@ class TestLag:
         source.known = {("clicks", 0): 100, ("clicks", 3): 50}
         labels.known = {("bought", 3): 9}
         late = LabelChunk(LabelCounts(taken=4), next=Position("b", 3, 4))
-        exporter.chunk(ChunkResult(counts=RecordCounts(consumed=7), next=Position("c", 3, 7), late=late))
+        exporter.chunk(RecordBatch(counts=RecordCounts(consumed=7), next=Position("c", 3, 7), late=late))
         exporter.chunk(
-            ChunkResult(counts=RecordCounts(consumed=2), next=Position("c", 3, 9), late=LabelChunk(LabelCounts()))
+            RecordBatch(counts=RecordCounts(consumed=2), next=Position("c", 3, 9), late=LabelChunk(LabelCounts()))
         )
         found = self.scrape(exporter)
         assert found["records_consumed_total"] == 9
@@ -202,7 +202,7 @@ class TestLag:
 
         def loop() -> None:
             for number in range(3000):
-                collector.chunk(ChunkResult(counts=RecordCounts(consumed=10), next=Position("c", 0, 10 * number + 10)))
+                collector.chunk(RecordBatch(counts=RecordCounts(consumed=10), next=Position("c", 0, 10 * number + 10)))
             done.set()
 
         thread = threading.Thread(target=loop)
@@ -247,7 +247,11 @@ KINDS: dict[str, Callable[[], Exporter]] = {
 def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) -> None:
     exporter = KINDS[kind]()
     if shown:
-        exporter.chunk(ChunkResult(counts=RecordCounts(consumed=9, predicted=6), losses=[0.5], learn_seconds=3e-6))
+        exporter.chunk(
+            RecordBatch(
+                counts=RecordCounts(consumed=9, predicted=6), labeled={"": Labeled(losses=[0.5])}, learn_seconds=3e-6
+            )
+        )
         models = {"one": ModelView(rolling={"accuracy": 0.5}), "other": ModelView(disabled="it raised")}
         seconds = dict.fromkeys(ACTIVITIES, 0.25)
         figures = {"calibration_error": 0.1, "interval_coverage": 0.8, "loop_seconds": seconds, "slowest_record": 0.5}

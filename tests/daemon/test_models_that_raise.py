@@ -12,11 +12,10 @@ from river import dummy, preprocessing
 from river.base import Classifier
 
 from streamkernel import KernelClassifier, WindowRefit
-from streamkernel.daemon.base.events import Events
 from streamkernel.daemon.base.model import has_own_parts
 from streamkernel.daemon.stream.challengers import Challengers
-from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.model_status import ModelStatus
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.finite import NotFiniteError
 from streamkernel.kernels import Gaussian
@@ -73,10 +72,10 @@ def through(model: Any, cuts: Sequence[int]) -> tuple[list[Any], list[Any], list
     challengers = Challengers("published", statuses, {"other": learner_for(model)}, 0.5, 100)
     labels, probabilities, losses = [], [], []
     for start, stop in zip([0, *cuts], [*cuts, RECORDS], strict=True):
-        events = Events([], xs[start:stop], ys[start:stop])
-        learned = learner_for(dummy.NoChangeClassifier()).advance(events.xs, events.ys)
-        challengers.advance(events, learned, 0.0)
-        one = learned.others.get("other")
+        batch = RecordBatch(inputs=xs[start:stop], targets=ys[start:stop])
+        learner_for(dummy.NoChangeClassifier()).advance(batch)
+        challengers.advance(batch, 0.0)
+        one = batch.others.get("other")
         labels += [None] * (stop - start) if one is None else one.predictions
         probabilities += [{}] * (stop - start) if one is None else one.probabilities or [{}] * (stop - start)
         losses += [math.nan] * (stop - start) if one is None else one.losses.tolist()
@@ -122,7 +121,7 @@ def test_such_a_loss_of_the_published_model_is_learned_once_too() -> None:
         learner = learner_for(model)
         n_refused = 0
         for start, stop in zip([0, *cuts], [*cuts, RECORDS], strict=True):
-            n_refused += len(learner.advance(xs[start:stop], ys[start:stop]).refused)
+            n_refused += len(learner.advance(RecordBatch(inputs=xs[start:stop], targets=ys[start:stop])).refused)
         digests.append((n_refused, model.state_digest()))
     assert digests == [(1, digests[0][1])] * 3
 
@@ -131,8 +130,8 @@ def test_such_a_loss_of_the_published_model_is_learned_once_too() -> None:
 def test_of_the_published_model_it_is_raised(error: BaseException) -> None:
     xs, ys = stream()
     with pytest.raises(type(error)):
-        learner_for(FailingModel(error)).advance(xs, ys)
-    caught: Learned = learner_for(FailingModel(error)).advance(xs, ys, catch=True)
+        learner_for(FailingModel(error)).advance(RecordBatch(inputs=xs, targets=ys))
+    caught = learner_for(FailingModel(error)).advance(RecordBatch(inputs=xs, targets=ys), catch=True)
     assert caught.failure is error
     assert len(caught.result.predictions) == FAILS_AT
 

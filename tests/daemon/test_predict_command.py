@@ -19,7 +19,7 @@ from streamkernel.daemon import predict as predict_file
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import predicting
 from tests.daemon.conftest import Home
@@ -278,7 +278,7 @@ class TestAsAFilter:
         (trained.folder / "long.csv").write_text("a,b,color,y\n" + "0.1,0.2,red,yes\n" * 5000)
         chunk = predict_file._Flushing.chunk
 
-        def interrupted(self: predict_file._Flushing, done: ChunkResult) -> None:
+        def interrupted(self: predict_file._Flushing, done: RecordBatch) -> None:
             chunk(self, done)
             signal.raise_signal(signal.SIGINT)
 

@@ -275,11 +275,11 @@ class Reloading:
         self.time += seconds
         self._reload.turn()
         source = MemorySource([({"a": 0.1, "b": 0.2}, None)])
-        done = self.processor.process(source.poll(1, 0))
-        self._reload.chunk(done)
+        [batch] = self.processor.process(source.poll(1, 0))
+        self._reload.chunk(batch)
         learner = self.processor.learner
         assert learner.model is self.start.model
-        return done.lines[0]["checkpoint"], last_step(learner.model).n_records  # type: ignore[attr-defined]
+        return self.processor.lines(batch)[0]["checkpoint"], last_step(learner.model).n_records  # type: ignore[attr-defined]
 
     def metric(self, name: str) -> float | None:
         return self.exporter.registry.get_sample_value(f"streamkernel_{name}")

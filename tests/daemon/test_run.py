@@ -25,7 +25,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.monitoring import describe
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import loop
-from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
@@ -316,9 +316,9 @@ def test_a_batch_is_cut_by_its_bytes(sizes: list[int], monkeypatch: pytest.Monke
     records = [Record({}, None, place, place, bytes(size)) for size in sizes]
     parts: list[Sequence[Record]] = []
 
-    def process(part: Sequence[Record], stopped: Callable[[], bool]) -> ChunkResult:  # noqa: ARG001
+    def process(part: Sequence[Record], stopped: Callable[[], bool]) -> list[RecordBatch]:  # noqa: ARG001
         parts.append(part)
-        return ChunkResult()
+        return []
 
     polls = iter([records, []])
     feed = SimpleNamespace(poll=lambda limit, timeout: next(polls), exhausted=True)  # noqa: ARG005

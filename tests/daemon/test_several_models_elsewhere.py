@@ -13,14 +13,13 @@ import pytest
 from river import base
 
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.base.events import Events
 from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.monitoring.description_lines import description_lines
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.challengers import Challengers
-from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.model_status import ModelStatus
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import predicting
@@ -66,11 +65,11 @@ class _Failing:
         self._left = after
         self._error = error
 
-    def advance(self, xs: Any, ys: Any, **keywords: Any) -> Learned:
-        self._left -= len(xs)
+    def advance(self, batch: RecordBatch, **keywords: Any) -> RecordBatch:
+        self._left -= len(batch.inputs)
         if self._left < 0:
             raise self._error
-        return self._inner.advance(xs, ys, **keywords)
+        return self._inner.advance(batch, **keywords)
 
 
 class _Saying(base.Classifier):
@@ -98,7 +97,7 @@ class _Saying(base.Classifier):
 )
 def test_what_has_no_place_in_a_line_is_refused(said: Any, refused: bool) -> None:
     """Not when the line is written, where it would end the stream, be it of a challenger."""
-    learned = learner_for(_Saying(said)).advance([{"a": 1.0}], ["a"])
+    learned = learner_for(_Saying(said)).advance(RecordBatch(inputs=[{"a": 1.0}], targets=["a"]))
     assert bool(learned.refused) == refused
     assert not refused or "which is not a label" in learned.refused[0][1]
 
@@ -112,9 +111,8 @@ def test_what_a_challenger_raises_disables_it_alone(caplog: pytest.LogCaptureFix
     challengers = Challengers("good", statuses, others, 0.5, 10)
     published = learner_for(dummy.NoChangeClassifier())
     for chunk in range(3):
-        events = Events([], [{"a": 1.0}] * 2, ["x", "y"])
-        learned = published.advance(events.xs, events.ys)
-        challengers.advance(events, learned, 0.0)
+        learned = published.advance(RecordBatch(inputs=[{"a": 1.0}] * 2, targets=["x", "y"]))
+        challengers.advance(learned, 0.0)
         assert learned.others["sound"].predictions == learned.result.predictions
         assert ("bad" in learned.others) == (chunk == 0)
     assert statuses["bad"].disabled == f"{type(error).__name__}: {error}"

@@ -13,6 +13,7 @@ from river import compose, linear_model, preprocessing
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelRegressor
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
@@ -76,9 +77,13 @@ def test_an_outcome_without_a_distribution_has_none(model: Any) -> None:
 def test_a_refused_record_takes_none_of_the_others() -> None:
     xs, ys = rows(10)
     ys[4] = math.inf
-    learned = learner_for(AdaptiveKernelRegressor(seed=1)).advance(xs, ys)
+    learned = learner_for(AdaptiveKernelRegressor(seed=1)).advance(RecordBatch(inputs=xs, targets=ys))
     assert list(learned.refused) == [4]
-    others = learner_for(AdaptiveKernelRegressor(seed=1)).advance(xs[:4] + xs[5:], ys[:4] + ys[5:]).result.deviations
+    others = (
+        learner_for(AdaptiveKernelRegressor(seed=1))
+        .advance(RecordBatch(inputs=xs[:4] + xs[5:], targets=ys[:4] + ys[5:]))
+        .result.deviations
+    )
     assert learned.result.deviations is not None
     assert others is not None
     deviations = learned.result.deviations.tolist()
@@ -101,7 +106,7 @@ def test_a_refused_record_takes_none_of_the_others() -> None:
 def test_it_is_there_where_the_last_step_has_a_distribution(model: Any, has: bool) -> None:
     xs, ys = rows(60)
     twin = model.clone()
-    learned = learner_for(model).advance(xs, ys)
+    learned = learner_for(model).advance(RecordBatch(inputs=xs, targets=ys))
     assert (learned.result.deviations is not None) == has
     predictions = []
     for x, y in zip(xs, ys, strict=True):
@@ -125,17 +130,20 @@ class Interval(linear_model.LinearRegression):
 
 def test_a_distribution_of_another_kind_is_left_alone() -> None:
     xs, ys = rows(20)
-    learned = learner_for(Interval()).advance(xs, ys)
+    learned = learner_for(Interval()).advance(RecordBatch(inputs=xs, targets=ys))
     assert learned.result.deviations is None
     assert not learned.refused
-    assert learned.result.predictions == learner_for(linear_model.LinearRegression()).advance(xs, ys).result.predictions
+    assert (
+        learned.result.predictions
+        == learner_for(linear_model.LinearRegression()).advance(RecordBatch(inputs=xs, targets=ys)).result.predictions
+    )
 
 
 def test_a_model_that_does_not_learn_tells_the_same_of_all() -> None:
     model = AdaptiveKernelRegressor(seed=1)
     xs, ys = rows(60)
     model.advance(xs, ys)
-    deviations = learner_for(model, learn=False).advance(xs, ys).result.deviations.tolist()
+    deviations = learner_for(model, learn=False).advance(RecordBatch(inputs=xs, targets=ys)).result.deviations.tolist()
     assert len(deviations) == len(xs)
     sigma = model.predict_one(xs[0], with_dist=True).sigma
     assert deviations == pytest.approx([sigma] * len(xs), rel=1e-12)

@@ -7,16 +7,16 @@ from functools import partial
 from typing import Any
 
 from streamkernel.connectors.ports import Fault, Label, Record
-from streamkernel.daemon.base.events import Events, LabelRecord, Prediction
+from streamkernel.daemon.base.counts import LabelCounts
+from streamkernel.daemon.base.events import LabelRecord, Prediction
 from streamkernel.daemon.base.model import lagging, n_lags
 from streamkernel.daemon.labels.decision import Decision, LabelStatus
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.keys import key_of
 from streamkernel.daemon.stream.challengers import Challengers
-from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk, Scored
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
-from streamkernel.daemon.stream.learned import Learned, part_of
 from streamkernel.daemon.stream.learner import Learner
+from streamkernel.daemon.stream.record_batch import LabelChunk, Labeled, RecordBatch
 from streamkernel.estimators.base import AdvanceResult
 
 __all__ = ["JoinStage"]
@@ -59,65 +59,65 @@ class JoinStage:
         self, join: LabelJoin, learner: Learner, rate: DeadLetterRate, challengers: Challengers | None = None
     ) -> None:
         self.join = join
-        self._learner = learner
+        self.learner = learner
         self._rate = rate
         self._challengers = challengers
+        self._given_up = LabelCounts()
+        self._decisions: list[Decision] = []
 
     @property
     def taken(self) -> int:
         return self.join.counts.taken
 
-    def begin(self, records: Sequence[Record], done: ChunkResult) -> list[tuple[Record, str | None]]:
-        done.late = LabelChunk(self.join.begin_chunk())
-        done.probabilities = []
+    def begin(self, records: Sequence[Record]) -> list[tuple[Record, str | None]]:
+        self._given_up = self.join.begin_chunk()
         return [(record, key_of(record.x.pop(self.join.key, None))) for record in records]
 
-    def events(self, items: Sequence[tuple[Record, str | None]]) -> Events:
+    def fill(self, batch: RecordBatch, items: Sequence[tuple[Record, str | None]]) -> None:
         join = self.join
         join.undo.forget()
         self._keep_lags()
-        decisions: list[Decision] = []
+        batch.late, self._given_up = LabelChunk(self._given_up), LabelCounts()
+        batch.labeled[""].probabilities = []
+        self._decisions = []
+        batch.records = [record for record, _ in items]
         rows: list[tuple[dict[str, Any], Label | None, bool, tuple[Label, ...]]] = []
         for record, key in items:
             decision = join.decide(record, key, len(rows))
-            decisions.append(decision)
+            self._decisions.append(decision)
             rows += decision.rows
-        return Events(
-            decisions,
-            [x for x, *_ in rows],
-            [y for _, y, *_ in rows],
-            [predict for _, _, predict, _ in rows],
-            until_refused=True,
-            lags=[lags for *_, lags in rows] if join.n_lags and join.learn else None,
-        )
+        batch.inputs, batch.targets = [x for x, *_ in rows], [y for _, y, *_ in rows]
+        batch.wanted = [predict for _, _, predict, _ in rows]
+        batch.until_refused = True
+        batch.lags = [lags for *_, lags in rows] if join.n_lags and join.learn else None
 
-    def settle(self, events: Events, learned: Learned, done: ChunkResult) -> int:
-        decisions: Sequence[Decision] = events.of
-        # Only the last event done may have been refused.
-        n_events = len(learned.result.predictions) - len(learned.refused)
-        unsettled = (place for place, one in enumerate(decisions) if one.row + len(one.rows) > n_events)
-        n_settled = next(unsettled, len(decisions))
-        if n_settled < len(decisions):
-            self.join.undo.take_back(decisions[n_settled].mark)
-        self._commit(decisions[:n_settled], learned, done)
-        if not learned.refused:
-            return n_settled
-        row, fault = next(iter(learned.refused.items()))
-        self._refuse(decisions[n_settled], row, Fault(*fault), learned, done)
-        return n_settled + 1
+    def settle(self, batch: RecordBatch) -> None:
+        decisions = self._decisions
+        # Only the last row done may have been refused.
+        n_rows = len(batch.result.predictions) - len(batch.refused)
+        unsettled = (place for place, one in enumerate(decisions) if one.row + len(one.rows) > n_rows)
+        batch.n_taken = next(unsettled, len(decisions))
+        if batch.n_taken < len(decisions):
+            self.join.undo.take_back(decisions[batch.n_taken].mark)
+        self._commit(decisions[: batch.n_taken], batch)
+        if batch.refused:
+            row, fault = next(iter(batch.refused.items()))
+            self._refuse(decisions[batch.n_taken], row, fault, batch)
+            batch.n_taken += 1
+        batch.counts.predicted = len(batch.predicted)
 
-    def quarantine(self, record: Record, fault: Fault, done: ChunkResult) -> None:
+    def quarantine(self, batch: RecordBatch, record: Record, fault: Fault) -> None:
         decision = Decision(record, None, 0, 0, LabelStatus.DEAD, fault=fault)
-        self._count(decision, done)
-        self._dead_letter(decision, done)
+        self._count(decision, batch)
+        self._dead_letter(decision, batch)
 
-    def close(self, done: ChunkResult) -> bool:
-        late = _late(done)
-        done.counts.unlabeled = late.counts.keyless + late.counts.repeated
+    def close(self, batch: RecordBatch) -> bool:
+        late = _late(batch)
+        batch.counts.unlabeled = late.counts.keyless + late.counts.repeated
         # Whether a model gives probabilities shows in its predictions.
-        for scored in (done, *done.others.values()):
-            if scored.probabilities is not None and None in scored.probabilities:
-                scored.probabilities = None
+        for labeled in batch.labeled.values():
+            if labeled.probabilities is not None and None in labeled.probabilities:
+                labeled.probabilities = None
         overrun = [self._rate.add(self.join.counts.taken + number) for number in late.dead_numbers]
         self.join.counts.add(late.counts)
         self.join.recent_dead = self._rate.recent
@@ -134,18 +134,18 @@ class JoinStage:
 
     def _keep_lags(self) -> None:
         """Let the join keep as many lags as a model wants, and begin with what such a model knows, if with nothing."""
-        learners = [self._learner, *(self._challengers.learners.values() if self._challengers else ())]
+        learners = [self.learner, *(self._challengers.learners.values() if self._challengers else ())]
         wanting = max((learner.model for learner in learners), key=n_lags)
         known: list[Label] = []
         if (one := lagging(wanting)) is not None and self.join.known is None:
             known = [y for y in one.with_lags({}).values() if y is not None]
         self.join.keep_lags(n_lags(wanting), known)
 
-    def _refuse(self, decision: Decision, row: int, fault: Fault, learned: Learned, done: ChunkResult) -> None:
-        """Deal with the record or label the model refused; the decision on it was taken back."""
+    def _refuse(self, decision: Decision, row: int, fault: Fault, batch: RecordBatch) -> None:
+        """Deal with the record or label that the model refused; the decision on it was taken back."""
         record, key = decision.record, decision.key
         if row == decision.row:
-            self.quarantine(record, fault, done)
+            self.quarantine(batch, record, fault)
             return
         # A record whose label waited: it got its prediction, and the label is refused. It waits for another one.
         assert key is not None
@@ -153,39 +153,36 @@ class JoinStage:
         assert early is not None
         again = Decision(record, key, 0, decision.row)
         self.join.keep(again)
-        self._commit([again], learned, done)
-        # Its own text is gone: a line that says the same is written.
-        done.add_label_letter(early.position, *fault, self.join.written(early, key))
+        self._commit([again], batch)
+        # The text of the label is gone: a line that says the same is written.
+        batch.add_label_letter(early.position, fault, self.join.written(early, key))
 
-    def _commit(self, decisions: Sequence[Decision], learned: Learned, done: ChunkResult) -> None:
-        """Count and score what the model took, as decided, and let what waits know its prediction."""
-        result = learned.result
-        predicted: list[Record] = []
-        chosen = [False] * len(result.predictions)
+    def _commit(self, decisions: Sequence[Decision], batch: RecordBatch) -> None:
+        """Count and score what the model took, and store predictions with the records that wait."""
+        predicted, rows = list(batch.predicted), list(batch.rows or ())
         for decision in decisions:
-            self._count(decision, done)
+            self._count(decision, batch)
             if decision.status is LabelStatus.DEAD:
-                self._dead_letter(decision, done)
+                self._dead_letter(decision, batch)
                 continue
             if decision.status in _PREDICTED:
-                chosen[decision.row] = True
+                rows.append(decision.row)
                 predicted.append(decision.record)
-            prediction = self._prediction(decision, result)
-            named = self._named(decision, prediction, learned)
+            prediction = self._prediction(decision, batch.result)
+            named = self._named(decision, prediction, batch)
             if decision.status is LabelStatus.KEPT and decision.pending is not None:
                 decision.pending.prediction, decision.pending.named = prediction, named
             elif decision.status is LabelStatus.MATCHED and decision.pending is not None:
-                _late(done).delay = self.join.now - decision.pending.arrived
+                _late(batch).delay = self.join.now - decision.pending.arrived
                 self.join.release(decision.pending)
             for expired in decision.expired:
                 self.join.release(expired)
             if decision.y is not None:
-                self._score(decision, prediction, named, learned, done)
+                self._score(decision, prediction, named, batch)
         for decision in decisions:
             if decision.status is LabelStatus.KEPT and decision.key is not None:
                 self.join.pack(decision.key)
-        others = {name: part_of(one, chosen) for name, one in learned.others.items()}
-        done.add_predictions(predicted, part_of(result, chosen), others)
+        batch.predicted, batch.rows = predicted, rows
 
     def _prediction(self, decision: Decision, result: AdvanceResult) -> Prediction:
         """Return the prediction of a record, made now or when it came; an empty one where there is no record."""
@@ -195,29 +192,29 @@ class JoinStage:
         earlier = None if decision.pending is None else decision.prediction or decision.pending.prediction
         return earlier or Prediction(None)
 
-    def _named(self, decision: Decision, prediction: Prediction, learned: Learned) -> Mapping[str, Prediction]:
+    def _named(self, decision: Decision, prediction: Prediction, batch: RecordBatch) -> Mapping[str, Prediction]:
         """Return what each of several models predicted for a record, the published one first; else nothing."""
         if self._challengers is None:
             return {}
         if decision.status in _PREDICTED:
-            now = {name: self._prediction(decision, result) for name, result in learned.others.items()}
+            now = {name: self._prediction(decision, result) for name, result in batch.others.items()}
             return {self._challengers.published: prediction, **now}
         return decision.named or (decision.pending and decision.pending.named) or {}
 
-    def _count(self, decision: Decision, done: ChunkResult) -> None:
-        """Count a record or a label, and note where its source goes on and whose turn it is."""
-        late, following = _late(done), decision.record.next
+    def _count(self, decision: Decision, batch: RecordBatch) -> None:
+        """Count a record or a label, and note where its source continues and which source is next."""
+        late, following = _late(batch), decision.record.next
         of_labels = isinstance(decision.record, LabelRecord)
         if of_labels:
             late.counts.taken += 1
             late.next = following
             self.join.positions[following.partition] = following
         else:
-            done.counts.consumed += 1
-            done.next = following
+            batch.counts.consumed += 1
+            batch.next = following
         self.join.label_next = not of_labels
         if decision.status is LabelStatus.SKIPPED:
-            (late.counts if of_labels else done.counts).skipped += 1
+            (late.counts if of_labels else batch.counts).skipped += 1
         for name in _COUNTED.get(decision.status, ()):
             setattr(late.counts, name, getattr(late.counts, name) + 1)
         if decision.status is LabelStatus.LABELED and decision.early is not None:
@@ -226,63 +223,60 @@ class JoinStage:
         late.counts.unmatched += decision.n_dropped
 
     def _score(
-        self,
-        decision: Decision,
-        prediction: Prediction,
-        named: Mapping[str, Prediction],
-        learned: Learned,
-        done: ChunkResult,
+        self, decision: Decision, prediction: Prediction, named: Mapping[str, Prediction], batch: RecordBatch
     ) -> None:
-        """Add a target and what was predicted for it to what the report metrics compare, by one model or several."""
+        """Add a target and the predictions for it to what the report metrics compare, of one model or several."""
         y, join = decision.y, self.join
         assert y is not None
-        done.counts.learned += 1
-        if join.learn and self._learner.of_numbers:
+        batch.counts.learned += 1
+        if join.learn and self.learner.of_numbers:
             join.moments = join.moments.after(float(y))
         deviation, challengers = join.moments.deviation, self._challengers
-        # After a promotion, the one that was published when the record came may be another one.
+        # After a promotion, another model may have been published when the record came.
         own = prediction if challengers is None else named.get(challengers.published, prediction)
-        self._add_score(decision, own, learned.result, done, lambda: self._learner.loss(y, own, deviation))
+        loss = partial(self.learner.loss, y, own, deviation)
+        self._add_score(decision, own, batch.result, batch.labeled[""], loss)
         if challengers is None:
             return
         for name in list(challengers.learners):
             other = named.get(name, Prediction(None))
-            scored = done.others.setdefault(name, Scored(probabilities=[]))
+            labeled = batch.labeled.setdefault(name, Labeled(probabilities=[]))
             loss = partial(challengers.loss, name, y, other, deviation)
-            self._add_score(decision, other, learned.others.get(name), scored, loss)
+            self._add_score(decision, other, batch.others.get(name), labeled, loss)
 
     def _add_score(
         self,
         decision: Decision,
         prediction: Prediction,
         result: AdvanceResult | None,
-        scored: Scored,
+        labeled: Labeled,
         loss_of_earlier: Callable[[], float],
     ) -> None:
-        """Add a target and its prediction to the scores of a model, and its loss where it learns."""
+        """Add a target and its prediction to those of a model, and its loss if the model learns."""
         y = decision.y
-        assert scored.probabilities is not None
+        assert y is not None
+        assert labeled.probabilities is not None
         if prediction.label is not None:  # a record before the first label has none
-            scored.targets.append(y)  # type: ignore[arg-type]  # there is one where it is scored
-            scored.predictions.append(prediction.label)
-            scored.probabilities.append(prediction.probabilities)
+            labeled.targets.append(y)
+            labeled.predictions.append(prediction.label)
+            labeled.probabilities.append(prediction.probabilities)
         if not self.join.learn:
             return
         now = decision.status is LabelStatus.LABELED and result is not None
         loss = float(result.losses[decision.row]) if now and result is not None else loss_of_earlier()
         probabilities = None if prediction.probabilities is None else [prediction.probabilities]
-        scored.add_losses([loss], [y], [prediction.label], probabilities)
+        labeled.add_losses([loss], [y], [prediction.label], probabilities)
 
-    def _dead_letter(self, decision: Decision, done: ChunkResult) -> None:
+    def _dead_letter(self, decision: Decision, batch: RecordBatch) -> None:
         """Make a dead letter of a record or a label that was counted."""
         record, fault = decision.record, decision.fault
         assert fault is not None
         if isinstance(record, LabelRecord):
-            done.add_label_letter(record.position, *fault, record.raw)
+            batch.add_label_letter(record.position, fault, record.raw)
         else:
-            done.add_dead_letter(record, *fault, done.counts.consumed)
+            batch.add_dead_letter(record, fault, batch.counts.consumed)
 
 
-def _late(done: ChunkResult) -> LabelChunk:
-    assert done.late is not None
-    return done.late
+def _late(batch: RecordBatch) -> LabelChunk:
+    assert batch.late is not None
+    return batch.late

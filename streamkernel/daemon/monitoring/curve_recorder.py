@@ -10,7 +10,7 @@ from streamkernel.daemon.monitoring.adaptation import Adaptation
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.growth import growth_of
 from streamkernel.daemon.monitoring.watch import Watch
-from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["MOST_POINTS", "POINT_RECORDS", "CurveRecorder"]
 
@@ -31,7 +31,7 @@ class CurveRecorder(Watch):
         self._every = POINT_RECORDS
         self._adaptations = {name: Adaptation(model) for name, model in self._models()}
 
-    def chunk(self, done: ChunkResult) -> None:
+    def chunk(self, done: RecordBatch) -> None:
         """Take note of a chunk."""
         super().chunk(done)
         if self._processor.taken % POINT_RECORDS == 0:

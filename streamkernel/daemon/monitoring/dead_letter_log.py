@@ -12,7 +12,7 @@ from typing import Any
 from streamkernel.connectors.ports import Source, at_offset
 from streamkernel.daemon.monitoring.remedies import explained
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
-from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["DeadLetterLog", "place_of"]
 
@@ -71,7 +71,7 @@ class DeadLetterLog:
         self._clock = clock
         self._reasons: dict[tuple[str, str], _Reason] = {}
 
-    def chunk(self, done: ChunkResult) -> None:
+    def chunk(self, done: RecordBatch) -> None:
         """Take note of the dead letters of a chunk."""
         if self._last is not None:
             self._last.add(done.letters)

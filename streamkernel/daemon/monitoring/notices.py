@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 
-from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["Notices"]
 
@@ -31,7 +31,7 @@ class Notices:
         self._unlogged = dict.fromkeys(_SENTENCES, 0)
         self._next = dict.fromkeys(_SENTENCES, -math.inf)
 
-    def chunk(self, processed: ChunkResult, offset: int) -> None:
+    def chunk(self, processed: RecordBatch, offset: int) -> None:
         """Take note of a chunk that ends at an offset."""
         for name, sentence in _SENTENCES.items():
             count = getattr(processed, name)

@@ -16,9 +16,9 @@ from streamkernel.daemon.monitoring.notices import Notices
 from streamkernel.daemon.monitoring.refit_log import RefitLog
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.calibration import CalibrationError, IntervalCoverage
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.loop_time import LoopTime
 from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["Watch"]
 
@@ -90,7 +90,7 @@ class Watch:
         self.view = View()
         self.refresh()
 
-    def chunk(self, processed: ChunkResult) -> None:
+    def chunk(self, processed: RecordBatch) -> None:
         """Take note of a chunk."""
         if processed.next is not None:
             self._offset = processed.next.offset

@@ -9,9 +9,9 @@ from streamkernel.daemon.recovery.replayed import LetterPlace
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.feed import ReplayedRecord, is_replayed, place_of
 from streamkernel.daemon.replay.report import ReplayReport
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["ReplayBooks"]
 
@@ -51,7 +51,7 @@ class ReplayBooks:
         """Take note of a record that is handed to the loop."""
         self._handed.append(replayed)
 
-    def chunk(self, done: ChunkResult) -> None:
+    def chunk(self, done: RecordBatch) -> None:
         """Settle the records of a chunk; see `streamkernel.daemon.stream.loop.Observer`."""
         self._take_back(done)
         letters = dict(zip(done.letter_origins, done.letters, strict=True))
@@ -84,7 +84,7 @@ class ReplayBooks:
         self._labels.discard(place)
         self._report.add_still_dead(f"the label at offset {place.offset:,}", reason, detail)
 
-    def _take_back(self, done: ChunkResult) -> None:
+    def _take_back(self, done: RecordBatch) -> None:
         processor, join = self._processor, self._start.join
         processor.counts.consumed -= done.counts.consumed
         processor.counts.dead -= done.counts.consumed

@@ -23,8 +23,8 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
 from streamkernel.daemon.recovery.trained import TrainedModel
 from streamkernel.daemon.stream.known_inputs import ENOUGH, KnownInputs
-from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.learner import Learner
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.wiring.processor import make_learner
 
 __all__ = ["NoModelError", "Predictor"]
@@ -171,7 +171,7 @@ class Predictor:
         learner = make_learner(self._plan, trained.model, trained.inputs, trained.target_moments)
         # What a model computes at its first prediction, and compiles at the first of a process, holds up no request.
         with contextlib.suppress(Exception):
-            learner.advance([self._sample], [None])
+            learner.advance(RecordBatch(inputs=[self._sample], targets=[None]))
         if self._model is None:
             self._metrics.set(trained)
             _log.info("predicting with %s", trained.describe())
@@ -217,11 +217,11 @@ class Predictor:
         model = self._model
         assert model is not None
         began = time.perf_counter()
-        learned = model.learner.advance(rows, [None] * len(rows))
+        batch = model.learner.advance(RecordBatch(inputs=rows, targets=[None] * len(rows)))
         took = time.perf_counter() - began
         self._sample = rows[-1]
         self._turn_rows = max(1, min(_MOST_ROWS, int(len(rows) * _TURN_SECONDS / max(took, 1e-9))))
-        answers = _answers(learned, model.trained.checkpoint, model.trained.name if self._plan.models else "")
+        answers = _answers(batch, model.trained.checkpoint, model.trained.name if self._plan.models else "")
         if model.known is not None:
             self._compare(model.known, rows, answers)
         return answers
@@ -249,16 +249,16 @@ class Predictor:
             self._names = None
 
 
-def _answers(learned: Learned, checkpoint: int, model: str = "") -> list[dict[str, Any] | Fault]:
+def _answers(batch: RecordBatch, checkpoint: int, model: str = "") -> list[dict[str, Any] | Fault]:
     """Return what is answered for each row: prediction, probabilities or deviation, and the checkpoint that says it.
 
     Of several models, also the name of the one that says it.
     """
-    result = learned.result
+    result = batch.result
     answers: list[dict[str, Any] | Fault] = []
     for place, prediction in enumerate(result.predictions):
-        if place in learned.refused:
-            answers.append(Fault(*learned.refused[place]))
+        if place in batch.refused:
+            answers.append(batch.refused[place])
             continue
         answer = {"prediction": prediction}
         if result.probabilities is not None:

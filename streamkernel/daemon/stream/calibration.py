@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.daemon.stream.chunk_result import Scored
+from streamkernel.daemon.stream.record_batch import Labeled
 
 __all__ = ["LEVEL", "SAMPLED", "Calibration", "CalibrationError", "IntervalCoverage", "make_calibration"]
 
@@ -40,18 +40,18 @@ class Calibration(ABC):
     def __init__(self, window: int) -> None:
         self._window: deque[Any] = deque(maxlen=window)
 
-    def add(self, scored: Scored) -> None:
+    def add(self, labeled: Labeled) -> None:
         """Take in at most `SAMPLED` of the records of a chunk whose targets are known."""
-        n = len(scored.targets)
+        n = len(labeled.targets)
         places = range(0, n, max(1, -(-n // SAMPLED)))
-        self._window.extend(kept for place in places if (kept := self._kept(scored, place)) is not None)
+        self._window.extend(kept for place in places if (kept := self._kept(labeled, place)) is not None)
 
     @abstractmethod
     def value(self) -> float:
         """Return the figure, NaN before the first record."""
 
     @abstractmethod
-    def _kept(self, scored: Scored, place: int) -> Any:
+    def _kept(self, labeled: Labeled, place: int) -> Any:
         """Return what is kept of a record; None where its prediction says nothing of how sure it is."""
 
 
@@ -64,7 +64,7 @@ class CalibrationError(Calibration):
     Examples
     --------
     >>> error = CalibrationError(window=100)
-    >>> error.add(Scored(targets=["a", "b"], predictions=["a", "a"], probabilities=[{"a": 0.75, "b": 0.25}] * 2))
+    >>> error.add(Labeled(targets=["a", "b"], predictions=["a", "a"], probabilities=[{"a": 0.75, "b": 0.25}] * 2))
     >>> error.value()
     0.25
 
@@ -78,15 +78,15 @@ class CalibrationError(Calibration):
         distances = np.bincount(bins, weights=given) - np.bincount(bins, weights=right)
         return float(np.abs(distances).sum()) / len(given)
 
-    def _kept(self, scored: Scored, place: int) -> tuple[float, bool] | None:
-        label = scored.predictions[place]
-        given = scored.probabilities[place] if scored.probabilities else None
+    def _kept(self, labeled: Labeled, place: int) -> tuple[float, bool] | None:
+        label = labeled.predictions[place]
+        given = labeled.probabilities[place] if labeled.probabilities else None
         if label is None or not given:
             return None
         probability = float(given.get(label, 0.0))
         if not 0.0 <= probability <= math.inf:  # NaN is none
             return None
-        return min(probability, 1.0), bool(label == scored.targets[place])
+        return min(probability, 1.0), bool(label == labeled.targets[place])
 
 
 class IntervalCoverage(Calibration):
@@ -95,7 +95,7 @@ class IntervalCoverage(Calibration):
     Examples
     --------
     >>> coverage = IntervalCoverage(window=100)
-    >>> coverage.add(Scored(targets=[1.0, 3.0], predictions=[0.0, 0.0], deviations=np.ones(2)))
+    >>> coverage.add(Labeled(targets=[1.0, 3.0], predictions=[0.0, 0.0], deviations=np.ones(2)))
     >>> coverage.value()
     0.5
 
@@ -104,12 +104,12 @@ class IntervalCoverage(Calibration):
     def value(self) -> float:
         return sum(self._window) / len(self._window) if self._window else math.nan
 
-    def _kept(self, scored: Scored, place: int) -> bool | None:
-        prediction = scored.predictions[place]
-        deviation = math.nan if scored.deviations is None else float(scored.deviations[place])
+    def _kept(self, labeled: Labeled, place: int) -> bool | None:
+        prediction = labeled.predictions[place]
+        deviation = math.nan if labeled.deviations is None else float(labeled.deviations[place])
         if prediction is None or math.isnan(deviation):
             return None
-        return bool(abs(float(scored.targets[place]) - prediction) <= _QUANTILE * deviation)
+        return bool(abs(float(labeled.targets[place]) - prediction) <= _QUANTILE * deviation)
 
 
 def make_calibration(task: str, window: int) -> Calibration | None:

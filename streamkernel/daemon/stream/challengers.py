@@ -10,17 +10,15 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from streamkernel.daemon.base.events import Events, Prediction
+from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
-from streamkernel.daemon.stream.learned import Learned, part_of
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.model_status import ModelStatus
+from streamkernel.daemon.stream.record_batch import RecordBatch
+from streamkernel.daemon.stream.results import part_of, spread
 from streamkernel.estimators.base import AdvanceResult
 
 __all__ = ["Challengers"]
@@ -66,34 +64,32 @@ class Challengers:
         """The names of all but the published one, the disabled ones included."""
         return tuple(name for name in self.statuses if name != self.published)
 
-    def advance(self, events: Events, learned: Learned, seconds: float) -> None:
-        """Predict and learn the events that the published model took, and add the predictions to its result.
+    def advance(self, batch: RecordBatch, seconds: float) -> None:
+        """Predict and learn the rows that the published model took, and add the results to the batch.
 
         Parameters
         ----------
-        events
-            Those that the published model was shown.
-        learned
-            What became of them in the published model.
+        batch
+            With the results of the published model.
         seconds
-            How long it took for that.
+            How long that model took.
 
         """
         published = self.statuses[self.published]
-        n_done = len(learned.result.predictions)
-        places = [place for place in range(n_done) if place not in learned.refused]
+        n_done = len(batch.result.predictions)
+        places = [place for place in range(n_done) if place not in batch.refused]
         published.shown += n_done
         published.shown_here += n_done
         published.seconds += seconds
-        published.refused += len(learned.refused)
-        published.not_finite += learned.n_not_finite
+        published.refused += len(batch.refused)
+        published.not_finite += batch.n_not_finite
         if not places:
             return
-        chosen = [place not in learned.refused for place in range(n_done)]
+        chosen = [place not in batch.refused for place in range(n_done)]
         for name in list(self.learners):
-            result = self._advance_one(name, events, places)
+            result = self._advance_one(name, batch, places)
             if result is not None:
-                learned.others[name] = result if len(places) == n_done else _spread(result, chosen)
+                batch.others[name] = result if len(places) == n_done else spread(result, chosen)
 
     def loss(self, name: str, y: Any, prediction: Prediction, deviation: float) -> float:
         """Compute the loss of an earlier prediction of a challenger; see `Learner.loss`."""
@@ -117,40 +113,40 @@ class Challengers:
             if not stopped() and isolation.kills(learner, rows, stopped):
                 self.disable(name, "a record crashed the process in it repeatedly")
 
-    def _advance_one(self, name: str, events: Events, places: Sequence[int]) -> AdvanceResult | None:
-        """Take one challenger through the events at these places; None where it failed at the first."""
+    def _advance_one(self, name: str, batch: RecordBatch, places: Sequence[int]) -> AdvanceResult | None:
+        """Take one challenger through the rows at these places; None if it failed at the first."""
         learner, status = self.learners[name], self.statuses[name]
         start = time.perf_counter()
-        xs = events.xs_for(learner.model)
+        xs = batch.inputs_for(learner.model)
+        shown = RecordBatch(
+            # Copies: a step may change them, and the other models and waiting records need them as they were.
+            inputs=[dict(xs[place]) for place in places],
+            targets=[batch.targets[place] for place in places],
+            wanted=None if batch.wanted is None else [batch.wanted[place] for place in places],
+        )
         try:
-            # Copies: what a step of it changes must not reach the others, nor a record that waits for its label.
-            learned = learner.advance(
-                [dict(xs[place]) for place in places],
-                [events.ys[place] for place in places],
-                predict=None if events.predict is None else [events.predict[place] for place in places],
-                catch=True,
-            )
+            learner.advance(shown, catch=True)
         except (Exception, SystemExit) as error:
-            learned = Learned(failure=error)
+            shown = RecordBatch(failure=error)
         finally:
             status.seconds += time.perf_counter() - start
-        status.not_finite += learned.n_not_finite
-        n_done = len(learned.result.predictions)
-        n_borne = self._bear(name, learned) if learned.refused else n_done
-        status.shown += n_borne
-        status.shown_here += n_borne
-        if learned.failure is not None and name in self.learners:
-            self.disable(name, _why(learned.failure))
-        if n_borne == len(places) or not n_borne:
-            return learned.result if n_borne else None
-        # However the stream is cut, nothing is heard of it after the event that was too much.
-        part = part_of(learned.result, [place < n_borne for place in range(n_done)])
-        return _spread(part, [place < n_borne for place in range(len(places))])
+        status.not_finite += shown.n_not_finite
+        n_done = len(shown.result.predictions)
+        n_counted = self._count_refused(name, shown) if shown.refused else n_done
+        status.shown += n_counted
+        status.shown_here += n_counted
+        if shown.failure is not None and name in self.learners:
+            self.disable(name, _why(shown.failure))
+        if n_counted == len(places) or not n_counted:
+            return shown.result if n_counted else None
+        # However the stream is cut, a model says nothing after the row that was too much.
+        part = part_of(shown.result, [place < n_counted for place in range(n_done)])
+        return spread(part, [place < n_counted for place in range(len(places))])
 
-    def _bear(self, name: str, learned: Learned) -> int:
-        """Count what a challenger refused; disable it where that is too much, and return how many events it took."""
+    def _count_refused(self, name: str, shown: RecordBatch) -> int:
+        """Count the rows a challenger refused; disable it if they are too many, and return how many rows it took."""
         status, rate = self.statuses[name], self._rates[name]
-        for place, (_, detail) in sorted(learned.refused.items()):
+        for place, (_, detail) in sorted(shown.refused.items()):
             if not status.refused:
                 _log.warning("the model %s refuses a record and continues without it: %.300s", name, detail)
             status.refused += 1
@@ -161,34 +157,8 @@ class Challengers:
                 )
                 return place + 1
         status.recent_refused = rate.recent
-        return len(learned.result.predictions)
+        return len(shown.result.predictions)
 
 
 def _why(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
-
-
-def _spread(result: AdvanceResult, chosen: Sequence[bool]) -> AdvanceResult:
-    """Return results of the chosen events at their places among all; None and NaN at the others.
-
-    Examples
-    --------
-    >>> spread = _spread(AdvanceResult([1.0], None, np.zeros(1)), [False, True])
-    >>> spread.predictions, spread.losses
-    ([None, 1.0], array([nan,  0.]))
-
-    """
-    labels: list[Any] = [None] * len(chosen)
-    probabilities: list[Any] | None = None if result.probabilities is None else [{} for _ in chosen]
-    rows = np.flatnonzero(chosen).tolist()
-    for row, place in enumerate(rows):
-        labels[place] = result.predictions[row]
-        if probabilities is not None and result.probabilities is not None:
-            probabilities[place] = result.probabilities[row]
-    losses = np.full(len(chosen), math.nan)
-    losses[rows] = result.losses
-    deviations = None
-    if result.deviations is not None:
-        deviations = np.full(len(chosen), math.nan)
-        deviations[rows] = result.deviations
-    return replace(result, predictions=labels, probabilities=probabilities, losses=losses, deviations=deviations)

@@ -1,4 +1,4 @@
-"""The stage of a source whose records bring their targets: each is predicted, and learned at once."""
+"""The stages of a source whose records bring their targets: each record is predicted and learned at once."""
 
 from __future__ import annotations
 
@@ -7,48 +7,51 @@ from itertools import compress
 from typing import Any
 
 from streamkernel.connectors.ports import Fault, Label, Record
-from streamkernel.daemon.base.events import Events
-from streamkernel.daemon.stream.chunk_result import ChunkResult, Scored
-from streamkernel.daemon.stream.learned import Learned, part_of
+from streamkernel.daemon.stream.learner import Learner
+from streamkernel.daemon.stream.record_batch import Labeled, RecordBatch
+from streamkernel.daemon.stream.results import part_of
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["DirectStage", "KeylessStage"]
+__all__ = ["DirectStage", "KeylessStage", "UnlabeledStage"]
 
 
 class DirectStage:
-    """The stage without late labels: each usable record is one event, predicted and, with a target, learned."""
+    """The stage without late labels: each usable record is one row, predicted and, with a target, learned."""
 
     taken = 0
+    learner: Learner  # of no use here
 
-    def begin(self, records: Sequence[Record], done: ChunkResult) -> Sequence[Record]:  # noqa: ARG002
+    def begin(self, records: Sequence[Record]) -> Sequence[Record]:
         return records
 
-    def events(self, items: Sequence[Record]) -> Events:
+    def fill(self, batch: RecordBatch, items: Sequence[Record]) -> None:
         usable = [record for record in items if record.fault is None and not record.blank]
-        return Events(items, [record.x for record in usable], [record.y for record in usable])
+        batch.records, batch.predicted = items, usable
+        batch.inputs, batch.targets = [record.x for record in usable], [record.y for record in usable]
 
-    def settle(self, events: Events, learned: Learned, done: ChunkResult) -> int:
-        records, result, others = events.of, learned.result, learned.others
-        n_taken = len(records)
-        if learned.refused or len(result.predictions) < n_taken:
-            n_taken, records, chosen = self._sort_out(records, learned, done)
-            result, others = part_of(result, chosen), {name: part_of(one, chosen) for name, one in others.items()}
-        done.add_predictions(records, result, others)
-        done.counts.learned = self._score(records, result, done)
+    def settle(self, batch: RecordBatch) -> None:
+        batch.n_taken = len(batch.records)
+        result, others = batch.result, batch.others
+        if batch.refused or len(batch.records) > len(result.predictions):
+            chosen = self._sort_out(batch)
+            if not all(chosen):
+                result = part_of(result, chosen)
+                others = {name: part_of(one, chosen) for name, one in others.items()}
+        batch.counts.predicted = len(batch.predicted)
+        batch.counts.learned = self._label(batch.predicted, result, batch.labeled[""])
         for name, one in others.items():
-            self._score(records, one, done.others.setdefault(name, Scored()))
-        done.counts.consumed += n_taken
-        if n_taken:
-            done.next = events.of[n_taken - 1].next
-        return n_taken
+            self._label(batch.predicted, one, batch.labeled.setdefault(name, Labeled()))
+        batch.counts.consumed = batch.n_taken
+        if batch.n_taken:
+            batch.next = batch.records[batch.n_taken - 1].next
 
-    def quarantine(self, record: Record, fault: Fault, done: ChunkResult) -> None:
-        done.counts.consumed += 1
-        done.add_dead_letter(record, *fault, done.counts.consumed)
-        done.next = record.next
+    def quarantine(self, batch: RecordBatch, record: Record, fault: Fault) -> None:
+        batch.n_taken = batch.counts.consumed = 1
+        batch.add_dead_letter(record, fault, 1)
+        batch.next = record.next
 
-    def close(self, done: ChunkResult) -> bool:
-        done.counts.unlabeled = done.counts.predicted - done.counts.learned
+    def close(self, batch: RecordBatch) -> bool:
+        batch.counts.unlabeled = batch.counts.predicted - batch.counts.learned
         return False
 
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
@@ -57,54 +60,68 @@ class DirectStage:
     def to_json(self) -> dict[str, int]:
         return {}
 
-    def _sort_out(
-        self, records: Sequence[Record], learned: Learned, done: ChunkResult
-    ) -> tuple[int, list[Record], list[bool]]:
-        """Part the records with a prediction from the others, which are counted, up to where the model was stopped.
-
-        Return how many are done with, those with a prediction, and which events are theirs.
-        """
-        left = len(learned.result.predictions)
+    def _sort_out(self, batch: RecordBatch) -> list[bool]:
+        """Count the records without a prediction, up to where the model stopped; return which rows have one."""
+        left = len(batch.result.predictions)
         predicted: list[Record] = []
+        rows: list[int] = []
         chosen: list[bool] = []
-        for n_before, record in enumerate(records):
-            fault: tuple[str, str] | None = record.fault
+        for n_before, record in enumerate(batch.records):
+            fault = record.fault
             if fault is None and not record.blank:
                 if len(chosen) == left:
-                    return n_before, predicted, chosen
-                fault = learned.refused.get(len(chosen))
+                    batch.n_taken = n_before
+                    break
+                fault = batch.refused.get(len(chosen))
                 chosen.append(fault is None)
             if record.blank:
-                done.counts.skipped += 1
+                batch.counts.skipped += 1
             elif fault is None:
+                rows.append(len(chosen) - 1)
                 predicted.append(record)
             else:
-                done.add_dead_letter(record, *fault, n_before + 1)
-        return len(records), predicted, chosen
+                batch.add_dead_letter(record, fault, n_before + 1)
+        batch.predicted, batch.rows = predicted, rows
+        return chosen
 
-    def _score(self, records: Sequence[Record], result: AdvanceResult, scored: Scored) -> int:
-        """Add the predictions of records that have a target to what the report metrics compare; return how many."""
+    def _label(self, records: Sequence[Record], result: AdvanceResult, labeled: Labeled) -> int:
+        """Add the predictions of records with a target to what the report metrics compare; return how many."""
         targets: list[Any] = [record.y for record in records]
         if None in targets:
-            labeled = [target is not None for target in targets]
-            targets, result = list(compress(targets, labeled)), part_of(result, labeled)
-        # There is one pass a chunk: nothing was added before.
-        scored.targets, scored.predictions, scored.probabilities = targets, result.predictions, result.probabilities
-        scored.deviations = result.deviations
-        scored.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
+            has_target = [target is not None for target in targets]
+            targets, result = list(compress(targets, has_target)), part_of(result, has_target)
+        labeled.targets, labeled.predictions, labeled.probabilities = targets, result.predictions, result.probabilities
+        labeled.deviations = result.deviations
+        labeled.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
         return len(targets)
 
 
 class KeylessStage(DirectStage):
-    """A direct stage for a model that was learned from late labels: the field that joined them is no input of it."""
+    """A direct stage for a model that learned from late labels: the field that joined them is not an input."""
 
     def __init__(self, key: str) -> None:
         self.key = key
 
-    def begin(self, records: Sequence[Record], done: ChunkResult) -> Sequence[Record]:
+    def begin(self, records: Sequence[Record]) -> Sequence[Record]:
         for record in records:
             record.x.pop(self.key, None)
-        return super().begin(records, done)
+        return records
 
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
         return [({name: value for name, value in record.x.items() if name != self.key}, record.y)]
+
+
+class UnlabeledStage(DirectStage):
+    """A direct stage that learns each usable record; the target of a record is only written to its line."""
+
+    def fill(self, batch: RecordBatch, items: Sequence[Record]) -> None:
+        super().fill(batch, items)
+        batch.targets = [True] * len(batch.inputs)
+
+    def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
+        return [(record.x, True)]
+
+    def _label(self, records: Sequence[Record], result: AdvanceResult, labeled: Labeled) -> int:
+        labeled.targets, labeled.predictions, labeled.probabilities = [True] * len(records), result.predictions, None
+        labeled.add_losses(result.losses.tolist(), labeled.targets, result.predictions, None)
+        return len(records)

@@ -13,6 +13,7 @@ from typing import Any
 
 from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.stream.learner import Learner
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["DEATHS_BEFORE_ISOLATION", "kills"]
 
@@ -64,7 +65,7 @@ def _attempt(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection.send(True)
     try:
-        learner.advance([x for x, _ in rows], [y for _, y in rows])
+        learner.advance(RecordBatch(inputs=[x for x, _ in rows], targets=[y for _, y in rows]))
     except MemoryError:
         return  # that the machine is short of memory says nothing about the record
     except Exception:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.connectors.ports import Label
+from streamkernel.connectors.ports import Fault, Label
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.model import OF_EACH, Model, has_own_parts, last_step, task_of
 from streamkernel.daemon.base.moments import Moments
-from streamkernel.daemon.stream.learned import Learned
+from streamkernel.daemon.stream.record_batch import RecordBatch
+from streamkernel.daemon.stream.results import finite, joined
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.finite import LARGEST
 
@@ -63,49 +64,36 @@ class Learner(ABC):
 
     def advance(
         self,
-        xs: Inputs,
-        ys: Targets,
+        batch: RecordBatch,
         stopped: Callable[[], bool] = lambda: False,
         *,
-        predict: Sequence[bool] | None = None,
-        until_refused: bool = False,
         catch: bool = False,
-    ) -> Learned:
-        """Predict, then learn, each event in turn.
+    ) -> RecordBatch:
+        """Predict, then learn, each row of a batch in turn, and add the results to it.
 
         Parameters
         ----------
-        xs
-            Inputs.
-        ys
-            Targets; None: unlabeled, predicted only.
+        batch
+            Its rows.
         stopped
-            Asked between events that take long: True ends the chunk there.
-        predict
-            Whether the prediction of each is wanted; by default, of all. The others are learned, and what the result
-            has in their place means nothing.
-        until_refused
-            Whether the chunk ends with the first event that is refused.
+            Asked between rows that take long: True leaves the rows after it.
         catch
-            Whether what an event raises is kept in `failure`, after the predictions of the events before it. By
-            default it is raised, and these are lost.
+            Whether the exception of a row is kept in the batch, after the results of the rows before it. By default it
+            is raised, and these are lost.
+
+        Returns
+        -------
+        batch
+            The same batch.
 
         """
         before = self._n_ignored_labels
-        learned = self._advance(xs, ys, stopped, predict, until_refused, catch)
-        learned.n_ignored = self._n_ignored_labels - before
-        return learned
+        self._advance(batch, batch.inputs_for(self.model), stopped, catch)
+        batch.n_ignored = self._n_ignored_labels - before
+        return batch
 
     @abstractmethod
-    def _advance(
-        self,
-        xs: Inputs,
-        ys: Targets,
-        stopped: Callable[[], bool],
-        predict: Sequence[bool] | None,
-        until_refused: bool,
-        catch: bool,
-    ) -> Learned: ...
+    def _advance(self, batch: RecordBatch, xs: Inputs, stopped: Callable[[], bool], catch: bool) -> None: ...
 
     @abstractmethod
     def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:
@@ -148,20 +136,12 @@ class AdvancingLearner(Learner):
         super().__init__(model, learn)
         self._has_own_parts = has_own_parts(model)
 
-    def _advance(
-        self,
-        xs: Inputs,
-        ys: Targets,
-        stopped: Callable[[], bool],
-        predict: Sequence[bool] | None,  # noqa: ARG002 - the prediction comes with the learning
-        until_refused: bool,
-        catch: bool,
-    ) -> Learned:
+    def _advance(self, batch: RecordBatch, xs: Inputs, stopped: Callable[[], bool], catch: bool) -> None:
         if not xs:
-            return Learned()
-        targets = ys if self.learn else [None] * len(xs)
+            return
+        targets = batch.targets if self.learn else [None] * len(xs)
         n_clipped = self._count_clipped(targets)
-        # What a class of the user's raises comes in the middle of a chunk, part of which is learned by then.
+        # A class of the user's may raise in the middle of the rows, when some of them are learned.
         before = self._call.__getstate__() if len(xs) > 1 and self._has_own_parts else None
         start = time.perf_counter()
         try:
@@ -171,44 +151,42 @@ class AdvancingLearner(Learner):
                 if not catch:
                     raise
                 if before is None:
-                    return Learned(failure=error)
+                    batch.failure = error
+                    return
             if len(xs) == 1:
-                nothing = AdvanceResult([None], None, np.full(1, math.nan))
-                return Learned(result=nothing, refused={0: ("refused", str(error))})
+                batch.result = AdvanceResult([None], None, np.full(1, math.nan))
+                batch.refused = {0: Fault("refused", str(error))}
+                return
             if before is not None:
                 self._call.__setstate__(before)
-            return self._one_by_one(xs, ys, stopped, until_refused, catch)
+            self._one_by_one(batch, xs, stopped, catch)
+            return
         seconds = (time.perf_counter() - start) / len(xs)
-        learned = Learned(
-            result=result,
-            predict_seconds=None if self.learn else seconds,
-            learn_seconds=seconds if self.learn else None,
-            n_clipped=n_clipped,
-        )
-        learned.drop_not_finite()
-        return learned
+        if self.learn:
+            batch.learn_seconds = seconds
+        else:
+            batch.predict_seconds = seconds
+        batch.n_clipped = n_clipped
+        batch.result, batch.n_not_finite = finite(result)
 
-    def _one_by_one(
-        self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], until_refused: bool, catch: bool
-    ) -> Learned:
-        """Find the event the chunk was refused for, or raised at; nothing is taken twice: none of it is learned yet."""
-        whole = Learned()
+    def _one_by_one(self, batch: RecordBatch, xs: Inputs, stopped: Callable[[], bool], catch: bool) -> None:
+        """Find the row that is refused or raises; nothing is taken twice, because none of the rows is learned yet."""
         parts: list[AdvanceResult] = []
-        for place, (x, y) in enumerate(zip(xs, ys, strict=True)):
-            one = self._advance([x], [y], stopped, None, until_refused, catch)
-            whole.failure = one.failure
+        for place, (x, y) in enumerate(zip(xs, batch.targets, strict=True)):
+            one = RecordBatch(inputs=[x], targets=[y])
+            self._advance(one, [x], stopped, catch)
+            batch.failure = one.failure
             if one.failure is not None:
                 break
             parts.append(one.result)
-            whole.add(one)
+            batch.n_not_finite += one.n_not_finite
+            batch.n_clipped += one.n_clipped
             if one.refused:
-                whole.refused[place] = one.refused[0]
-            whole.stopped = stopped()
-            if whole.stopped or (until_refused and whole.refused):
+                batch.refused[place] = one.refused[0]
+            batch.stopped = stopped()
+            if batch.stopped or (batch.until_refused and batch.refused):
                 break
-        whole.predict_seconds = whole.learn_seconds = None  # a single record is no measure of a chunk
-        whole.result = _joined(parts, self.task in ("classification", "several_labels"))
-        return whole
+        batch.result = joined(parts, self.task in ("classification", "several_labels"))
 
     def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:
         if prediction.label is None:
@@ -218,16 +196,3 @@ class AdvancingLearner(Learner):
         if prediction.probabilities is None:
             return float(self._call.loss_of(y, prediction.label, deviation))
         return float(self._call.loss_of(y, prediction.probabilities))
-
-
-def _joined(parts: Sequence[AdvanceResult], classifies: bool) -> AdvanceResult:
-    """Join results of one record each; one that was refused has neither probabilities nor a deviation."""
-    deviations = None
-    if any(part.deviations is not None for part in parts):
-        deviations = np.array([math.nan if part.deviations is None else part.deviations[0] for part in parts])
-    return AdvanceResult(
-        [part.predictions[0] for part in parts],
-        [part.probabilities[0] if part.probabilities else {} for part in parts] if classifies else None,
-        np.array([part.losses[0] for part in parts]),
-        deviations,
-    )

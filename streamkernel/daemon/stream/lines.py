@@ -18,28 +18,34 @@ __all__ = ["dead_letter", "predictions", "shortened"]
 def predictions(
     records: Sequence[Record],
     result: AdvanceResult,
+    rows: Sequence[int] | None = None,
     model: str = "",
     others: Mapping[str, AdvanceResult | None] | None = None,
+    checkpoint: int | None = None,
 ) -> list[dict[str, Any]]:
     """Make the lines of the predictions.
 
     Parameters
     ----------
     records
-        Records the model gave a prediction for.
+        Records with a prediction.
     result
-        The predictions, one for each of them.
+        The predictions.
+    rows
+        The row of each record in the result; None: all rows, in order.
     model
         The name of the model, which each line has; empty: none has it.
     others
-        By its name, the predictions of each other model, None where it is disabled; nothing: no line has them.
+        By its name, the predictions of each other model, None if it is disabled; nothing: no line has them.
+    checkpoint
+        The number of the checkpoint that predicts, which each line has; None: none has it.
 
     Returns
     -------
     lines
         One a record: its position, its prediction, and its target, if it is known. Classifiers add the probability of
-        each class, regressors with a distribution the standard deviation; then come the name of the model, a mapping
-        with what the others predicted, and columns that pass through.
+        each class, regressors with a distribution the standard deviation. The name of the model, the predictions of
+        the others, pass-through columns and the number of the checkpoint follow.
 
     Examples
     --------
@@ -51,43 +57,49 @@ def predictions(
     [{'position': {'partition': 0, 'offset': 12}, 'prediction': 2.0, 'target': 2.5, 'std': 0.75}]
 
     """
-    # The target also where it is None: a CSV file has the columns of its first line.
+    places = range(len(result.predictions)) if rows is None else rows
+    # The target also if it is None: a CSV file has the columns of its first line.
     lines: list[dict[str, Any]] = [
         {
             "position": {"partition": record.position.partition, "offset": record.position.offset},
-            "prediction": label,
+            "prediction": result.predictions[place],
             "target": record.y,
         }
-        for record, label in zip(records, result.predictions, strict=True)
+        for record, place in zip(records, places, strict=True)
     ]
     if result.probabilities is not None:
-        # Labels that are no text become text as JSON has them: true, 3.
-        for line, probabilities in zip(lines, result.probabilities, strict=True):
-            line["probabilities"] = probabilities
+        # Labels that are not text become text as JSON has them: true, 3.
+        for line, place in zip(lines, places, strict=True):
+            line["probabilities"] = result.probabilities[place]
     if result.deviations is not None:
-        for line, deviation in zip(lines, result.deviations.tolist(), strict=True):
-            line["std"] = _known(deviation)
+        deviations = result.deviations.tolist()
+        for line, place in zip(lines, places, strict=True):
+            line["std"] = _known(deviations[place])
     if model:
         for line in lines:
             line["model"] = model
     if others:
-        columns = {name: _entries(one, len(records)) for name, one in others.items()}
-        for place, line in enumerate(lines):
-            line["models"] = {name: column[place] for name, column in columns.items()}
-    # Of all records or of none.
-    return list(map(_with_passed, lines, records)) if records and records[0].passed is not None else lines
+        columns = {name: _entries(one, places) for name, one in others.items()}
+        for number, line in enumerate(lines):
+            line["models"] = {name: column[number] for name, column in columns.items()}
+    if records and records[0].passed is not None:  # of all records or of none
+        lines = list(map(_with_passed, lines, records))
+    if checkpoint is not None:
+        for line in lines:
+            line["checkpoint"] = checkpoint
+    return lines
 
 
-def _entries(result: AdvanceResult | None, count: int) -> list[dict[str, Any]]:
-    """Return what a model next to the published one predicted for each record: no more than null where it did not."""
-    if result is None:
-        return [{"prediction": None} for _ in range(count)]
-    entries: list[dict[str, Any]] = [{"prediction": label} for label in result.predictions]
-    for place, entry in enumerate(entries):
-        if result.probabilities is not None and result.probabilities[place]:
+def _entries(result: AdvanceResult | None, places: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the predictions of a challenger at some rows; null where it has none."""
+    entries = []
+    for place in places:
+        entry: dict[str, Any] = {"prediction": None if result is None else result.predictions[place]}
+        if result is not None and result.probabilities is not None and result.probabilities[place]:
             entry["probabilities"] = result.probabilities[place]
-        if result.deviations is not None and entry["prediction"] is not None:
+        if result is not None and result.deviations is not None and entry["prediction"] is not None:
             entry["std"] = _known(float(result.deviations[place]))
+        entries.append(entry)
     return entries
 
 

@@ -13,12 +13,12 @@ from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.batch_size import AdaptiveBatchSize
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.ending import FIRST, TooManyDeadLettersError, all_dead, bad_start, begins_well
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarkers
 from streamkernel.daemon.stream.loop_time import LoopTime
 from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
 
 __all__ = ["MOST_BYTES", "POLL_SECONDS", "Checkpoints", "Loop", "Observer"]
@@ -45,8 +45,8 @@ class Feed(Protocol):
 class Observer(Protocol):
     """An observer of the loop."""
 
-    def chunk(self, done: ChunkResult) -> None:
-        """Take note of a chunk that is done."""
+    def chunk(self, batch: RecordBatch) -> None:
+        """Take note of a batch that is done."""
 
     def turn(self) -> None:
         """Take note that the loop is alive."""
@@ -220,7 +220,7 @@ class Loop:
         self.times.begin()
         self.at_work(True)
         try:
-            done = self.processor.process(records, self.stopped)
+            done = list(self.processor.process(records, self.stopped))
         except Exception:
             # What is raised here would be raised again at every start: the record is looked for as one that kills.
             self.markers.abandon()
@@ -229,8 +229,9 @@ class Loop:
             self.at_work(False)
         self.times.learned(self._read_at, self.times.end("model"))
         self.markers.clear()
-        self._batch_size.took(done.taken, time.perf_counter() - start)
-        self._deliver(done)
+        self._batch_size.took(sum(batch.taken for batch in done), time.perf_counter() - start)
+        for batch in done:
+            self._deliver(batch)
 
     def _retry(self, record: Record, interrupted: InFlight) -> None:
         """Deal with a record that was being learned when the process died, once or more often."""
@@ -260,23 +261,25 @@ class Loop:
         self.checkpoints.save()  # this took four deaths: it must not be lost with the next one
         self.times.end("checkpoints")
 
-    def _deliver(self, done: ChunkResult) -> None:
+    def _deliver(self, batch: RecordBatch) -> None:
         """Move the positions on, and hand lines and dead letters to the outputs."""
-        if done.next is not None:
-            self.positions[done.next.partition] = done.next
-        self.markers.passed(Record, done.next)
-        self.markers.passed(LabelRecord, None if done.late is None else done.late.next)
-        self.observer.chunk(done)
+        if batch.next is not None:
+            self.positions[batch.next.partition] = batch.next
+        self.markers.passed(Record, batch.next)
+        self.markers.passed(LabelRecord, None if batch.late is None else batch.late.next)
+        self.observer.chunk(batch)
         self.times.begin()
+        lines = self.processor.lines(batch)
+        origins = [record.position for record in batch.predicted] if lines else []
         self.sinks.write(
-            {"predictions": done.lines, "dead_letters": done.letters},
-            {"predictions": done.line_origins, "dead_letters": done.letter_origins},
+            {"predictions": lines, "dead_letters": batch.letters},
+            {"predictions": origins, "dead_letters": batch.letter_origins},
             self._read_at,
         )
         self.times.end("sinks")
-        crash.point("consumed", done.taken)
-        if done.letters:
-            self._judge(done.letters)
+        crash.point("consumed", batch.taken)
+        if batch.letters:
+            self._judge(batch.letters)
 
     def _judge(self, letters: Sequence[dict[str, Any]]) -> None:
         """Raise where there are too many dead letters, the last ones among them."""

@@ -1,57 +1,67 @@
-"""One chunk of records on its way: events for the model, then lines, dead letters, counts and scores."""
+"""Takes records through a stage and the models, and counts and scores what became of them."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streamkernel.connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.counts import RecordCounts
-from streamkernel.daemon.base.events import Events
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.calibration import Calibration
 from streamkernel.daemon.stream.challengers import Challengers
-from streamkernel.daemon.stream.chunk_result import ChunkResult, Scored
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
-from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.learner import Learner
+from streamkernel.daemon.stream.lines import predictions
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.record_batch import Labeled, RecordBatch
 
-__all__ = ["Processor", "Scores", "Stage"]
+__all__ = ["WARM_START", "Processor", "Scores", "Stage"]
+
+WARM_START = "warm_start"
+"""The source of the records of a warm start in the position of a dead letter."""
 
 
 class Stage(Protocol):
-    """A stage between source and model: makes events of records, and settles them once the model is done with them."""
+    """A stage between source and model: it makes rows of records, and settles the records by the results.
+
+    Attributes
+    ----------
+    learner
+        The published model.
+
+    """
+
+    learner: Learner
 
     @property
     def taken(self) -> int:
         """Labels taken from a source of their own since the first start."""
 
-    def begin(self, records: Sequence[Record], done: ChunkResult) -> Sequence[Any]:
-        """Begin a chunk; give what `events` takes, an item for each record."""
+    def begin(self, records: Sequence[Record]) -> Sequence[Any]:
+        """Begin with the records of a poll; return an item for each."""
 
-    def events(self, items: Sequence[Any]) -> Events:
-        """Make the events of what is left of a chunk."""
+    def fill(self, batch: RecordBatch, items: Sequence[Any]) -> None:
+        """Add the records and rows of the items to a batch."""
 
-    def settle(self, events: Events, learned: Learned, done: ChunkResult) -> int:
-        """Add what became of the events to the chunk; give how many items are done with."""
+    def settle(self, batch: RecordBatch) -> None:
+        """Add what became of the records, and how many are dealt with."""
 
-    def quarantine(self, record: Record, fault: Fault, done: ChunkResult) -> None:
+    def quarantine(self, batch: RecordBatch, record: Record, fault: Fault) -> None:
         """Make a dead letter of a record that no model is shown."""
 
-    def close(self, done: ChunkResult) -> bool:
-        """End a chunk; say whether there were more dead letters among late labels than is borne."""
+    def close(self, batch: RecordBatch) -> bool:
+        """End a batch; return whether there were too many dead letters among late labels."""
 
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
-        """Return what the model would be shown of a record, inputs and targets; nothing is changed."""
+        """Return the rows that would be made of a record, inputs and targets; nothing is changed."""
 
     def to_json(self) -> dict[str, int]:
-        """Return the counts of late labels by name; empty where there are none."""
+        """Return the counts of late labels by name; empty if there are none."""
 
 
 @dataclass(frozen=True)
@@ -61,21 +71,18 @@ class Scores:
     quality: Quality
     loss: ProgressiveLoss
 
-    def add(self, scored: Scored, learns: bool) -> None:
-        """Take in what the model predicted in a chunk, and leave the finite losses in it."""
-        self.quality.add(scored.targets, scored.predictions, scored.probabilities)
-        # A model that only serves has no losses: its labels are not shown to it.
-        n_nan = scored.n_losses_not_finite if learns else 0
-        scored.n_losses_not_finite = n_nan + scored.losses.count(math.inf) + scored.losses.count(-math.inf)
-        scored.losses = list(filter(math.isfinite, scored.losses))
-        self.loss.add(scored.losses, scored.n_losses_not_finite)
+    def add(self, labeled: Labeled, learns: bool) -> None:
+        """Take in the predictions of a batch, and leave only the finite losses in it."""
+        self.quality.add(labeled.targets, labeled.predictions, labeled.probabilities)
+        labeled.keep_finite(learns)
+        self.loss.add(labeled.losses, labeled.n_not_finite)
 
 
 @dataclass
 class Processor:
-    """Takes chunks of records through a stage and the model, and counts and scores what became of them.
+    """Takes records through a stage and the models, and counts and scores what became of them.
 
-    How a stream is cut into chunks changes nothing.
+    How a stream is cut into batches changes nothing.
 
     Parameters
     ----------
@@ -102,7 +109,9 @@ class Processor:
     writes_others
         Whether each line has the predictions of the challengers.
     calibration
-        The calibration of its predictions; None where it is not looked at.
+        The calibration of its predictions; None if nobody asks for it.
+    source
+        The name of a source that is not the main one. No prediction of its records is written.
 
     Attributes
     ----------
@@ -124,6 +133,7 @@ class Processor:
     others: Mapping[str, Scores] = field(default_factory=dict)
     writes_others: bool = False
     calibration: Calibration | None = None
+    source: str | None = None
     overrun: bool = field(default=False, init=False)
 
     @property
@@ -137,44 +147,42 @@ class Processor:
         others = self.challengers.learners.values() if self.challengers is not None else ()
         return [self.learner.model, *(learner.model for learner in others)]
 
-    def process(self, records: Sequence[Record], stopped: Callable[[], bool] = lambda: False) -> ChunkResult:
-        """Predict and learn a chunk.
+    def replace(self, learner: Learner) -> None:
+        """Predict with another model of the same task from now on."""
+        self.learner = self.stage.learner = learner
+
+    def process(self, records: Sequence[Record], stopped: Callable[[], bool] = lambda: False) -> Iterator[RecordBatch]:
+        """Predict and learn records; yield them in batches, more than one if a stage decides anew after a refusal.
 
         Parameters
         ----------
         records
             Records as they came from the source.
         stopped
-            Asked between records that take long: True ends the chunk there.
+            Asked between rows that take long: True leaves the records after it.
 
         """
-        done = self._new_chunk()
-        left = self.stage.begin(records, done)
-        while left:
-            events = self.stage.events(left)
+        left = self.stage.begin(records)
+        while True:
+            batch = RecordBatch(source=self.source, encoding=self.encoding)
+            self.stage.fill(batch, left)
             start = time.perf_counter()
-            learned = self.learner.advance(
-                events.xs_for(self.learner.model),
-                events.ys,
-                stopped,
-                predict=events.predict,
-                until_refused=events.until_refused,
-            )
+            self.learner.advance(batch, stopped)
             if self.challengers is not None:
-                self.challengers.advance(events, learned, time.perf_counter() - start)
+                self.challengers.advance(batch, time.perf_counter() - start)
             crash.point("mid-batch")
-            done.add(learned)
-            left = left[self.stage.settle(events, learned, done) :]
-            if learned.stopped:
-                break
-        return self.close(done)
+            self.stage.settle(batch)
+            left = left[batch.n_taken :]
+            yield self.close(batch)
+            if batch.stopped or not left:
+                return
 
-    def quarantine(self, record: Record, reason: str, detail: str) -> ChunkResult:
+    def quarantine(self, record: Record, reason: str, detail: str) -> RecordBatch:
         """Make a dead letter of a record without showing it to the model."""
-        done = self._new_chunk()
-        self.stage.begin([], done)
-        self.stage.quarantine(record, Fault(reason, detail), done)
-        return self.close(done)
+        batch = RecordBatch([record], self.source, self.encoding)
+        self.stage.fill(batch, self.stage.begin([]))
+        self.stage.quarantine(batch, record, Fault(reason, detail))
+        return self.close(batch)
 
     def kills(self, record: Record, stopped: Callable[[], bool]) -> bool:
         """Return whether the process dies when the published model learns a record; see `isolation.kills`.
@@ -188,26 +196,28 @@ class Processor:
             self.challengers.disable_deadly(rows, stopped)
         return False
 
-    def _new_chunk(self) -> ChunkResult:
-        wanted = self.writes_others and self.challengers is not None
-        written = self.challengers.others if wanted and self.challengers else ()
-        return ChunkResult(encoding=self.encoding, model=self.name, written=written)
+    def lines(self, batch: RecordBatch) -> list[dict[str, Any]]:
+        """Return the lines of the predictions of a batch."""
+        if self.source is not None or not batch.predicted:
+            return []
+        written = self.challengers.others if self.writes_others and self.challengers is not None else ()
+        others = {name: batch.others.get(name) for name in written}
+        return predictions(batch.predicted, batch.result, batch.rows, self.name, others, self.checkpoint)
 
-    def close(self, done: ChunkResult) -> ChunkResult:
-        """Add a chunk to the counts and scores, and return it."""
-        if self.checkpoint is not None:
-            for line in done.lines:
-                line["checkpoint"] = self.checkpoint
-        self.overrun |= self.stage.close(done)
-        counts = done.counts
-        counts.learned = counts.learned - done.n_ignored if self.learner.learn else 0
-        counts.unlabeled += done.n_ignored
-        for number in done.dead_numbers:
+    def close(self, batch: RecordBatch) -> RecordBatch:
+        """Add a batch to the counts and scores, and return it."""
+        self.overrun |= self.stage.close(batch)
+        counts = batch.counts
+        counts.learned = counts.learned - batch.n_ignored if self.learner.learn else 0
+        counts.unlabeled += batch.n_ignored
+        for number in batch.dead_numbers:
             self.overrun |= self.rate.add(self.counts.consumed + number)
         self.counts.add(counts)
-        Scores(self.quality, self.loss).add(done, self.learner.learn)
+        published = batch.labeled[""]
+        Scores(self.quality, self.loss).add(published, self.learner.learn)
         if self.calibration is not None:
-            self.calibration.add(done)
-        for name, scored in done.others.items():
-            self.others[name].add(scored, self.learner.learn)
-        return done
+            self.calibration.add(published)
+        for name, labeled in batch.labeled.items():
+            if name:
+                self.others[name].add(labeled, self.learner.learn)
+        return batch

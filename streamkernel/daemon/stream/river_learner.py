@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import repeat
 from typing import Any
 
@@ -13,13 +13,15 @@ import numpy as np
 from river import base
 from river.optim.losses import Squared
 
+from streamkernel.connectors.ports import Fault
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.model import Model, advances
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.stream.input_names import InputNames
-from streamkernel.daemon.stream.learned import Learned
-from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner, Targets
+from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner
 from streamkernel.daemon.stream.quality import log_losses
+from streamkernel.daemon.stream.record_batch import RecordBatch
+from streamkernel.daemon.stream.results import finite
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.finite import LARGEST, NotFiniteError, clipped, loss_of_number
 
@@ -66,50 +68,43 @@ class RiverLearner(Learner):
     def target_moments(self) -> Moments:
         return self._moments
 
-    def _advance(
-        self,
-        xs: Inputs,
-        ys: Targets,
-        stopped: Callable[[], bool],
-        predict: Sequence[bool] | None,
-        until_refused: bool,
-        catch: bool,
-    ) -> Learned:
-        learned = Learned(n_clipped=self._count_clipped(ys) if self.learn else 0)
+    def _advance(self, batch: RecordBatch, xs: Inputs, stopped: Callable[[], bool], catch: bool) -> None:
+        batch.n_clipped = self._count_clipped(batch.targets) if self.learn else 0
         done: list[tuple[Any, dict[Any, float] | None, float, float]] = []
-        for place, (x, y, wanted) in enumerate(zip(xs, ys, predict or repeat(True, len(xs)), strict=True)):
+        for place, (x, y, wanted) in enumerate(
+            zip(xs, batch.targets, batch.wanted or repeat(True, len(xs)), strict=True)
+        ):
             try:
-                done.append(self._advance_one(x, y, wanted, learned))
+                done.append(self._advance_one(x, y, wanted, batch))
             except (KeyboardInterrupt, SystemExit, MemoryError, NotFiniteError) as error:
                 if not catch or isinstance(error, KeyboardInterrupt):
                     raise
-                learned.failure = error
+                batch.failure = error
                 break
             # River's models raise whatever their arithmetic raises, its compiled parts a panic that is no Exception.
             except BaseException as error:
-                learned.refused[place] = ("refused", _why(error, x))
+                batch.refused[place] = Fault("refused", _why(error, x))
                 done.append((None, None, math.nan, math.nan))
-            learned.stopped = stopped()
-            if learned.stopped or (until_refused and learned.refused):
+            batch.stopped = stopped()
+            if batch.stopped or (batch.until_refused and batch.refused):
                 break
-        learned.result = AdvanceResult(
+        result = AdvanceResult(
             [label for label, _, _, _ in done],
             [given or {} for _, given, _, _ in done] if self._has_probabilities else None,
             np.array([loss for _, _, _, loss in done]),
             np.array([deviation for _, _, deviation, _ in done]) if self._has_deviations else None,
         )
-        learned.drop_not_finite()
-        return learned
+        batch.result, batch.n_not_finite = finite(result)
 
     def _advance_one(
-        self, x: Mapping[str, Any], y: Any, wanted: bool, learned: Learned
+        self, x: Mapping[str, Any], y: Any, wanted: bool, batch: RecordBatch
     ) -> tuple[Any, dict[Any, float] | None, float, float]:
-        """Predict a record, then learn it; give label, probabilities, deviation and loss."""
+        """Predict a record, then learn it; return its label, probabilities, deviation and loss."""
         label, given, deviation, loss = None, None, math.nan, math.nan
         learns = self.learn and y is not None
         if not self._names.knows(x):
             x, n_ignored = self._names.bound(x, learns)
-            learned.n_ignored_inputs += n_ignored if learns else 0
+            batch.n_ignored_inputs += n_ignored if learns else 0
         start = time.perf_counter()
         if wanted:
             label, given, deviation = self._predict(x)
@@ -124,10 +119,10 @@ class RiverLearner(Learner):
             else:
                 self._call.learn_one(x, target)
             self._moments = moments
-            if learned.learn_seconds is None:  # one record a chunk is timed: an observation costs half a microsecond
-                learned.learn_seconds = time.perf_counter() - predicted
-        if wanted and learned.predict_seconds is None:
-            learned.predict_seconds = predicted - start
+            if batch.learn_seconds is None:  # one record a batch is timed: an observation costs half a microsecond
+                batch.learn_seconds = time.perf_counter() - predicted
+        if wanted and batch.predict_seconds is None:
+            batch.predict_seconds = predicted - start
         return label, given, deviation, loss
 
     def _predict(self, x: Mapping[str, Any]) -> tuple[Any, dict[Any, float] | None, float]:
@@ -223,8 +218,9 @@ def learner_for(
     Examples
     --------
     >>> from river import linear_model
-    >>> learned = learner_for(linear_model.LinearRegression()).advance([{"a": 1.0}] * 3, [2.0, 4.0, 2.0])
-    >>> learned.result.predictions, learned.result.losses.round(2)
+    >>> batch = RecordBatch(inputs=[{"a": 1.0}] * 3, targets=[2.0, 4.0, 2.0])
+    >>> result = learner_for(linear_model.LinearRegression()).advance(batch).result
+    >>> result.predictions, result.losses.round(2)
     ([0.0, 0.08, 0.2368], array([ 0.  , 15.37,  3.5 ]))
 
     """

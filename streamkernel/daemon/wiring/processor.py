@@ -22,19 +22,16 @@ from streamkernel.daemon.recovery.warm import WarmStart
 from streamkernel.daemon.stream.calibration import make_calibration
 from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
-from streamkernel.daemon.stream.direct import DirectStage, KeylessStage
+from streamkernel.daemon.stream.direct import DirectStage, KeylessStage, UnlabeledStage
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.known_inputs import ComparedFeed, KnownInputs
 from streamkernel.daemon.stream.label_watch import LabelWatch
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.loop import Feed
-from streamkernel.daemon.stream.processor import Processor, Scores, Stage
+from streamkernel.daemon.stream.processor import WARM_START, Processor, Scores, Stage
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
-from streamkernel.daemon.stream.replaceable import ReplaceableLearner
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.stream.several_quality import SeveralQuality
-from streamkernel.daemon.stream.unlabeled import UnlabeledStage
-from streamkernel.daemon.stream.warm_processor import WarmProcessor
 from streamkernel.estimators.base import StreamEstimator, machine_of
 
 __all__ = ["compared", "feed_of", "label_watch", "make_learner", "make_processor", "make_warm_processor"]
@@ -47,10 +44,8 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
     learner = make_learner(plan, start.model, start.inputs, start.target_moments)
     challengers = _make_challengers(plan, start.several, bad)
     stage: Stage = _direct_stage(plan)
-    if start.trained is not None:
-        learner = ReplaceableLearner(learner)
-        if start.trained.label_key is not None:
-            stage = KeylessStage(start.trained.label_key)
+    if start.trained is not None and start.trained.label_key is not None:
+        stage = KeylessStage(start.trained.label_key)
     if start.join is not None:
         stage = JoinStage(start.join, learner, _make_rate(bad, start.join.recent_dead), challengers)
     return Processor(
@@ -75,7 +70,7 @@ def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Process
     assert plan.config.warm_start is not None
     bad = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
     scores = _make_scores(plan, main.learner.model)
-    return WarmProcessor(
+    return Processor(
         main.learner,
         scores.quality,
         scores.loss,
@@ -86,6 +81,7 @@ def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Process
         name=main.name,
         challengers=main.challengers,
         others=_scores_of_challengers(plan, main.challengers),
+        source=WARM_START,
     )
 
 

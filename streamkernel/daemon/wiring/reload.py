@@ -11,10 +11,9 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.trained import TrainedModel
-from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.loop import Observer
 from streamkernel.daemon.stream.processor import Processor
-from streamkernel.daemon.stream.replaceable import ReplaceableLearner
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.wiring.processor import make_learner
 
 __all__ = ["ModelReload"]
@@ -62,7 +61,7 @@ class ModelReload(Observer):
         self._looked = clock()
         self._said = ""
 
-    def chunk(self, done: ChunkResult) -> None:
+    def chunk(self, done: RecordBatch) -> None:
         """Take note of a chunk that is done."""
         self._observer.chunk(done)
 
@@ -89,9 +88,7 @@ class ModelReload(Observer):
             self._take(newer)
 
     def _take(self, trained: TrainedModel) -> None:
-        learner = self._processor.learner
-        assert isinstance(learner, ReplaceableLearner)
-        learner.replace(make_learner(self._plan, trained.model, trained.inputs, trained.target_moments))
+        self._processor.replace(make_learner(self._plan, trained.model, trained.inputs, trained.target_moments))
         self._processor.checkpoint = trained.checkpoint
         self._processor.name = trained.name if self._plan.models else ""
         self._start.trained, self._start.model = trained, trained.model

@@ -37,7 +37,7 @@ from streamkernel.daemon.recovery.schedule import SavedCheckpoint
 from streamkernel.daemon.recovery.trained import TrainedModel
 from streamkernel.daemon.serving.published import PublishedMetrics
 from streamkernel.daemon.stream.calibration import LEVEL
-from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["Exporter"]
 
@@ -206,7 +206,7 @@ class Exporter(CheckpointObserver):
         """Publish all figures as they are now, for the scrapes until the next time."""
         self.served.publish()
 
-    def chunk(self, processed: ChunkResult) -> None:
+    def chunk(self, processed: RecordBatch) -> None:
         """Count a chunk."""
         self._lag.chunk(processed)
         for count, counter in self._counters.items():

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from streamkernel.daemon.base.dead_letters import LABEL_REASONS
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.stream.chunk_result import LabelChunk
+from streamkernel.daemon.stream.record_batch import LabelChunk
 
 __all__ = ["LabelMetrics"]
 

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from streamkernel.connectors.ports import Position, Source
-from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["LagCollector"]
 
@@ -43,7 +43,7 @@ class LagCollector(Collector):
         self._records: Counter[int] = Counter()
         self._late: Counter[int] = Counter()
 
-    def chunk(self, processed: ChunkResult) -> None:
+    def chunk(self, processed: RecordBatch) -> None:
         """Count a chunk, whose records are of one partition, and so are its labels."""
         late = processed.late
         with self._changed:
