@@ -39,30 +39,13 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     nu
         The share of records to flag, in (0, 1]. Finding the threshold needs at least some hundreds of records divided
         by nu. Defaults to 0.1.
-    kernel
-        The kernel. None (the default) is `Gaussian()` with a bandwidth from the first 200 records.
-    growth
-        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
+    kernel, growth, batch_size, max_features, standardize, max_inputs, cache_bytes, dtype, seed
+        As in `KernelClassifier`. The model is always the papers' machine.
     block_size
         F, the features of a block, at most 2^24. None (the default) is 32.
-    batch_size
-        B, the records of a step. Defaults to 32.
-    max_features
-        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is the paper's
-        unbounded machine. Defaults to 4,096.
     step
         A River schedule of step sizes. None (the default) is 1 / (nu (t + 10 + 1 / nu)), which makes f the mean over
         all records so far.
-    standardize
-        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
-    max_inputs
-        The largest number of inputs. The model ignores and counts all others. Defaults to 10,000.
-    cache_bytes
-        The largest size of the cache for drawn frequencies, in bytes. It affects only speed. Defaults to 64 MB.
-    dtype
-        "float32" (the default) or "float64".
-    seed
-        The seed of the random features. None (the default) draws one.
     precondition
         None (the default) or False. True raises an error, because preconditioned steps would change f, which depends on
         the regularization alone.
