@@ -46,20 +46,6 @@ def test_roots(beta2, cosine, gbar2, gamma, variance):
     assert (lower, upper) == pytest.approx(naive.roots(beta2, b, gbar2, gamma, variance), rel=1e-9, abs=1e-6 * size)
 
 
-@given(positive, numbers, positive, gammas, variances, st.floats(0.001, 0.2))
-def test_9_holds_between_the_roots_and_nowhere_else(beta2, cosine, gbar2, gamma, variance, share):
-    b = np.clip(cosine, -1, 1) * math.sqrt(beta2 * gbar2)
-    assume(_is_clear(beta2, b, gbar2, gamma, variance))
-    lower, upper = kernels.roots(beta2, b, gbar2, gamma, variance)
-    if lower > upper:
-        assert naive.margin(beta2, b, gbar2, gamma, variance, b / (gbar2 + variance)) < 0
-        return
-    inwards = share * (upper - lower)
-    for root, outwards in ((lower, -inwards), (upper, inwards)):
-        assert naive.margin(beta2, b, gbar2, gamma, variance, root - outwards) > 0
-        assert naive.margin(beta2, b, gbar2, gamma, variance, root + outwards) < 0
-
-
 def test_plain_cases_of_the_roots():
     # |beta|^2 = <beta, gbar> = |gbar|^2 = gamma = 1: 2 (1 - s)^2 <= 2.
     assert kernels.roots(1.0, 1.0, 1.0, 1.0, 0.0) == (0.0, 2.0)
@@ -155,17 +141,6 @@ def test_check_class_margins(drawn):
 def _margin(own, pull, gamma, variance):
     right, left = inequality_9(own, pull, gamma, gamma, variance)
     return right - left
-
-
-def test_a_block_whose_numbers_are_not_finite_hides_no_other():
-    beta, margins = np.array([[np.nan], [1.0], [1e200]]), np.empty(3)
-    kernels.check_margins(beta, np.ones(1), 1.0, 0.0, margins)
-    assert margins.tolist() == [-math.inf, 2.0, -math.inf]
-    shares, margins = np.empty(3), np.empty((3, 1))
-    assert kernels.check_class_margins(beta, np.array([-1.0]), 1.0, 0.0, margins, shares) == 1.0
-    assert shares.tolist() == [0.0, 0.0, 0.0]
-    kernels.check_class_margins(-beta, np.array([-1.0]), 1.0, 0.0, margins, shares)
-    assert (margins[:, 0].tolist(), shares.tolist()) == ([-math.inf, 2.0, -math.inf], [0.0, 1.0, 0.0])
 
 
 def _is_decided(beta2, b, gbar2, gamma, variance, limit):
