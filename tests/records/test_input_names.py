@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import streamkernel.records.frame_encoder
 import streamkernel.records.input_columns
 import streamkernel.records.inputs
 from streamkernel.records.input_columns import key_of
@@ -75,7 +74,7 @@ def test_new_inputs_of_one_record_take_their_columns_in_the_order_of_their_keys(
 @pytest.fixture
 def few_keys(monkeypatch):
     """Keys of two bits, so that names share them."""
-    for module in (streamkernel.records.input_columns, streamkernel.records.inputs, streamkernel.records.frame_encoder):
+    for module in (streamkernel.records.input_columns, streamkernel.records.inputs):
         monkeypatch.setattr(module, "key_of", lambda tagged: key_of(tagged) % 4)
 
 
