@@ -16,6 +16,7 @@ from streamkernel.estimators.distribution import residual_gaussian
 from streamkernel.estimators.distribution_predictor import DistributionPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
+from streamkernel.representation import keep_arguments
 from streamkernel.state import excerpt
 
 #: What the mixture minimizes, by what is to be predicted.
@@ -68,6 +69,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
 
     """
 
+    predicts: str
     _most_lags = 1_000
     _has_lagged_core = True
     _fewest_outputs = 1
@@ -93,21 +95,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
         max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_features = n_features
-        self.ridge = ridge
-        self.drift_rates = drift_rates
-        self.metric_schedule = metric_schedule
-        self.buffer_size = buffer_size
-        self.n_trees = n_trees
-        self.tree_window = tree_window
-        self.memory = memory
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.lags = lags
-        self.predicts = predicts
-        self.max_bytes = max_bytes
-        self.seed = seed
+        keep_arguments(self, locals())
         if not (isinstance(predicts, str) and predicts in _LOSSES):
             raise ValueError(f"predicts must be 'mean' or 'median', got {excerpt(predicts)}")
         inputs, columns = self._parts()

@@ -15,6 +15,7 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.two_samples import TwoSamples
+from streamkernel.representation import keep_arguments
 from streamkernel.state import Array, excerpt
 
 #: Beyond, no record would count less than the one after it.
@@ -75,6 +76,8 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
 
     """
 
+    p: str | bool | int
+    q: str | bool | int
     _targets: TwoSamples
     _supervised = True
 
@@ -100,25 +103,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        self.p = p
-        self.q = q
-        self.clip = clip
-        self.window = window
-        self.kernel = kernel
-        self.growth = growth
-        self.block_size = block_size
-        self.batch_size = batch_size
-        self.max_features = max_features
-        self.step = step
-        self.regularization = regularization
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.cache_bytes = cache_bytes
-        self.dtype = dtype
-        self.seed = seed
-        self.precondition = precondition
-        self.blocks_per_step = blocks_per_step
-        self.average = average
+        keep_arguments(self, locals())
         for name, label in (("p", p), ("q", q)):
             if not isinstance(label, str | bool | int | np.bool_ | np.integer):
                 raise ValueError(

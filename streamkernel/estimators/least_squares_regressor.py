@@ -7,6 +7,7 @@ from streamkernel.estimators.least_squares import LeastSquaresEstimator
 from streamkernel.estimators.number_predictor import NumberPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
+from streamkernel.representation import keep_arguments
 
 
 class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.MiniBatchRegressor):
@@ -51,12 +52,6 @@ class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.M
         max_inputs: int = 1_000,
         seed: int | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_features = n_features
-        self.ridge = ridge
-        self.drift_rates = drift_rates
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.seed = seed
+        keep_arguments(self, locals())
         self._targets = Numbers(Squared())
         self._machine = self._build(self._targets)

@@ -14,6 +14,7 @@ from streamkernel.losses import Log
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.several_labels import SeveralLabels
+from streamkernel.representation import keep_arguments
 
 
 class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
@@ -56,6 +57,7 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
 
     """
 
+    loss: BinaryLoss | None
     _targets: SeveralLabels
 
     _mixes = True
@@ -80,23 +82,7 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        self.kernel = kernel
-        self.loss = loss
-        self.growth = growth
-        self.block_size = block_size
-        self.batch_size = batch_size
-        self.max_features = max_features
-        self.step = step
-        self.regularization = regularization
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.max_labels = max_labels
-        self.cache_bytes = cache_bytes
-        self.dtype = dtype
-        self.seed = seed
-        self.precondition = precondition
-        self.blocks_per_step = blocks_per_step
-        self.average = average
+        keep_arguments(self, locals())
         self._check("loss", loss, BinaryLoss)
         self._at_least("max_labels", 1)
         self._targets = SeveralLabels(loss or Log(), max_labels)

@@ -13,6 +13,7 @@ from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.several_numbers import SeveralNumbers
+from streamkernel.representation import keep_arguments
 
 
 class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # type: ignore[misc] # it has a weight
@@ -55,6 +56,7 @@ class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # 
 
     """
 
+    loss: RegressionLoss | None
     _targets: SeveralNumbers
 
     _mixes = True
@@ -79,23 +81,7 @@ class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # 
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        self.kernel = kernel
-        self.loss = loss
-        self.growth = growth
-        self.block_size = block_size
-        self.batch_size = batch_size
-        self.max_features = max_features
-        self.step = step
-        self.regularization = regularization
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.max_targets = max_targets
-        self.cache_bytes = cache_bytes
-        self.dtype = dtype
-        self.seed = seed
-        self.precondition = precondition
-        self.blocks_per_step = blocks_per_step
-        self.average = average
+        keep_arguments(self, locals())
         self._check("loss", loss, RegressionLoss)
         self._at_least("max_targets", 1)
         self._targets = SeveralNumbers(loss or Squared(), max_targets)

@@ -17,6 +17,7 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.one_class import OneClass
 from streamkernel.records.results import BatchResult
+from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 #: Scores in a row, with nothing learned, from a detector that cannot tell records apart yet.
@@ -86,6 +87,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
     """
 
+    nu: float
     _targets: OneClass
     _left_out: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1}
     blocks_per_step = None
@@ -107,19 +109,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         seed: int | None = None,
         precondition: bool | None = None,
     ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.growth = growth
-        self.block_size = block_size
-        self.batch_size = batch_size
-        self.max_features = max_features
-        self.step = step
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.cache_bytes = cache_bytes
-        self.dtype = dtype
-        self.seed = seed
-        self.precondition = precondition
+        keep_arguments(self, locals())
         if precondition:
             raise ValueError(
                 "precondition must be None or False: preconditioned steps would change the regularization, which "

@@ -9,6 +9,7 @@ from streamkernel.estimators.number_predictor import NumberPredictor
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
+from streamkernel.representation import keep_arguments
 
 
 class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
@@ -45,6 +46,7 @@ class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
 
     """
 
+    loss: RegressionLoss | None
     _mixes = True
 
     def __init__(
@@ -66,22 +68,7 @@ class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        self.kernel = kernel
-        self.loss = loss
-        self.growth = growth
-        self.block_size = block_size
-        self.batch_size = batch_size
-        self.max_features = max_features
-        self.step = step
-        self.regularization = regularization
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.cache_bytes = cache_bytes
-        self.dtype = dtype
-        self.seed = seed
-        self.precondition = precondition
-        self.blocks_per_step = blocks_per_step
-        self.average = average
+        keep_arguments(self, locals())
         self._check("loss", loss, RegressionLoss)
         self._targets = Numbers(loss or Squared())
         self._machine = self._build(self._targets)
