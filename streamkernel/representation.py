@@ -1,5 +1,6 @@
-"""Representations of components and estimators: a component reads like its constructor's call."""
+"""The arguments of components and estimators: attributes, and a representation like the constructor's call."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from river import base
@@ -25,6 +26,28 @@ class Component:
     def __repr__(self) -> str:
         assert isinstance(self, base.Base)
         return call(self)
+
+
+def keep_arguments(component: object, given: Mapping[str, Any]) -> None:
+    """Set each argument of a constructor as an attribute of the same name.
+
+    Parameters
+    ----------
+    component
+        The object under construction.
+    given
+        The constructor's `locals()`, before it sets any other variable.
+
+    Examples
+    --------
+    >>> class Point:
+    ...     def __init__(self, x, y=0.0):
+    ...         keep_arguments(self, locals())
+    >>> vars(Point(1.0))
+    {'x': 1.0, 'y': 0.0}
+
+    """
+    vars(component).update({name: value for name, value in given.items() if name not in ("self", "__class__")})
 
 
 def call(component: base.Base) -> str:

@@ -19,16 +19,6 @@ def test_a_regression_carries_its_last_three_targets():
     assert [y for _, y in with_lags(records, 0)] == [10, 20, 30, 40, 50]
 
 
-def test_a_classification_carries_its_last_label_a_column_each_as_they_come():
-    told = [list(x.values()) for x, _ in with_lags([({}, y) for y in "babc"], 3)]
-    assert told == [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]
-
-
-def test_lags_do_not_collide_with_names_that_are_numbers():
-    ((x, _),) = with_lags([({0: 1.0, 1: 2.0}, 3.0)], 0)
-    assert set(x) == {"0", "1", "lag 1", "lag 2", "lag 3"}
-
-
 class Keeper:
     """A model that keeps what it is shown."""
 
@@ -97,34 +87,6 @@ def without_java(monkeypatch):
 
 
 @pytest.mark.usefixtures("without_java")
-def test_classes_get_numbers_as_they_come():
-    model = capymoa_peers.Classifier("SAMkNN", seed=3, n_classes=3)
-    assert model.predict_proba_one({"a": 1.0, "b": 2.0}) == {}
-    model.learn_one({"a": 1.0, "b": 2.0}, "yes")
-    assert model.predict_proba_one({"a": 1.0}) == {"yes": 0.25}  # the second class is not known yet
-    model.learn_one({"b": 2.0}, "no")
-    assert model.predict_proba_one({"a": 1.0}) == {"yes": 0.25, "no": 0.75}
-    learner = model._learner
-    assert learner.schema == (["input 0", "input 1", "target"], "target", {"target": ["0", "1", "2"]})
-    assert learner.seed == 3
-    (first, zero), (second, one) = learner.learned
-    assert (zero, one) == (0, 1)
-    np.testing.assert_array_equal([first, second], [[1, 2], [np.nan, 2]])
-    assert model._raw_memory_usage == 30
-
-
-@pytest.mark.usefixtures("without_java")
-def test_more_inputs_or_classes_than_announced_are_refused():
-    model = capymoa_peers.Classifier("SAMkNN", seed=1, n_classes=2)
-    for label in "abab":
-        model.learn_one({"a": 1.0}, label)
-    with pytest.raises(ValueError, match="more than the 2 classes"):
-        model.learn_one({"a": 1.0}, "c")
-    with pytest.raises(ValueError, match="an input that the first record did not have"):
-        model.predict_proba_one({"c": 1.0})
-
-
-@pytest.mark.usefixtures("without_java")
 def test_a_regressor_learns_numbers():
     model = capymoa_peers.Regressor("SOKNL", seed=1)
     guess = model.predict_one({"a": 1.0})
@@ -181,15 +143,6 @@ def test_without_capymoa_its_models_are_skipped_with_the_reason(tmp_path, capsys
     text = capsys.readouterr().out
     assert "skipped, no such file in --data: elevators" in text
     assert "skipped, capymoa is not installed (the extra peers): MOA ARF" in text
-
-
-def test_without_java_capymoa_is_skipped_with_the_reason(monkeypatch):
-    monkeypatch.setattr(capymoa_peers, "version", lambda _name: "1")
-    monkeypatch.setattr(capymoa_peers.shutil, "which", lambda _name: None)
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    assert capymoa_peers.missing() == "CapyMOA needs Java, of which there is none"
-    monkeypatch.setenv("JAVA_HOME", "java")
-    assert capymoa_peers.missing() == ""
 
 
 @pytest.mark.long

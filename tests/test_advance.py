@@ -3,17 +3,10 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from streamkernel import (
-    AdaptiveKernelClassifier,
-    AdaptiveKernelRegressor,
-    GaussianProcessRegressor,
     KernelClassifier,
-    KernelLeastSquaresClassifier,
-    KernelLeastSquaresRegressor,
-    KernelRegressor,
 )
 from streamkernel.kernels import Gaussian
 
@@ -48,18 +41,3 @@ def test_a_partial_mini_batch_is_never_flushed():
         model.learn_one(x, i % 2)
         steps.append(model.n_steps)
     assert steps == [0] * 9 + [1] * 10 + [2] * 10
-
-
-def test_nothing_is_learned_from_nothing():
-    growing = KernelClassifier(seed=1), KernelRegressor(seed=1)
-    others = AdaptiveKernelClassifier(seed=1), AdaptiveKernelRegressor(seed=1), GaussianProcessRegressor(seed=1)
-    by_batches = KernelLeastSquaresClassifier(seed=1), KernelLeastSquaresRegressor(seed=1)
-    for model in (*growing, *others, *by_batches):
-        before = model.state_digest()
-        outcome = model.advance([], [])
-        assert (outcome.predictions, outcome.losses.shape) == ([], (0,))
-        model.learn_many(pd.DataFrame({"a": []}), [])
-        assert model.state_digest() == before
-        model.advance([{}] * 70, [1] * 70)  # records without any input
-        assert model.n_records == 70
-    assert [model.n_steps for model in growing] == [17, 17]

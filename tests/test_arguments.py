@@ -166,12 +166,6 @@ def test_every_adaptive_argument_has_a_wrong_value_here(model):
     assert names == {name for name, _, _ in ADAPTIVE_WRONG} | own
 
 
-@pytest.mark.parametrize("cap", [0.999, 0, -2, -math.inf, math.nan, True, "2", None])
-def test_cap(cap):
-    with pytest.raises(ValueError, match=r"^cap must be a number of at least 1, got "):
-        CDSG(cap)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -225,52 +219,6 @@ def test_the_edges_of_the_ranges_learn(model, given):
         assert learner.n_features <= learner.max_features
 
 
-ADAPTIVE_EDGES = [
-    {"n_features": 1},
-    {"buffer_size": 1},
-    {"max_inputs": 1},
-    {"ridge": 1e-9},
-    {"ridge": 1},
-    {"ridge": 1e300},
-    {"drift_rates": (0,)},
-    {"drift_rates": [0.0, 0.1]},
-    {"drift_rates": (1e300, 1e-300, 1, 0)},
-    {"metric_schedule": None},
-    {"metric_schedule": (1,)},
-    {"metric_schedule": [30, 10, 10, 10**30]},
-    {"standardize": False},
-    {"kernel": Gaussian(1e-3)},
-    {"kernel": Gaussian(1e6)},
-    {"seed": -1},
-    {"seed": 2**64},
-    {"n_features": np.int64(4), "seed": np.uint64(2**63), "ridge": np.float32(1e-3)},
-    {"drift_rates": (np.float64(0.1), np.float32(0.2)), "metric_schedule": (np.int64(50),)},
-]
-
-
-def _edges_of(pair):
-    """The edges of the arguments that both have, of one and the other in turn."""
-    known = set(inspect.signature(pair[0]).parameters)
-    return zip(itertools.cycle(pair), [given for given in ADAPTIVE_EDGES if set(given) <= known], strict=False)
-
-
-@pytest.mark.parametrize(("model", "given"), [*_edges_of(ADAPTIVE), *_edges_of(LEAST_SQUARES)], ids=str)
-@pytest.mark.filterwarnings("ignore:inputs past max_inputs")
-def test_the_edges_of_the_ranges_of_experts_learn(model, given):
-    """Two inputs are one and a third is constant, which leaves the ridge alone to keep P regular."""
-    learner = model(**{"n_features": 8, **given})
-    xs = [{"a": i / 50, "b": i % 7, "c": i % 7, "d": 3.0} for i in range(130)]
-    outcome = learner.advance(xs, [i % 2 for i in range(130)])
-    assert np.isfinite(outcome.losses).all()
-    assert np.isfinite(list(learner.expert_weights.values())).all()
-    # No linear experts beside a single frequency: a machine has them while there are at most two inputs a frequency.
-    assert len(learner.expert_weights) >= len(learner.drift_rates)
-    assert sum(learner.expert_weights.values()) == pytest.approx(1)
-    twin = learner.clone(include_attributes=True)
-    assert twin.state_digest() == learner.state_digest()
-    assert twin.predict_one(xs[0]) == learner.predict_one(xs[0])
-
-
 def test_arguments_are_stored_under_their_own_names():
     kernel, loss, growth = Gaussian(2.0), losses.Log(), DSG()
     model = KernelClassifier(kernel=kernel, loss=loss, growth=growth, seed=5, block_size=32)
@@ -298,24 +246,6 @@ def test_what_a_user_would_plot_is_read_only(model):
     assert (learner.n_records, learner.n_features, learner.n_blocks, learner.n_grown, learner.n_reused) == (0,) * 5
     assert (learner.n_steps, learner.gamma_0, learner.bandwidth, learner.input_names) == (0, 0, 0, [])
     assert math.isnan(learner.last_check_margin)
-
-
-@pytest.mark.parametrize("model", ADAPTIVE)
-def test_what_a_user_would_plot_of_the_adaptive_is_read_only(model):
-    learner = _fresh_and_read_only(model)
-    assert (learner.n_records, learner.bandwidth, learner.n_ignored_inputs, learner.input_names) == (0, 0, 0, [])
-    assert (learner.expert_weights, learner.feature_importances_) == ({}, {})
-
-
-@pytest.mark.parametrize("model", LEAST_SQUARES)
-def test_what_a_user_would_plot_of_least_squares_is_read_only(model):
-    learner = _fresh_and_read_only(model)
-    assert (learner.n_records, learner.n_steps, learner.last_batch_size, learner.bandwidth) == (0,) * 4
-    assert (learner.n_ignored_inputs, learner.input_names, learner.expert_weights) == (0, [], {})
-    learner.learn_one({"a": 1.0}, 1)
-    assert (learner.n_records, learner.n_steps, learner.last_batch_size) == (1, 1, 1)
-    assert learner.bandwidth == pytest.approx(0.7 * math.sqrt(2))
-    assert learner.memory_bytes > 8 * 3 * 257**2
 
 
 @pytest.mark.parametrize("blocks", [None, 3])

@@ -1,123 +1,22 @@
 """The benchmarks of speed: their arithmetic, their peers, and that a quick run of each fills its tables."""
 
-import argparse
 import re
 
-import numpy as np
 import pytest
 
 from benchmarks import (
     ablation,
     adaptive_growth,
-    asked,
     batch_step,
-    footprint,
     growth_rates,
     late_lags,
     least_squares,
     memory_experts,
     multi_target,
-    predicting,
-    report,
-    rounds,
-    scaling,
-    serving_load,
     steps,
     streams,
 )
-from streamkernel.kernels import Gaussian
 from tests.benchmark_runs import run_quickly
-
-
-def test_streams_asked_for_are_those_that_can_be_read(tmp_path, capsys):
-    there = streams.built_in()
-    elsewhere = [stream for stream in streams.from_files(tmp_path) if stream.name == "House8L"]
-    assert [one.name for one in asked.of_names(there + elsewhere, ["SEA", "House8L", "Mv"])] == ["SEA", "Mv"]
-    assert "skipped, no such file in --data: House8L" in capsys.readouterr().out
-    for names, message in ((["SEA", "sea"], "no stream is called sea; there are"), (["House8L"], "no stream is left")):
-        with pytest.raises(SystemExit, match=message):
-            asked.of_names(there + elsewhere, names)
-
-
-def test_a_report_that_cannot_be_written_is_printed_and_says_so(tmp_path, capsys):
-    (tmp_path / "file").touch()
-    with pytest.raises(SystemExit, match=r"is not written .*another folder by --out"):
-        report.write(tmp_path / "file" / "page.md", "what was measured")
-    assert "what was measured" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "many", ""])
-def test_numbers_asked_for_are_whole_and_large_enough(text):
-    assert asked.at_least(1)("1") == 1
-    with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number of at least 1"):
-        asked.at_least(1)(text)
-
-
-def test_a_mistyped_stream_writes_no_report(tmp_path):
-    path = tmp_path / "late_lags.md"
-    with pytest.raises(SystemExit, match="no stream is called trump"):
-        late_lags.main(["--streams", "trump", "--to", str(path)])
-    assert not path.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--streams", "fride"], "no stream is called fride"),
-        (["--streams", "SEA"], "no stream is called SEA"),  # of classes
-        (["--data", "nowhere"], "no stream is left"),
-    ],
-)
-def test_growth_asked_for_of_no_stream_of_numbers_writes_no_report(tmp_path, monkeypatch, arguments, message):
-    monkeypatch.setattr("sys.argv", ["adaptive_growth", *arguments, "--out", str(tmp_path)])
-    with pytest.raises(SystemExit, match=message):
-        adaptive_growth.main()
-    assert not list(tmp_path.iterdir())
-
-
-def test_every_round_has_every_call_in_alternating_order():
-    called = []
-    took = rounds.interleaved({"a": lambda: called.append("a"), "b": lambda: called.append("b")}, 3, at_least=0)
-    assert "".join(called) == "aabb" + "ab" + "ba" + "ab"  # two of each before the first round
-    assert [len(seconds) for seconds in took.values()] == [3, 3]
-
-
-def test_a_ratio_says_whether_its_median_reaches_the_target():
-    assert rounds.Ratio(1, "x", [1.0, 1.2, 9.0], 1.2).row() == ["1", "x", "<= 1.2", "1.20 (1.00 to 9.00)", "reached"]
-    assert rounds.Ratio(1, "x", [1.1, 1.2, 1.3], 1.0).row()[-1] == "missed by 20.0%"
-    assert rounds.Ratio(1, "x", [900.0], 1000, at_least=True).row()[2:] == [
-        ">= 1,000",
-        "900 (900 to 900)",
-        "missed by 10.0%",
-    ]
-    assert rounds.Ratio(1, "x", [1500.0], 1000, at_least=True).row()[-1] == "reached"
-    assert rounds.Ratio(1, "x", [2.0]).row()[-1] == ""
-
-
-def test_a_slope_is_that_of_the_upper_half():
-    assert scaling.slope({1: 7.0, 10: 7.0, 100: 3.0, 1000: 300.0}) == pytest.approx(2)
-    assert scaling.slope({1: 1.0, 10: 2.0, 100: 5.0, 1000: 5.0}) == pytest.approx(0)
-    assert scaling.slope({1: 1.0, 10: 0.0}) is None
-
-
-def test_the_peers_compute_the_same_sums():
-    took = predicting.seconds_of(3, 2 * predicting.TILE, 1)  # asserts it
-    assert len(took) == 10
-
-
-@pytest.mark.parametrize("structured", [False, True])
-def test_a_model_of_any_size_predicts_and_learns(structured):
-    model = footprint.regressor(320, 3, Gaussian(2.0, structured))
-    X = np.random.default_rng(0).normal(size=(64, 3))
-    assert model.n_features == 320
-    assert np.ptp(model.predict_many(X)) > 0
-    model.learn_many(X, X[:, 0])
-    assert model.n_features == 320
-
-
-def test_a_classifier_of_any_size_knows_its_classes():
-    model = footprint.classifier(320, 3, 40, Gaussian(2.0))
-    assert (model.n_features, len(model.classes)) == (320, 40)
 
 
 def run(module, folder):
@@ -163,21 +62,6 @@ def test_a_quick_run_of_steps_has_each_kind(tmp_path):
     assert [row[2] for row in waves[2:]] == ["independent", "structured"]
     assert all(len(set(row[2:])) > 2 for row in (*tuned[2:], *others[2:]))
     assert all(row[2] != row[3] for row in hinge[2:])
-
-
-def test_a_model_of_any_kind_of_step_leaves_less_of_a_wave():
-    records = steps.wave(1, 640, seed=1)
-    left = [steps.variance_left(records, False, seed=1, **arguments) for arguments in steps.SETTINGS.values()]
-    assert len(set(left)) == len(steps.SETTINGS)
-    assert max(left) < 1
-
-
-def test_a_pass_in_batches_learns_whatever_they_are_of():
-    for data in (batch_step.waves(1_024), batch_step.of_stream(streams.built_in()[0], 1_024)):
-        for size in (None, 64, 256):
-            found = batch_step.measured(data, size, seed=1)
-            assert 0 < found.half < found.whole < 100
-            assert found.n_features >= 64
 
 
 def test_several_targets_are_measured_against_the_chain_on_the_same_records():
@@ -272,16 +156,6 @@ def test_a_quick_run_of_columns_has_every_way_to_read_one(tmp_path):
     identifying, dates, reading = tables(run("columns", tmp_path))
     assert len(identifying) == 2 + 2 * 5 * 5
     assert [len(dates), len(reading)] == [2 + 3, 2 + 2 * 8]
-
-
-def test_a_client_counts_what_is_answered_and_what_is_not():
-    load = serving_load.Load(200)
-    for wait, answer in enumerate(
-        [b"HTTP/1.1 200 OK", b"HTTP/1.1 503 Service Unavailable\r\nX: y", b"HTTP/1.1 200 OK"]
-    ):
-        load.take(answer + b"\r\n\r\n", wait / 1000)
-    assert (load.waits, load.failed) == ([0.0, 0.002], [b"HTTP/1.1 503 Service Unavailable"])
-    assert [load.percentile(share) for share in (0.0, 0.5, 1.0)] == [0.0, 2.0, 2.0]
 
 
 @pytest.mark.long

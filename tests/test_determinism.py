@@ -140,15 +140,6 @@ def test_the_frequencies_of_an_input_do_not_depend_on_when_it_came():
     assert by_name(early) == by_name(late)
 
 
-def test_seeds_are_told_apart():
-    xs, ys = _stream(60)
-    models = [_learned(xs, ys, seed=seed, kernel=Gaussian(1.0))[0] for seed in (0, 1, 2, -1, 2**63)]
-    coefficients = [model.__getstate__()["alpha"].tobytes() for model in models]
-    assert len(set(coefficients)) == len(models)
-    answers = [tuple(_learned(xs, ys, adaptive=True, seed=seed)[1].losses) for seed in (0, 1, 2, -1, 2**63)]
-    assert len(set(answers)) == len(answers)
-
-
 @pytest.mark.parametrize("one", [KernelClassifier(batch_size=8), AdaptiveKernelClassifier(n_features=8)])
 def test_no_seed_draws_one_and_a_clone_draws_another(one):
     xs, ys = _stream(60)

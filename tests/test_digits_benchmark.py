@@ -3,34 +3,17 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from benchmarks import digits
-from benchmarks.digit_runs import Look, Run, Setting, SquaredError, looks_due, records, run, schedule
-from benchmarks.digits_report import report, verdict
-from benchmarks.images import Components, flat, small
+from benchmarks.digit_runs import Setting, run
+from benchmarks.digits_report import report
+from benchmarks.images import small
 from streamkernel import KernelClassifier
-from streamkernel.growth.preconditioner import preconditioned_gradient
 from tests.test_benchmarks import run as run_in_a_process
 from tests.test_benchmarks import tables
 
 TINY = {"block_size": 16, "batch_size": 64, "max_features": 64, "components": 10}
-
-
-def test_components_are_those_of_the_covariance():
-    images = small()
-    pixels = flat(images.train).astype(float)
-    got = Components(images.train, 5).of(flat(images.train))
-    assert got.shape == (1500, 5)
-    assert np.cov(got, rowvar=False) == pytest.approx(
-        np.diag(np.linalg.eigvalsh(np.cov(pixels, rowvar=False))[::-1][:5]), abs=1e-4
-    )
-
-
-def test_no_components_are_the_pixels():
-    pixels = flat(small().train[:5])
-    assert np.array_equal(Components(small().train, 0).of(pixels), pixels)
 
 
 def test_a_machine_with_its_defaults_is_the_mixture():
@@ -38,33 +21,6 @@ def test_a_machine_with_its_defaults_is_the_mixture():
     done = run(setting, small(), 1, "", lambda _: None)
     assert done.looks[-1].features == KernelClassifier().max_features
     assert 0 < done.looks[-1].error < 0.2
-
-
-def test_passes_go_over_every_image_in_a_new_order():
-    images = small()
-    setting = Setting("two", "DSG", **TINY, passes=2)
-    parts = list(records(setting, images, 1))
-    pixels = np.concatenate([pixels for pixels, _ in parts])
-    assert len(pixels) == 3000
-    first, second = pixels[:1500], pixels[1500:]
-    assert not np.array_equal(first, second)
-    assert first.sum() == pytest.approx(second.sum())
-    assert looks_due(setting, 1500) == {1500, 3000}
-
-
-def test_the_looks_of_the_endless_stream_are_ever_further_apart():
-    setting = Setting("endless", "DSG", **TINY, records=100_000)
-    assert sorted(looks_due(setting, 1500)) == [10_000, 15_000, 22_000, 33_000, 50_000, 75_000, 100_000]
-
-
-def test_steps_stay_for_half_of_the_run_and_then_fall():
-    setting = Setting("falls", "DSG", **TINY, passes=2, step=0.8, last_step=0.1)
-    falling = schedule(setting, 320)
-    assert [falling.get(t) for t in (0, 5, 10, 100)] == pytest.approx([0.8, 0.8, 0.1, 0.1])
-    assert falling.get(7) == pytest.approx(0.52)
-    stays = schedule(replace(setting, last_step=None), 320)
-    assert [stays.get(t) for t in (0, 10)] == [0.8, 0.8]
-    assert schedule(replace(setting, step=None, last_step=None), 320) is None
 
 
 def test_runs_fill_the_tables_and_are_the_same_again(tmp_path):
@@ -86,42 +42,6 @@ def test_runs_fill_the_tables_and_are_the_same_again(tmp_path):
     assert (tmp_path / "digits.png").stat().st_size > 10_000
 
 
-def test_what_is_asked_for_is_reached_missed_or_not_run():
-    def made(name, seed, *looks, **changes):
-        setting = Setting(name, "DSG", **TINY, **changes)
-        return Run(setting, seed, "", "", [Look(n, 64, error, s, s, 1.0) for n, error, s in looks], whole=True)
-
-    assert [one.count("not run") for one in verdict([], []).splitlines()] == [1, 1, 1]
-    endless = [made("slow", 1, (9, 0.001, 2401.0), records=9), made("in time", 1, (9, 0.0113, 2400.0), records=9)]
-    passes = [made("two", seed, (9, 0.02, 300.0), (18, e, 600.0), passes=2) for seed, e in ((1, 0.016), (2, 0.012))]
-    of_endless, one_pass, all_passes = verdict(endless, passes).splitlines()
-    assert (
-        of_endless
-        == '- **Deformed digits, 40 minutes: at most 1.0% asked for, missed**: 1.13% by "in time" in 2,400 s.'
-    )
-    assert one_pass.endswith("not run.**")
-    assert all_passes.endswith("not run.**")
-    of_endless, one_pass, all_passes = verdict(endless[:1], [*passes, replace(passes[0], seed=3)]).splitlines()
-    assert of_endless.endswith("not run.**")
-    assert one_pass.endswith('1.9% asked for, missed**: 2.00% by "two" in 300 s.')
-    assert all_passes.endswith('1.5% asked for, reached**: 1.47% by "two" in 600 s.')
-
-
-def test_the_squared_error_has_its_own_gradient():
-    loss, rng = SquaredError(), np.random.default_rng(0)
-    u, y = rng.normal(size=(20, 3)), rng.integers(0, 3, 20)
-    differences = np.stack([loss(y, u + step) - loss(y, u - step) for step in 1e-6 * np.eye(3)], axis=1) / 2e-6
-    assert loss.gradient(y, u) == pytest.approx(differences, abs=1e-6)
-
-
-def test_a_weight_divides_the_ridge_of_a_step():
-    rng = np.random.default_rng(0)
-    phi, g = rng.normal(size=(40, 12)), rng.normal(size=(40, 2))
-    ridge = np.square(phi).sum(axis=1).mean() / 4
-    expected = np.linalg.solve(phi.T @ phi + ridge * np.eye(12), phi.T @ g).T
-    assert preconditioned_gradient(phi, g, np.full(40, 4.0), 1.0) == pytest.approx(expected)
-
-
 def test_a_run_that_is_there_whole_is_not_repeated(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(digits, "ENDLESS", [])
@@ -136,16 +56,6 @@ def test_a_run_that_is_there_whole_is_not_repeated(tmp_path, monkeypatch):
     path.write_text(json.dumps({**json.loads(path.read_text()), "whole": False}))
     digits.main()
     assert calls == ["one pass"] * 2
-
-
-def test_what_is_missing_is_said(monkeypatch, tmp_path):
-    for arguments, said in [
-        (["--data", str(tmp_path)], r"no mnist.npz in --data: give the folder that has it, or --quick"),
-        (["--quick", "--runs", "x", "--out", str(tmp_path)], r"no run is called x; there are preconditioned"),
-    ]:
-        monkeypatch.setattr("sys.argv", ["digits", *arguments])
-        with pytest.raises(SystemExit, match=said):
-            digits.main()
 
 
 @pytest.mark.long

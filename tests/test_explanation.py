@@ -98,18 +98,6 @@ def test_of_a_sum_every_order_gives_the_summands(n_permutations):
     assert found == pytest.approx(x)
 
 
-def test_orders_and_their_reverses_are_near_the_twin():
-    """Products of neighbors: half of each belongs to either."""
-    x = {f"x{j}": 1.0 + j / 10 for j in range(MOST_EXACT + 2)}
-
-    def value(one):
-        return sum(one.get(f"x{j}", 0.0) * one.get(f"x{j + 1}", 0.0) for j in range(len(x)))
-
-    found = shapley_values(x, lambda xs: np.array([value(one) for one in xs]), 2)
-    halves = {f"x{j}": x[f"x{j}"] * (x.get(f"x{j - 1}", 0) + x.get(f"x{j + 1}", 0)) / 2 for j in range(len(x))}
-    assert found == pytest.approx(halves)  # what joins two at a time, one order and its reverse give exactly
-
-
 @pytest.mark.parametrize("name", ["adaptive classifier", "growing classifier", "two sides"])
 def test_a_label_may_be_named(name):
     model, xs = _learned(name)
@@ -118,13 +106,6 @@ def test_a_label_may_be_named(name):
     assert model.explain_one(xs[0]) in (yes, no)
     with pytest.raises(ValueError, match=r"^label 'maybe' was not seen .*: use one of (True, False|False, True), or"):
         model.explain_one(xs[0], label="maybe")
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_before_the_first_record_nothing_contributes(name):
-    assert MODELS[name]().explain_one({"a": 1.0, "b": "c"}) == {"a": 0.0, "b": 0.0}
-    with pytest.raises(ValueError, match=r"^n_permutations must be a whole number of at least 1, got 0"):
-        MODELS[name]().explain_one({"a": 1.0}, n_permutations=0)
 
 
 def test_what_is_no_input_is_refused_as_in_predictions():

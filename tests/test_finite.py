@@ -23,7 +23,6 @@ from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import Softmax
 from streamkernel.records.classes import Classes
-from streamkernel.records.input_scaler import InputScaler
 from streamkernel.records.inputs import Inputs
 from tests.adaptive.experts import make_experts
 
@@ -62,15 +61,6 @@ def test_a_state_that_is_not_finite_is_refused_when_it_is_written_naming_the_fie
     machine.inputs.scaler.moments[0, 2] = -1.0
     with pytest.raises(ValueError, match="its field 'input_moments'"):
         machine.state()
-
-
-def test_a_model_whose_state_is_refused_is_not_pickled(monkeypatch):
-    monkeypatch.setitem(InputScaler.rules, "input_moments", lambda _: False)
-    for model in (AdaptiveKernelClassifier(**ADAPTIVE, seed=1), KernelRegressor(seed=1)):
-        model.learn_one({"a": 1.0}, 1)
-        for written in (model.__getstate__, model.state_digest, lambda model=model: pickle.dumps(model)):
-            with pytest.raises(ValueError, match="its field 'input_moments'"):
-                written()
 
 
 # Outliers pass --------------------------------------------------------------------------------------------------------

@@ -25,12 +25,6 @@ def test_a_block_that_pays_joins_with_what_it_knows(X):
     assert np.abs(growing.advance(X[N:], y[N:]) - y[N:]).mean() < 0.1 * np.abs(y).mean()
 
 
-def test_a_block_on_noise_is_dropped(X):
-    growing = head(0, 1)
-    growing.advance(X, np.random.default_rng(2).normal(size=len(X)))
-    assert not growing.blocks
-
-
 def test_a_head_that_stands_beside_one_that_grows_learns_the_same_until_a_block_joins(X):
     y = X[:, 0] * X[:, 1].astype(float)
     growing, alone = head(1, 2), head(1, 1)

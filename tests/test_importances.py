@@ -1,7 +1,6 @@
 """Importances say what `explain_one` says on the average, whatever the inputs are."""
 
 import itertools
-import math
 import random
 
 import numpy as np
@@ -93,24 +92,6 @@ def test_of_a_linear_function_they_are_slope_times_deviation(kind):
     model = kind(seed=1)
     model.learn_many(X, X @ [3.0, 2.0, 5.0, 0.0])
     assert model.feature_importances_ == pytest.approx({"0": 3 / 8, "1": 4 / 8, "2": 1 / 8, "3": 0}, abs=0.06)
-
-
-@pytest.mark.parametrize("kind", [sk.AdaptiveKernelClassifier, sk.KernelClassifier])
-def test_a_string_that_is_always_the_same_matters_not(kind):
-    model = kind(seed=1)
-    model.advance([{"a": math.sin(i), "always": "x"} for i in range(400)], [math.sin(i) > 0.3 for i in range(400)])
-    assert model.feature_importances_ == {"a": 1.0, "always": 0.0}
-
-
-@pytest.mark.parametrize("trees", [2, 0])
-def test_without_trees_they_are_of_the_remembered_records(trees):
-    model, rng = sk.AdaptiveKernelRegressor(n_features=16, n_trees=trees, seed=1), np.random.default_rng(5)
-    xs = [
-        {"a": 100 + 5 * a, "b": b, "kind": kind}
-        for a, b, kind in zip(*rng.normal(size=(2, 500)), "pq" * 250, strict=True)
-    ]
-    model.advance(xs, [x["a"] / 5 + 0.5 * x["b"] + (x["kind"] == "p") for x in xs])
-    assert model.feature_importances_ == pytest.approx({"a": 0.47, "kind": 0.29, "b": 0.23}, abs=0.06)
 
 
 def test_each_lag_is_an_input():

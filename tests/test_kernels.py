@@ -59,17 +59,6 @@ def test_error_of_the_features_falls_as_one_over_the_root_of_their_number(d, ban
     assert slope == pytest.approx(-0.5, abs=0.1)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("d", "bandwidth"), [(1, 0.7), (1, 0.05), (3, 1.5)])
-def test_no_bias_shows_at_a_quarter_of_a_million_features(d, bandwidth):
-    X = np.random.default_rng(d).normal(size=(ROWS, d))
-    K = Gaussian().matrix(X, X, bandwidth)
-    m = 2**18
-    errors = [_relative_error(X, K, m, seed, bandwidth, "float64") for seed in range(4)]
-    expected = _expected_error(X, K, bandwidth) / math.sqrt(m)
-    assert math.sqrt(np.mean(np.square(errors))) == pytest.approx(expected, rel=0.4)
-
-
 def test_median_bandwidth():
     Z = np.random.default_rng(1).normal(size=(30, 4))
     distances = [math.dist(a, b) for i, a in enumerate(Z) for b in Z[:i]]

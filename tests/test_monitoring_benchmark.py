@@ -11,21 +11,6 @@ from tests.benchmark_runs import run_quickly
 from tests.daemon.endpoint import serving
 
 
-@pytest.mark.parametrize(("n", "at"), [(1, (0, 0)), (5, (0, 4)), (6, (0, 5)), (20, (5, 14)), (100, (39, 60))])
-def test_the_interval_of_a_median_by_the_signs(n: int, at: tuple[int, int]) -> None:
-    assert monitoring.interval([float(value) for value in reversed(range(n))]) == at
-
-
-def test_ratios_are_those_of_runs_of_the_same_turn() -> None:
-    rates = {
-        "off": [monitoring.Rate(100.0, 200.0), monitoring.Rate(50.0, 100.0), monitoring.Rate(10.0, 20.0)],
-        "on": [monitoring.Rate(99.0, 190.0), monitoring.Rate(49.0, 100.0), monitoring.Rate(10.0, 18.0)],
-    }
-    last = monitoring.compared(monitoring.Turns(rates, {"off": [0.0], "on": [0.01, 0.02, 0.03]})).splitlines()[-1]
-    assert last.endswith("| 0.990 (0.980 to 1.000) | 0.950 (0.900 to 1.000) | 2% |")
-    assert last.startswith("| on | 49 (10 to 99) | 100 (18 to 190) |")
-
-
 @pytest.mark.usefixtures("processes")
 def test_clients_scrape_are_refused_and_end_when_they_are_told_to() -> None:
     with serving(max_connections=10) as url:

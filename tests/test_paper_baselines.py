@@ -5,14 +5,11 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
-from benchmarks.paper.baselines.fogd import Fogd
 from benchmarks.paper.baselines.gaussian import FourierMap, NystromMap, gaussian, kernel_sums
 from benchmarks.paper.baselines.learner import hinge, logistic, softmax, square
 from benchmarks.paper.baselines.nogd import Nogd
 from benchmarks.paper.baselines.norma import Norma
-from benchmarks.paper.baselines.pegasos import Pegasos
 from benchmarks.paper.baselines.sdca import FeatureSDCA, KernelSDCA, square_step
-from benchmarks.paper.baselines.svrg import Svrg
 
 N, D, S = 60, 3, 1.3
 ROWS = np.arange(N)
@@ -73,28 +70,6 @@ def test_norma_is_the_recursion_on_the_kernel_matrix(data):
     assert model.nbytes % (4 * (D + 1)) == 0
 
 
-def test_pegasos_without_a_ball_is_the_mean_of_its_gradients_over_nu(data):
-    X, T = data
-    features = FourierMap(D, 8, S, seed=1)
-    model, nu = Pegasos(features, 0.05, logistic), 0.05
-    total = np.zeros((16, 1))
-    for t in range(1, 7):
-        rows = ROWS[10 * (t - 1) : 10 * t]
-        total += features(X[rows]).T @ logistic(model.scores(X[rows]) if t > 1 else 0 * T[rows], T[rows]) / 10
-        model.learn(X[rows], T[rows], rows)
-        w = -total / (nu * t)
-        np.testing.assert_allclose(model.scores(X), features(X) @ w, atol=1e-5)
-
-
-def test_pegasos_stays_in_its_ball(data):
-    X, T = data
-    model = Pegasos(lambda X: X, 1e-4)
-    model._features.nbytes = 0
-    model.learn(1_000 * X, T, ROWS)
-    unit = np.eye(D, dtype=np.float32)
-    assert np.linalg.norm(model.scores(unit)) == pytest.approx(100)
-
-
 def test_sdca_comes_to_ridge_regression(data):
     X, T = data
     nu = 0.01
@@ -128,18 +103,6 @@ def test_sdca_comes_to_the_support_vector_machine(data):
     assert (a[(T * kernel.scores(X))[:, 0] < 0.99] == 1).all()
 
 
-def test_fogd_is_a_step_for_every_record(data):
-    X, T = data
-    features = FourierMap(D, 8, S, seed=1)
-    model, w = Fogd(features, 0.3), np.zeros(16)
-    model.learn(X[:40], T[:40], ROWS[:40])
-    model.learn(X[40:], T[40:], ROWS[40:])
-    for phi, t in zip(features(X).astype(np.float64), T[:, 0], strict=True):
-        if t * (phi @ w) < 1:
-            w += 0.3 * t * phi
-    np.testing.assert_allclose(model.scores(X)[:, 0], features(X) @ w, atol=1e-5)
-
-
 def test_nogd_takes_the_leading_share_of_its_support_vectors(data):
     X, T = data
     budget = 20
@@ -153,19 +116,3 @@ def test_nogd_takes_the_leading_share_of_its_support_vectors(data):
     before = model.scores(X)
     model.learn(X[budget:], T[budget:], ROWS[budget:])
     assert np.abs(model.scores(X) - before).max() > 0.01
-
-
-def test_svrg_on_all_rows_at_once_is_gradient_descent(data):
-    X, T = data
-    features, nu = FourierMap(D, 8, S, seed=1), 0.01
-    model = Svrg(X, T, features, nu, logistic, 0.25)
-    phi, w = features(X).astype(np.float64), np.zeros((16, 1))
-    eta = 4 / np.linalg.eigvalsh(phi.T @ phi / N)[-1]
-    for _ in range(5):
-        model.learn(X, T, ROWS)
-        w -= eta * (phi.T @ logistic(phi @ w, T) / N + nu * w)
-    np.testing.assert_allclose(model.scores(X), phi @ w, atol=1e-4)
-    few = Svrg(X, T, features, nu, logistic, 0.25)
-    few.learn(X[:10], T[:10], ROWS[:10])
-    few.learn(X[10:20], T[10:20], ROWS[10:20])
-    assert few._left == N - 20

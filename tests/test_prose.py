@@ -25,19 +25,6 @@ def test_code_and_comments_are_not_prose():
     assert found("```\na file whose name\n```\n\nSee `whose.py`. <!-- whose -->\n") == []
 
 
-def test_many_passive_sentences_are_found():
-    assert found("The record is skipped. " * 9) == ["100% of the sentences are passive. Stay below 25%."]
-
-
-def test_a_long_page_is_found():
-    assert found("It reads records. " * 700) == ["the page has 2,100 words. Split it at 2,000."]
-
-
-def test_links_and_code_count_as_words():
-    (one,) = sentences(paragraphs("See [the page of files](x.md) and `a b c`.\n"))
-    assert one.n_words == 7
-
-
 def test_reading_ease_is_that_of_flesch():
     # 2 sentences, 6 words, 7 syllables.
     few = sentences(paragraphs("The cat sat. The dog barked here.\n"))

@@ -12,13 +12,12 @@ from river import (
     linear_model,
     metrics,
     model_selection,
-    multiclass,
     optim,
     preprocessing,
     utils,
 )
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
 
@@ -56,19 +55,6 @@ def test_in_a_pipeline_of_many_parts(classifier, regressor):
     assert copied.state_digest() == model[classifier.__name__].state_digest()
     polynomial = feature_extraction.PolynomialExtender() | preprocessing.StandardScaler() | regressor(seed=1)
     assert _score(datasets.TrumpApproval(), polynomial, metrics.MAE()) < 1.5
-
-
-def test_one_against_the_rest():
-    model = multiclass.OneVsRestClassifier(KernelClassifier(loss=losses.Log(), seed=1))
-    assert _score(datasets.ImageSegments().take(400), model, metrics.Accuracy()) > 0.6
-    assert len(model.classifiers) == 7
-    one_one = multiclass.OneVsOneClassifier(KernelClassifier(loss=losses.SquaredHinge(), seed=1))
-    assert _score(datasets.ImageSegments().take(150), one_one, metrics.Accuracy()) > 0.3
-
-
-@BOTH_CLASSIFIERS
-def test_softmax_natively(classifier):
-    assert _score(datasets.ImageSegments(), classifier(seed=1), metrics.Accuracy()) > 0.75
 
 
 @pytest.mark.parametrize("base_model", [KernelClassifier(seed=1, batch_size=8), AdaptiveKernelClassifier(seed=1)])

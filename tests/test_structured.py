@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
@@ -70,14 +70,6 @@ def test_any_cut_of_a_stream_that_outgrows_its_first_group(model, cut):
     assert len(stacks.groups(len(whole.input_names)).sizes) > 1
 
 
-@pytest.mark.parametrize("block_size", [1, 7, 32, 600])
-def test_any_cut_whatever_the_size_of_a_block(block_size):
-    """More frequencies than are computed at once, in blocks of which most are no power of two."""
-    given = {"growth": DSG(), "kernel": _kernel(3.0), "seed": 1, "batch_size": 2, "max_features": 6000}
-    case = _case(KernelRegressor(block_size=block_size, **given))
-    assert_any_cut(case, CUTS[1])
-
-
 def test_unseen_inputs_of_a_record_without_a_label_stand_where_they_would_have_stood_alone():
     """Before a record of the same call that adds columns."""
     rng = np.random.default_rng(1)
@@ -87,14 +79,6 @@ def test_unseen_inputs_of_a_record_without_a_label_stand_where_they_would_have_s
     for standardize in (True, False):
         model = KernelRegressor(kernel=_kernel(2.0), seed=1, batch_size=8, standardize=standardize)
         assert_any_cut(Case(model, xs, ys, [1.0] * 44), [("advance", 44)])
-
-
-def test_the_order_of_the_keys_changes_no_bit():
-    xs, ys = _stream()
-    one, other = (MODELS[3].clone() for _ in range(2))
-    losses = one.advance(xs, ys).losses
-    assert other.advance([dict(reversed(x.items())) for x in xs], ys).losses.tobytes() == losses.tobytes()
-    assert other.state_digest() == one.state_digest()
 
 
 def test_the_cache_changes_no_bit():
@@ -156,18 +140,6 @@ def test_the_first_group_is_chosen_with_the_first_mini_batch():
 def test_float64_is_refused(machine):
     with pytest.raises(ValueError, match="float32, got dtype='float64'"):
         machine(kernel=_kernel(), dtype="float64")
-
-
-@pytest.mark.parametrize("machine", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
-def test_the_adaptive_estimators_refuse(machine):
-    with pytest.raises(ValueError, match="structured frequencies work only"):
-        machine(kernel=_kernel())
-
-
-@pytest.mark.parametrize("structured", [None, 1, "yes", np.True_])
-def test_structured_is_true_or_false(structured):
-    with pytest.raises(ValueError, match="structured must be True or False, got"):
-        Gaussian(structured=structured)
 
 
 # How well it learns ---------------------------------------------------------------------------------------------------

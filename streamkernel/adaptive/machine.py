@@ -77,23 +77,7 @@ class AdaptiveMachine(abc.ABC):
         return self.core.experts
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them, one after the other.
-
-        Parameters
-        ----------
-        xs
-            The records' inputs.
-        ys
-            Their targets; None is predicted and changes nothing.
-        ws
-            Weights; None is 1 each. A weight of 0 leaves the experts as they are.
-
-        Raises
-        ------
-        ValueError
-            A record cannot be used. Nothing of the call is learned then.
-
-        """
+        """Predict records, then learn them; see `StreamMachine`. A weight of 0 leaves the experts as they are."""
         parts = list(self._results(xs, ys, ws))
         return parts[0] if len(parts) == 1 else self._joined(parts)
 

@@ -7,14 +7,14 @@ import numpy as np
 
 from streamkernel.records.batches import weights_of
 from streamkernel.records.classes import Classes
-from streamkernel.records.frame_encoder import check_columns
+from streamkernel.records.frame_encoder import check_columns, known_values
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.labels import plain_label
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.targets import Targets
 from streamkernel.records.two_sides import TwoSides
-from streamkernel.records.vocabulary import Vocabulary, known_labels, known_values, vocabulary
+from streamkernel.records.vocabulary import Vocabulary, known_labels, vocabulary
 from streamkernel.state import Array
 
 

@@ -66,23 +66,7 @@ class LeastSquaresMachine:
         self._keys = NO_KEYS
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them, one after the other.
-
-        Parameters
-        ----------
-        xs
-            The records' inputs.
-        ys
-            Their targets; None is predicted and changes nothing.
-        ws
-            Weights; None is 1 each. One of 0 leaves the experts as they are.
-
-        Raises
-        ------
-        ValueError
-            A record cannot be used. Nothing of the call is learned then.
-
-        """
+        """Predict records, then learn them; see `StreamMachine`. A weight of 0 leaves the experts as they are."""
         parts: list[BatchResult] = []
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             for r, y in enumerate(targets):

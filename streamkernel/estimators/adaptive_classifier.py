@@ -14,6 +14,7 @@ from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes
+from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 
@@ -121,21 +122,7 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelPredictor, base.Mi
         max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_features = n_features
-        self.ridge = ridge
-        self.drift_rates = drift_rates
-        self.metric_schedule = metric_schedule
-        self.buffer_size = buffer_size
-        self.n_trees = n_trees
-        self.tree_window = tree_window
-        self.memory = memory
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.max_classes = max_classes
-        self.lags = lags
-        self.max_bytes = max_bytes
-        self.seed = seed
+        keep_arguments(self, locals())
         self._at_least("max_classes", 2)
         inputs, columns = self._parts()
         self._targets = Classes(Softmax(), max_classes)

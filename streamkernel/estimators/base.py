@@ -57,7 +57,23 @@ class StreamMachine(Protocol):
     n_records: int
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them."""
+        """Predict records, then learn them, one after the other.
+
+        Parameters
+        ----------
+        xs
+            The records' inputs.
+        ys
+            Their targets. A record with None is predicted and changes nothing.
+        ws
+            Weights. None is 1 each.
+
+        Raises
+        ------
+        ValueError
+            A record is unusable. The call then learns nothing.
+
+        """
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records."""

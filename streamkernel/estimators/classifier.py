@@ -18,6 +18,7 @@ from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.results import BatchResult
 from streamkernel.records.two_sides import TwoSides
+from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 
@@ -108,6 +109,7 @@ class KernelClassifier(KernelMachine, LabelPredictor, base.MiniBatchClassifier):
 
     """
 
+    loss: BinaryLoss | MultiClassLoss | None
     _targets: Classes | TwoSides
 
     _mixes = True
@@ -132,23 +134,7 @@ class KernelClassifier(KernelMachine, LabelPredictor, base.MiniBatchClassifier):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        self.kernel = kernel
-        self.loss = loss
-        self.growth = growth
-        self.block_size = block_size
-        self.batch_size = batch_size
-        self.max_features = max_features
-        self.step = step
-        self.regularization = regularization
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.max_classes = max_classes
-        self.cache_bytes = cache_bytes
-        self.dtype = dtype
-        self.seed = seed
-        self.precondition = precondition
-        self.blocks_per_step = blocks_per_step
-        self.average = average
+        keep_arguments(self, locals())
         self._at_least("max_classes", 2)
         self._check("loss", loss, BinaryLoss, MultiClassLoss)
         self._targets = TwoSides(loss) if isinstance(loss, BinaryLoss) else Classes(loss or Softmax(), max_classes)

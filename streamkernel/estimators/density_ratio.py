@@ -15,6 +15,7 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.two_samples import TwoSamples
+from streamkernel.representation import keep_arguments
 from streamkernel.state import Array, excerpt
 
 #: Beyond, no record would count less than the one after it.
@@ -41,40 +42,10 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
     window
         How many records the averages look back. `divergence` counts the records of each sample, and the shares count
         both samples together. Older records count less. Defaults to 2,000.
-    kernel
-        The kernel. None (the default) is `Gaussian()` with a bandwidth from the first 200 records.
-    growth
-        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
-    block_size
-        F, the features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without it or if
-        `max_features` is smaller.
-    batch_size
-        B, the labeled records of a step, at most 2^24. Defaults to 32.
-    max_features
-        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is the paper's
-        unbounded machine. Defaults to 4,096.
-    step
-        A River schedule of step sizes. None (the default) is gamma_0 / (1 + t / 200), with gamma_0 from the first
-        mini-batch. With `precondition`, it is gamma_0 / (1 + t / 500), with gamma_0 from the size of the mini-batch.
-    regularization
-        At least 0. Defaults to 1e-6.
-    standardize
-        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
-    max_inputs
-        The largest number of inputs. The model ignores and counts all others. Defaults to 10,000.
-    cache_bytes
-        The largest size of the cache for drawn frequencies, in bytes. It affects only speed. Defaults to 64 MB.
-    dtype
-        "float32" (the default) or "float64".
-    seed
-        The seed of the random features. None (the default) draws one.
-    precondition
-        Whether a step solves a ridge regression on the features of its block and its mini-batch, instead of following
-        the gradient. Step sizes are then shares of that solution. None (the default) is True if `step` is None, else
-        False.
-    blocks_per_step
-        The blocks that a mini-batch updates one after the other, at most 1,024. Each fits the residuals of the previous
-        ones. None (the default) is 2 with `precondition` and 1 without it.
+    kernel, growth, block_size, batch_size, max_features, step, regularization, standardize
+        As in `KernelClassifier`. The model is always the papers' machine.
+    max_inputs, cache_bytes, dtype, seed, precondition, blocks_per_step
+        As in `KernelClassifier`.
     average
         Whether to predict with the mean of the solutions after each step, instead of the last one. The divergence
         always uses the last one. Defaults to False.
@@ -105,6 +76,8 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
 
     """
 
+    p: str | bool | int
+    q: str | bool | int
     _targets: TwoSamples
     _supervised = True
 
@@ -130,25 +103,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        self.p = p
-        self.q = q
-        self.clip = clip
-        self.window = window
-        self.kernel = kernel
-        self.growth = growth
-        self.block_size = block_size
-        self.batch_size = batch_size
-        self.max_features = max_features
-        self.step = step
-        self.regularization = regularization
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.cache_bytes = cache_bytes
-        self.dtype = dtype
-        self.seed = seed
-        self.precondition = precondition
-        self.blocks_per_step = blocks_per_step
-        self.average = average
+        keep_arguments(self, locals())
         for name, label in (("p", p), ("q", q)):
             if not isinstance(label, str | bool | int | np.bool_ | np.integer):
                 raise ValueError(
@@ -189,21 +144,6 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         with self._lock:
             of_q, of_p = self._targets.shares.tolist()
         return {self.p: of_p, self.q: of_q}
-
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn a record.
-
-        Parameters
-        ----------
-        x
-            Inputs by name: numbers, booleans, strings (an indicator for each value), and None for a missing one.
-        y
-            The label of its sample, `p` or `q`. None changes nothing.
-        w
-            The weight, from 0 up. Values above 1e6 count as 1e6. Defaults to 1.
-
-        """
-        super().learn_one(x, y, w)
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """Predict log p/q of one record, from -`clip` to `clip`; 0 before the first step."""

@@ -7,22 +7,18 @@ import numpy as np
 from river import base
 from river.optim.losses import Squared
 
-from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.distribution import gaussian
-from streamkernel.estimators.explanation import NumberExplainer
-from streamkernel.finite import clamped, loss_of_number
+from streamkernel.estimators.distribution_predictor import DistributionPredictor
+from streamkernel.finite import clamped
 from streamkernel.gaussian_process.features import ProcessFeatures, can_be_quasi_random
 from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
-from streamkernel.gaussian_process.machine import DEVIATION, MEAN, GaussianProcessMachine
+from streamkernel.gaussian_process.machine import GaussianProcessMachine
 from streamkernel.gaussian_process.variance import VarianceEstimator
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.kernels.spectral import require_nameless
-from streamkernel.records.batches import Records
-from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers, plain_number
-from streamkernel.records.results import BatchResult
-from streamkernel.state import Array, excerpt
+from streamkernel.records.numbers import Numbers
+from streamkernel.state import excerpt
 
 #: Features in all, of every term: P has the square of so many numbers, 8 GB.
 MOST_COLUMNS = 2**15
@@ -30,10 +26,9 @@ MOST_COLUMNS = 2**15
 LEAST_NOISE = 1e-6
 #: Of the prior's variance, where that is less than 1: beyond, their quotient may overflow.
 LARGEST_NOISE = 1e300
-_SQUARED = Squared()
 
 
-class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchRegressor):
+class GaussianProcessRegressor(DistributionPredictor, base.MiniBatchRegressor):
     """Gaussian-process regression on a stream: a mean and, for each record, its uncertainty.
 
     A priori, the function is a Gaussian process with the kernel as its covariance, and targets are its values with
@@ -204,11 +199,6 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         """Bytes of matrices and coefficients."""
         return self._machine.nbytes
 
-    @property
-    def n_clipped_targets(self) -> int:
-        """The number of targets clipped to +-1e100, because larger squares would overflow."""
-        return self._targets.n_limited
-
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """The posterior's mean at one record; 0 before the first.
 
@@ -226,77 +216,6 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         if with_dist:
             return gaussian(mean, clamped(deviation * deviation))
         return mean
-
-    def predict_many(self, X: Any, with_dist: bool = False) -> Any:
-        """The posterior's means at the rows of a data frame or array, as `predict_one` gives them one by one.
-
-        Parameters
-        ----------
-        X
-            A frame or an array of shape (n, d), as for `learn_many`.
-        with_dist
-            Whether to give the mean and the deviation of each row's Gaussian distribution.
-
-        Returns
-        -------
-        A series of n numbers in the frame's backend, with its index. For an array, an array of shape (n,). With
-        distributions, a frame with the columns `mu` and `sigma`, as River's `Gaussian` names them; for an array, one of
-        shape (n, 2).
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from streamkernel import GaussianProcessRegressor
-        >>> model = GaussianProcessRegressor(noise=0.001, n_features=32, seed=1)
-        >>> X = pd.DataFrame({"a": range(100)})
-        >>> model.learn_many(X, 2.0 * X["a"])
-        >>> model.predict_many(X[48:50], with_dist=True).round(0)
-              mu  sigma
-        48  96.0    0.0
-        49  98.0    0.0
-
-        """
-        frame = Frame(X)
-        with self._lock:
-            predictions = self._machine.predict(frame)
-        if with_dist:
-            return frame.table(["mu", "sigma"], predictions[:, [MEAN, DEVIATION]])
-        return frame.series(predictions[:, MEAN].copy())
-
-    def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
-        """Compute the squared error of a prediction made before its target was known, in variances of the targets.
-
-        Parameters
-        ----------
-        y
-            The target.
-        prediction
-            The result of `predict_one`.
-        unit
-            The unit that divides both, as in learning. None (the default) is the deviation of the targets learned so
-            far.
-
-        Raises
-        ------
-        ValueError
-            `learn_one` would reject the target.
-
-        Examples
-        --------
-        >>> from streamkernel import GaussianProcessRegressor
-        >>> model = GaussianProcessRegressor(seed=1)
-        >>> model.loss_of(3.0, 1.0), model.loss_of(3.0, 1.0, unit=2.0)
-        (4.0, 1.0)
-
-        """
-        unit = self._targets.deviation if unit is None else unit
-        return loss_of_number(_SQUARED, plain_number(y), prediction, unit)
-
-    def _predicted_numbers(self, xs: Records) -> Array:
-        return np.asarray(self._machine.predict(xs)[:, MEAN])
-
-    def _outcome(self, batch: BatchResult) -> AdvanceResult:
-        return AdvanceResult(batch.predictions.ravel().tolist(), None, batch.losses, batch.deviations)
 
     @classmethod
     def _unit_test_params(cls) -> Any:

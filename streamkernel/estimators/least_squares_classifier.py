@@ -10,6 +10,7 @@ from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes
+from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 
@@ -85,14 +86,7 @@ class KernelLeastSquaresClassifier(LeastSquaresEstimator, LabelPredictor, base.M
         max_classes: int = 1_000,
         seed: int | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_features = n_features
-        self.ridge = ridge
-        self.drift_rates = drift_rates
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.max_classes = max_classes
-        self.seed = seed
+        keep_arguments(self, locals())
         self._at_least("max_classes", 2)
         self._targets = Classes(Softmax(), max_classes)
         self._machine = self._build(self._targets)

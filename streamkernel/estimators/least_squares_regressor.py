@@ -7,6 +7,7 @@ from streamkernel.estimators.least_squares import LeastSquaresEstimator
 from streamkernel.estimators.number_predictor import NumberPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
+from streamkernel.representation import keep_arguments
 
 
 class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.MiniBatchRegressor):
@@ -17,24 +18,10 @@ class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.M
 
     Parameters
     ----------
-    kernel
-        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a custom Fourier kernel, or sums, products and multiples of these.
-        The factors of a sum are shares of `n_features`. None (the default) is `Gaussian()` with the bandwidth .7 sqrt(2
-        d), for the d inputs of the first batch or record. That is about .7 of the median distance of standardized
-        inputs.
-    n_features
-        F, the number of random frequencies, each with a cosine and a sine. Defaults to 128.
     ridge
         rho, the ridge regularization, at least 1e-9. Defaults to .03.
-    drift_rates
-        q, how fast the coefficients may drift, per record. There is one head for each rate, and each rate is given
-        once. Defaults to 0, .001 and .03.
-    standardize
-        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
-    max_inputs
-        The largest number of inputs. The model ignores and counts all others. Defaults to 1,000.
-    seed
-        The seed of the random features. None (the default) draws one.
+    kernel, n_features, drift_rates, standardize, max_inputs, seed
+        As in `KernelLeastSquaresClassifier`.
 
     Raises
     ------
@@ -53,11 +40,6 @@ class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.M
     >>> sum(abs(a - b) for a, b in zip(outcome.predictions, ys[start:])) / len(ys[start:]) < 1
     True
 
-    References
-    ----------
-    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007.
-    [^2]: Herbster and Warmuth, "Tracking the best expert", 1998.
-
     """
 
     def __init__(
@@ -70,12 +52,6 @@ class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.M
         max_inputs: int = 1_000,
         seed: int | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.n_features = n_features
-        self.ridge = ridge
-        self.drift_rates = drift_rates
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.seed = seed
+        keep_arguments(self, locals())
         self._targets = Numbers(Squared())
         self._machine = self._build(self._targets)

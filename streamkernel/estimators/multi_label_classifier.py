@@ -14,6 +14,7 @@ from streamkernel.losses import Log
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.several_labels import SeveralLabels
+from streamkernel.representation import keep_arguments
 
 
 class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
@@ -28,51 +29,15 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
 
     Parameters
     ----------
-    kernel
-        The kernel of the papers' machine. None (the default) is `Gaussian()` with a bandwidth from the first 200
-        records. The mixture has Gaussian kernels of several bandwidths, on one, two or all inputs.
     loss
         The loss of each label. None (the default) is `Log`, the logistic loss. River's `Hinge` and `SquaredHinge` are
         possible, too.
-    growth
-        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`, if another argument asks for the papers' machine.
-    block_size
-        F, the features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without it or if
-        `max_features` is smaller.
-    batch_size
-        B, the labeled records of a step, at most 2^24. Defaults to 32.
-    max_features
-        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is no limit: the
-        cost of a record then grows with the stream. Defaults to 4,096.
-    step
-        A River schedule of step sizes. With `precondition`, None (the default) is gamma_0 / (1 + t / 500), with gamma_0
-        = .049 sqrt(B), at most .7 (.3 for a loss without a bounded derivative). Without it, None is gamma_0 / (1 + t /
-        200), with gamma_0 from the first mini-batch.
-    regularization
-        nu, the regularization, at least 0. Defaults to 1e-6.
-    standardize
-        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
-    max_inputs
-        The largest number of inputs. The model ignores and counts all others. Defaults to 10,000.
     max_labels
         The largest number of labels. The model ignores all others, and counts them. Defaults to 1,000.
-    cache_bytes
-        The largest size of the cache for drawn frequencies of the papers' machine, in bytes. It affects only speed.
-        Defaults to 64 MB.
-    dtype
-        "float32" (the default) or "float64".
-    seed
-        The seed of the random features. None (the default) draws one.
-    precondition
-        Whether a step solves a ridge regression on the features of its block and its mini-batch, instead of following
-        the gradient. Step sizes are then shares of that solution. None (the default) is True if `step` is None and the
-        loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. If `block_size`,
-        `precondition` or `blocks_per_step` is None, a loaded state keeps its value.
-    blocks_per_step
-        The blocks that a mini-batch updates one after the other, at most 1,024. Each fits the residuals of the previous
-        ones. None (the default) is 2 with `precondition` and 1 without it.
-    average
-        Whether to predict with the mean of the solutions after each step, instead of the last one. Defaults to False.
+    kernel, growth, block_size, batch_size, max_features, step, regularization, standardize
+        As in `KernelClassifier`.
+    max_inputs, cache_bytes, dtype, seed, precondition, blocks_per_step, average
+        As in `KernelClassifier`.
 
     Raises
     ------
@@ -90,13 +55,9 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
     >>> model.predict_one({"a": 0.5, "b": 0.0}), model.predict_one({"a": -1.5, "b": 1.5})
     ({'right': True, 'far': False}, {'right': False, 'far': True})
 
-    References
-    ----------
-    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, sections 3 and 4.
-    [^2]: Li and Poczos, "Utilize old coordinates: faster doubly stochastic gradients for kernel methods".
-
     """
 
+    loss: BinaryLoss | None
     _targets: SeveralLabels
 
     _mixes = True
@@ -121,23 +82,7 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        self.kernel = kernel
-        self.loss = loss
-        self.growth = growth
-        self.block_size = block_size
-        self.batch_size = batch_size
-        self.max_features = max_features
-        self.step = step
-        self.regularization = regularization
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.max_labels = max_labels
-        self.cache_bytes = cache_bytes
-        self.dtype = dtype
-        self.seed = seed
-        self.precondition = precondition
-        self.blocks_per_step = blocks_per_step
-        self.average = average
+        keep_arguments(self, locals())
         self._check("loss", loss, BinaryLoss)
         self._at_least("max_labels", 1)
         self._targets = SeveralLabels(loss or Log(), max_labels)

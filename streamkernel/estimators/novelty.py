@@ -17,6 +17,7 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.one_class import OneClass
 from streamkernel.records.results import BatchResult
+from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 #: Scores in a row, with nothing learned, from a detector that cannot tell records apart yet.
@@ -39,30 +40,13 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     nu
         The share of records to flag, in (0, 1]. Finding the threshold needs at least some hundreds of records divided
         by nu. Defaults to 0.1.
-    kernel
-        The kernel. None (the default) is `Gaussian()` with a bandwidth from the first 200 records.
-    growth
-        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
+    kernel, growth, batch_size, max_features, standardize, max_inputs, cache_bytes, dtype, seed
+        As in `KernelClassifier`. The model is always the papers' machine.
     block_size
         F, the features of a block, at most 2^24. None (the default) is 32.
-    batch_size
-        B, the records of a step. Defaults to 32.
-    max_features
-        The largest number of features, at least `block_size` or 32. A feature is one frequency. None is the paper's
-        unbounded machine. Defaults to 4,096.
     step
         A River schedule of step sizes. None (the default) is 1 / (nu (t + 10 + 1 / nu)), which makes f the mean over
         all records so far.
-    standardize
-        Whether to center and scale numbers by running moments. None (the default) follows the kernel.
-    max_inputs
-        The largest number of inputs. The model ignores and counts all others. Defaults to 10,000.
-    cache_bytes
-        The largest size of the cache for drawn frequencies, in bytes. It affects only speed. Defaults to 64 MB.
-    dtype
-        "float32" (the default) or "float64".
-    seed
-        The seed of the random features. None (the default) draws one.
     precondition
         None (the default) or False. True raises an error, because preconditioned steps would change f, which depends on
         the regularization alone.
@@ -103,6 +87,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
     """
 
+    nu: float
     _targets: OneClass
     _left_out: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1}
     blocks_per_step = None
@@ -124,19 +109,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         seed: int | None = None,
         precondition: bool | None = None,
     ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.growth = growth
-        self.block_size = block_size
-        self.batch_size = batch_size
-        self.max_features = max_features
-        self.step = step
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.cache_bytes = cache_bytes
-        self.dtype = dtype
-        self.seed = seed
-        self.precondition = precondition
+        keep_arguments(self, locals())
         if precondition:
             raise ValueError(
                 "precondition must be None or False: preconditioned steps would change the regularization, which "

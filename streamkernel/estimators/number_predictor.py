@@ -1,9 +1,7 @@
 """River's interface to regressors with a machine that predicts standardized numbers."""
 
-import abc
 from typing import Any
 
-from streamkernel.batch.rows import BatchRows, ScoredBatch
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.finite import loss_of_number
@@ -20,9 +18,15 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
     _machine: Any
     _targets: Numbers
 
-    @abc.abstractmethod
-    def _learn_batch(self, batch: BatchRows) -> ScoredBatch:
-        """Have the machine take a step on the rows of a batch."""
+    @property
+    def _own_loss(self) -> Any:
+        """The loss that `loss_of` computes."""
+        return self._targets.loss
+
+    @property
+    def _unit(self) -> float:
+        """The deviation of the targets learned so far."""
+        return self._targets.deviation
 
     @property
     def n_clipped_targets(self) -> int:
@@ -83,8 +87,7 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
         (4.0, 1.0)
 
         """
-        unit = self._targets.deviation if unit is None else unit
-        return loss_of_number(self._targets.loss, plain_number(y), prediction, unit)
+        return loss_of_number(self._own_loss, plain_number(y), prediction, self._unit if unit is None else unit)
 
     def _predicted_numbers(self, xs: Records) -> Array:
         return self._targets.numbers(self._machine.predict(xs))

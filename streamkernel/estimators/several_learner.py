@@ -15,26 +15,6 @@ class SeveralLearner(KernelMachine):
 
     _targets: SeveralTargets
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn a record.
-
-        Parameters
-        ----------
-        x
-            Inputs by name: numbers, booleans, strings (an indicator for each value), and None for a missing one.
-        y
-            The targets by name. One that is None or absent changes nothing, and neither does None for all of them.
-        w
-            The weight, from 0 up. Values above 1e6 count as 1e6. Defaults to 1.
-
-        Raises
-        ------
-        ValueError
-            The record is unusable: an input is infinite, or an input or a target has an invalid type.
-
-        """
-        super().learn_one(x, y, w)
-
     def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None) -> None:
         """Learn the rows of a data frame or array, exactly as `learn_one` would one by one.
 

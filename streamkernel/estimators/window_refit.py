@@ -108,10 +108,6 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         for name in ("window", "every", "max_bytes"):
             self._at_least(name, 1)
         self._check("solver", solver, LinearSolver)
-        if solver is not None and not solver.takes_rows:
-            raise ValueError(
-                f"solver must accept rows of features, like Exact, DSPDC, S3GD and SVRG, got {excerpt(solver)}"
-            )
         self._solver._checked()
         self._add_window()
 

@@ -83,23 +83,7 @@ class GaussianProcessMachine:
             inputs.scaler = self._scaler
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them, one after the other.
-
-        Parameters
-        ----------
-        xs
-            The records' inputs.
-        ys
-            Their targets; None is predicted and changes nothing.
-        ws
-            Weights, which divide the noise's variance; None is 1 each.
-
-        Raises
-        ------
-        ValueError
-            A record cannot be used. Nothing of the call is learned then.
-
-        """
+        """Predict records, then learn them; see `StreamMachine`. Weights divide the variance of the noise."""
         parts = [np.zeros((0, 3))]
         truths = [np.zeros(0)]
         for rows, targets, weights in self._encoder.take(xs, ys, ws):

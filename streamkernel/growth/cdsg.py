@@ -1,16 +1,12 @@
 """Checked reuse: an old block is updated again where inequality (9) allows it."""
 
+from typing import Any
+
 import numpy as np
 
-from streamkernel.compute.check import (
-    admissible_step,
-    check_blocks,
-    check_class_margins,
-    check_classes,
-    check_margins,
-    margin,
-)
+from streamkernel.compute.check import margin_of
 from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext, new_block
+from streamkernel.growth.inequality import BlockTerms, admissible_steps, in_order
 from streamkernel.state import excerpt
 
 #: Above this number of outputs |cos(beta, gbar)| seldom reaches what the check needs: it is applied class by class.
@@ -62,10 +58,11 @@ class CDSG(Growth):
         if context.n_blocks == 0:
             return new_block(context)
         by_class = len(context.mean_gradient) > MOST_OUTPUTS
-        if self.cap == 1:
-            step = _class_by_class_at_gamma(context) if by_class else _checked_at_gamma(context)
-        else:
-            step = self._class_by_class(context) if by_class else self._checked(context)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.cap == 1:
+                step = _class_by_class_at_gamma(context) if by_class else _checked_at_gamma(context)
+            else:
+                step = self._class_by_class(context) if by_class else self._checked(context)
         if step is not None:
             return step
         if not context.full:
@@ -74,53 +71,43 @@ class CDSG(Growth):
         return BlockUpdate(int(np.argmax(b)), context.gamma, context.gamma)
 
     def _checked(self, context: GrowthContext) -> BlockUpdate | None:
-        gbar, beta, gamma, variance = (
-            context.mean_gradient,
-            context.beta,
-            context.gamma,
-            context.variance,
-        )
-        products = np.empty((4, len(beta)))
-        steps = np.empty(len(beta))
-        gbar2 = check_blocks(beta, gbar, gamma, variance, self.cap * gamma, products, steps)
+        gamma, longest = context.gamma, self.cap * context.gamma
+        terms = BlockTerms.of_blocks(context.beta, context.mean_gradient, gamma, context.variance)
+        lower, upper = terms.roots()
+        steps = admissible_steps(lower, upper, gamma, longest)
         best, best_step = -1, 0.0
         # The features' limit costs a projection, so it is asked for the best candidates first and as few as need be.
         while steps[k := int(steps.argmax())] > best_step:
-            limit = min(self.cap * gamma, context.limit(k))
-            step = admissible_step(products[2, k], products[3, k], gamma, limit)
+            step = float(admissible_steps(lower[k], upper[k], gamma, min(longest, context.limit(k))))
             if step > best_step:
                 best, best_step = k, step
             steps[k] = 0.0
         if best < 0:
             return None
-        held = margin(products[0, best], products[1, best], gbar2, gamma, variance, best_step)
-        return BlockUpdate(best, best_step, best_step, held)
+        return BlockUpdate(best, best_step, best_step, _margin(terms, best, best_step))
 
     def _class_by_class(self, context: GrowthContext) -> BlockUpdate | None:
-        gbar, beta, gamma, variance = (
-            context.mean_gradient,
-            context.beta,
-            context.gamma,
-            context.class_variance,
-        )
-        magnitude = np.abs(gbar)
-        steps = np.empty(beta.shape)
-        check_classes(beta, gbar, gamma, variance, self.cap * gamma, steps)
+        gamma, magnitude = context.gamma, np.abs(context.mean_gradient)
+        terms = BlockTerms.of_classes(context.beta, context.mean_gradient, gamma, context.class_variance)
+        steps = admissible_steps(*terms.roots(), gamma, self.cap * gamma)
         best = int(np.argmax(steps @ magnitude))
         passing = steps[best] > 0
         if not passing.any() or magnitude[passing].sum() < PASSING_SHARE * magnitude.sum():
             return None
-        held = min(
-            margin(beta[best, c] ** 2, beta[best, c] * gbar[c], gbar[c] ** 2, gamma, variance, steps[best, c])
-            for c in np.flatnonzero(passing)
-        )
+        held = min(_margin(terms, (best, c), steps[best, c]) for c in np.flatnonzero(passing))
         return BlockUpdate(best, np.where(passing, steps[best], gamma), gamma, held)
+
+
+def _margin(terms: BlockTerms, place: Any, step: float) -> float:
+    """The margin of one block or class at a step, which rounding may leave below 0."""
+    gbar2 = np.broadcast_to(terms.gbar2, terms.b.shape)[place]
+    return float(margin_of(terms.beta2[place], terms.b[place], gbar2, terms.gamma, terms.variance, step))
 
 
 def _checked_at_gamma(context: GrowthContext) -> BlockUpdate | None:
     """The block where (9) holds by most at gamma, if it holds anywhere and the features of the block allow gamma."""
-    gamma, margins = context.gamma, np.empty(len(context.beta))
-    check_margins(context.beta, context.mean_gradient, gamma, context.variance, margins)
+    gamma = context.gamma
+    margins = BlockTerms.of_blocks(context.beta, context.mean_gradient, gamma, context.variance).margins(gamma)
     while (held := margins[k := int(margins.argmax())]) >= 0:
         if context.limit(k) >= gamma:
             return BlockUpdate(k, gamma, gamma, float(held))
@@ -130,11 +117,11 @@ def _checked_at_gamma(context: GrowthContext) -> BlockUpdate | None:
 
 def _class_by_class_at_gamma(context: GrowthContext) -> BlockUpdate | None:
     """The block whose classes that pass at gamma hold most of the gradient."""
-    gamma, margins = context.gamma, np.empty(context.beta.shape)
-    shares = np.empty(len(margins))
-    total = check_class_margins(context.beta, context.mean_gradient, gamma, context.class_variance, margins, shares)
+    gamma, magnitude = context.gamma, np.abs(context.mean_gradient)
+    margins = BlockTerms.of_classes(context.beta, context.mean_gradient, gamma, context.class_variance).margins(gamma)
+    shares = in_order(np.where(margins >= 0, magnitude, 0.0))
     best = int(shares.argmax())
     held = margins[best][margins[best] >= 0]
-    if not held.size or shares[best] < PASSING_SHARE * total:
+    if not held.size or shares[best] < PASSING_SHARE * in_order(magnitude):
         return None
     return BlockUpdate(best, gamma, gamma, float(held.min()))

@@ -85,21 +85,10 @@ class RecordMachine(abc.ABC):
         self._has_own_loss = is_own(targets.loss)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them, one after the other.
-
-        Parameters
-        ----------
-        xs
-            The records' inputs.
-        ys
-            Their targets; None is predicted and changes nothing.
-        ws
-            Weights, which multiply the gradient; None is 1 each.
+        """Predict records, then learn them; see `StreamMachine`. Weights multiply the gradient.
 
         Raises
         ------
-        ValueError
-            A record cannot be used. Nothing of the call is learned then.
         NotFiniteError
             Kernel, loss, step schedule or policy gave what is not finite. The mini-batch of that step is not learned.
 

@@ -17,7 +17,7 @@ from streamkernel.input_keys import key_of
 from streamkernel.records.input_columns import InputColumns
 from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
 from streamkernel.records.plain import PLAIN, PlainRecords
-from streamkernel.records.repeats import FREE, Repeats
+from streamkernel.records.repeats import Repeats
 from streamkernel.records.rows import Rows
 from streamkernel.records.text_advice import turned_to_text
 from streamkernel.state import Array, State, excerpt, real, tag, untag
@@ -289,10 +289,6 @@ class Inputs:
             assert self.domain is not None
             raise ValueError(self.domain.refusal(name, value))
         return value
-
-    def may_refuse(self, name: Hashable, n_new: int) -> bool:
-        """Whether some of so many new values of a string input may be past the limit that repetitions set."""
-        return n_new > 0 and len(self.columns.indicators.get(name, ())) + n_new > FREE
 
     def _truncate(self, n_columns: int) -> None:
         self.columns.truncate(n_columns)

@@ -17,7 +17,7 @@ from streamkernel.records.frames import FrameColumns
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
 from streamkernel.records.two_sides import TwoSides
-from streamkernel.state import Array, tag, untag
+from streamkernel.state import tag, untag
 
 _WithLabels = Classes | TwoSides
 
@@ -211,18 +211,3 @@ def _first_of_equals(labels: Iterable[Hashable]) -> set[Hashable]:
 def _fewest_labels(labels: set[Hashable], targets: Targets) -> set[Hashable]:
     most = targets.max_classes if isinstance(targets, Classes) else 3  # of two sides a third is refused
     return labels if len(labels) <= most else set(sorted(labels, key=lambda label: repr(tag(label)))[:most])
-
-
-def known_values(inputs: Inputs, columns: FrameColumns) -> Array:
-    """The values of the rows of a frame in the inputs' columns, float64 of shape (n, d); NaN where not observed."""
-    values = np.full((len(columns.numbers), len(inputs)), np.nan)
-    for j, name in enumerate(columns.names):
-        place = inputs.columns.numbers.get(name)
-        if place is not None:
-            values[:, place] = columns.numbers[:, j]
-    for text in columns.texts:
-        known = inputs.columns.indicators.get(text.name, {})
-        places = np.array([*(known.get(value, -1) for value in text.values), -1])[text.codes]
-        rows = np.flatnonzero(places >= 0)
-        values[rows, places[rows]] = 1.0
-    return values

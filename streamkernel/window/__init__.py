@@ -4,9 +4,8 @@ from streamkernel.window.dspdc import DSPDC
 from streamkernel.window.exact import Exact
 from streamkernel.window.factorized import Factorized
 from streamkernel.window.history import History
-from streamkernel.window.matrix_dspdc import MatrixDSPDC
 from streamkernel.window.metric_learner import MetricLearner
 from streamkernel.window.s3gd import S3GD
 from streamkernel.window.svrg import SVRG
 
-__all__ = ["DSPDC", "S3GD", "SVRG", "Exact", "Factorized", "History", "MatrixDSPDC", "MetricLearner"]
+__all__ = ["DSPDC", "S3GD", "SVRG", "Exact", "Factorized", "History", "MetricLearner"]

@@ -65,8 +65,6 @@ class LinearSolver(Component, base.Base, abc.ABC):
     n_iter_: int
     history_: History | tuple[History, ...]
     losses: ClassVar[tuple[str, ...] | None] = None
-    #: Whether X is rows of numbers, as the features of a machine are.
-    takes_rows: ClassVar[bool] = True
     #: Whether l2 may be 0 with l1 above 0.
     allows_l1_alone: ClassVar[bool] = False
 
@@ -143,7 +141,8 @@ class LinearSolver(Component, base.Base, abc.ABC):
 
         After a fit on a data frame, columns are found by name.
         """
-        self._require_fitted()
+        if not hasattr(self, "coef_"):
+            raise ValueError(f"this {type(self).__name__} has no coefficients yet: call fit first")
         rows = self._rows(by_name(X, self._names))
         if rows.shape[1] != self.coef_.shape[-1]:
             raise ValueError(f"X must have {self.coef_.shape[-1]} columns, as fitted, got shape {rows.shape}")
@@ -156,10 +155,6 @@ class LinearSolver(Component, base.Base, abc.ABC):
             return scores
         columns = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[np.asarray(columns, np.intp)])
-
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "coef_"):
-            raise ValueError(f"this {type(self).__name__} has no coefficients yet: call fit first")
 
     def cut_to(self, n: int, p: int) -> dict[str, Any]:  # noqa: ARG002 - of use where it is overridden
         """Return the arguments that are too large for n rows or p columns, each at its limit."""

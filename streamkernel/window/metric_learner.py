@@ -62,8 +62,15 @@ class MetricLearner(Component, base.Base):
         m, the triplets of an iteration. None (the default) is a hundredth of them, at least 1.
     primal
         q, the matrices of an iteration. None (the default) is a fifth of them, at least 1.
-    scale, balance
-        As in `MatrixDSPDC`.
+    scale
+        Lambda, which sets the step sizes. "sampled" (the default) is a quarter of the largest squared spectral norm of
+        ten draws of m triplets and q matrices. "thumb" is the paper's rule. A number above 0 sets it directly. Lambda
+        doubles if the duality gap rises to twice its first value, or has no new minimum for 20 passes (then for 40, 80,
+        ...).
+    balance
+        How to split the product of both step sizes, which Lambda gives. "theorem" follows the paper's Theorem 1. "data"
+        has a larger primal step. None (the default) is "data" if the number of triplets is at most a quarter of the
+        numbers in all matrices.
     tol
         The duality gap at which to stop. Defaults to 1e-4.
     max_passes

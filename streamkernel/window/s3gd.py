@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamkernel.compute.semi_stochastic import semi_stochastic_rounds
+from streamkernel.representation import keep_arguments
 from streamkernel.window.anchors import AnchorGraph, AnchorModel
 from streamkernel.window.arguments import require_counts, require_numbers
 from streamkernel.window.descent import Descent
@@ -40,41 +41,22 @@ class S3GD(StochasticSolver):
 
     Parameters
     ----------
-    loss
-        `"squared"`, `"log"`, `"smooth_hinge"`, `"squared_hinge"`, or `"modified_log"`, which is
-        log(1 + exp(-beta (y z - 1))) / beta of a score z.
-    l2
-        The weight of half the squared norm, above 0; or 0 if `l1` is above 0. Convergence is then slower.
-    l1
-        The weight of the sum of absolute values.
+    loss, l2, l1, batch, step, tol, class_weight, beta, seed
+        As in `SVRG`. If the default step is too long and `switch` is True, the solver shortens it.
     anchors
         The number of anchors, at most the number of rows.
     neighbors
         The number of anchors that approximate a row's derivative.
     inner
         The number of steps between two gradients at the anchors.
-    batch
-        The number of rows a step, drawn with replacement, at most the number of rows.
-    step
-        The length of the steps for rows with a mean squared norm of 1. For other rows, it is divided by that norm. None
-        is the inverse of the mean-square smoothness of mini-batches. If it is too long and `switch` is True, the solver
-        shortens it.
     max_passes
         The largest number of passes over the rows.
-    tol
-        The duality gap at which to stop.
     switch
         Whether to continue with SVRG when the steps stop improving. That is when the full gradient, computed every
         quarter to half a pass, is smaller than the deviation of a step's gradient. If False, the solver stops in its
         ball.
-    class_weight
-        `"balanced"` gives both labels of a problem the same weight.
-    beta
-        The sharpness of the loss `"modified_log"`.
     record_every
         The passes between two points of the history during S3GD's steps. None is a quarter.
-    seed
-        The seed of the anchors and the drawn rows. None draws one.
 
     Attributes
     ----------
@@ -102,6 +84,11 @@ class S3GD(StochasticSolver):
 
     """
 
+    anchors: int
+    neighbors: int
+    inner: int
+    switch: bool
+    record_every: float | None
     preparation_seconds_: float
     switched_: float | tuple[float, ...]
     _prepared: Any
@@ -124,21 +111,7 @@ class S3GD(StochasticSolver):
         record_every: float | None = None,
         seed: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.l2 = l2
-        self.l1 = l1
-        self.anchors = anchors
-        self.neighbors = neighbors
-        self.inner = inner
-        self.batch = batch
-        self.step = step
-        self.max_passes = max_passes
-        self.tol = tol
-        self.switch = switch
-        self.class_weight = class_weight
-        self.beta = beta
-        self.record_every = record_every
-        self.seed = seed
+        keep_arguments(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None) -> Self:
         """Solve, as in `LinearSolver.fit`."""

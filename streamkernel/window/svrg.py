@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.representation import keep_arguments
 from streamkernel.window.arguments import require_counts
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import Problem
@@ -68,6 +69,8 @@ class SVRG(StochasticSolver):
 
     """
 
+    inner: int | None
+
     def __init__(
         self,
         loss: str = "log",
@@ -82,17 +85,7 @@ class SVRG(StochasticSolver):
         beta: float = 10.0,
         seed: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.l2 = l2
-        self.l1 = l1
-        self.inner = inner
-        self.batch = batch
-        self.step = step
-        self.max_passes = max_passes
-        self.tol = tol
-        self.class_weight = class_weight
-        self.beta = beta
-        self.seed = seed
+        keep_arguments(self, locals())
 
     def _checked(self) -> Any:
         if self.inner is not None:

@@ -8,7 +8,6 @@ import pytest
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from streamkernel.estimators.base import machine_of
-from tests import naive
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 
@@ -43,18 +42,3 @@ def test_the_linear_experts_say_at_a_new_metric_what_they_said():
         said.append(experts.linear_W[:, 0] @ (row / np.append(1.0, np.full(10, root))) if i > 1 else None)
     assert 100 <= i < 110
     assert np.abs(said[-1] - said[-2]).max() < 0.1
-
-
-@BOTH
-@pytest.mark.parametrize("weight", [1e6, 1e20, 1e300])
-def test_records_of_absurd_weight(kind, weight):
-    """Two inputs are one, so that without its ridge the fit of the metric has no solution."""
-    rng = np.random.default_rng(0)
-    model = kind(n_features=8, metric_schedule=(100,), seed=1)
-    for i in range(300):
-        a = float(rng.normal())
-        x = {"a": a, "b": a, "c": 3.0}
-        model.learn_one(x, a if kind is AdaptiveKernelRegressor else a > 0, w=weight if i % 3 else 1.0)
-    assert np.isfinite(model.predict_one(x))
-    for P in machine_of(model).experts.heads.settled_P():
-        assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0

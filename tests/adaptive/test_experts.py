@@ -67,33 +67,6 @@ def test_who_looks_sees_every_record_learned(kind):
 
 
 @pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
-@pytest.mark.parametrize("look", [lambda experts: experts.heads.settled_P(), lambda experts: experts.state()])
-def test_looking_changes_no_bit(kind, look):
-    plain, stream = _taught(kind)
-    expected = learn_columns(plain, *stream)
-    watched, _ = _taught(kind)
-    said = []
-    for n in range(60):
-        look(watched)
-        look(watched)
-        said.append(learn_columns(watched, *(part[n : n + 1] for part in stream)))
-    assert np.concatenate(said).tobytes() == expected.tobytes()
-    assert _bits(watched) == _bits(plain)
-
-
-@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
-@pytest.mark.parametrize("n", [1, 30, 47])
-def test_saved_and_never_saved_go_on_alike(kind, n):
-    plain, stream = _taught(kind, n)
-    saved, _ = _taught(kind, n)
-    restored, _ = _taught(kind)
-    restored.load_state(saved.state(), D, L - 1, 2 if kind is LabelExperts else 1, L - 1)
-    said = [_go_on(experts, stream, n).tobytes() for experts in (plain, saved, restored)]
-    assert said[0] == said[1] == said[2]
-    assert _bits(plain) == _bits(saved) == _bits(restored)
-
-
-@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
 def test_records_that_come_again_teach_fresh_heads_what_they_taught(kind):
     """To the bit, and the heads alone: linear experts, trees, memory and mixture have heard them already."""
     once, (Phi, X, values, y, w) = _taught(kind, 60)

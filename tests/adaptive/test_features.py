@@ -8,7 +8,6 @@ import pytest
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.compute.features import adaptive_columns
 from streamkernel.kernels import Gaussian
-from streamkernel.state import from_bytes, to_bytes
 from tests import naive
 
 NO_KEYS = np.zeros(0, np.uint64)
@@ -92,27 +91,6 @@ def test_a_new_metric_counts_the_inputs_anew():
     assert np.allclose(after[:, 2 * F + 1 :], X / math.sqrt(3), atol=1e-7)
 
 
-def test_the_order_of_the_inputs_does_not_matter_to_the_features():
-    columns, X = _columns(4), _rows(5, 4)
-    order = np.array([2, 0, 3, 1])
-    plain = columns.of(X, KEYS[:4])
-    turned = columns.of(X[:, order].copy(), KEYS[:4][order])
-    assert np.allclose(plain[:, : 2 * F], turned[:, : 2 * F], atol=1e-5)
-    assert np.array_equal(plain[:, 2 * F + 1 :][:, order], turned[:, 2 * F + 1 :])
-    # and back again: what was drawn for other keys is not taken for these
-    assert columns.of(X, KEYS[:4]).tobytes() == plain.tobytes()
-
-
-def test_drawing_input_by_input_is_drawing_at_once():
-    grown, X = _columns(2), _rows(5, 5)
-    grown.of(X[:, :2], KEYS[:2])
-    for d in (3, 4, 5):
-        grown.add_input()
-        grown.of(X[:, :d], KEYS[:d])
-    assert np.array_equal(grown.frequencies(KEYS[:5]), _drawn(KEYS[:5], grown.bandwidth))
-    assert np.array_equal(grown.frequencies(KEYS[:2]), _drawn(KEYS[:2], grown.bandwidth))
-
-
 def _drawn(keys, bandwidth):
     return _columns(1, kernel=Gaussian(bandwidth)).frequencies(keys)
 
@@ -131,16 +109,6 @@ def test_inputs_met_in_these_rows_only_have_features_and_no_columns():
     assert np.array_equal(columns.of(X[:, :2].copy(), KEYS[:2]), fresh.of(X[:, :2], KEYS[:2]))
 
 
-def test_a_rows_bits_do_not_depend_on_its_company():
-    columns, X = _columns(3), _rows(20, 3)
-    together = columns.of(X, KEYS[:3])
-    alone = np.concatenate([columns.of(X[i : i + 1], KEYS[:3]) for i in range(20)])
-    assert alone.tobytes() == together.tobytes()
-    # nor on inputs of other rows that it does not have
-    extra = np.concatenate([X, np.zeros((20, 2), np.float32)], axis=1)
-    assert _of_all(columns, extra, KEYS[:3], KEYS[3:5]).tobytes() == together.tobytes()
-
-
 def test_linear_columns_end_at_2f():
     columns = _columns(3, n_features=2)
     assert [columns.add_input() for _ in range(3)] == [True, False, False]
@@ -157,51 +125,3 @@ def test_a_beginning_beyond_2f_has_no_linear_columns():
     assert columns.of(_rows(4, 6), KEYS).shape == (4, 5)
     assert not columns.has_linear
     assert _columns(4, n_features=2).n_linear == 4
-
-
-def test_a_beginning_without_inputs():
-    columns = _columns(0)
-    assert columns.has_linear
-    Phi = columns.of(np.zeros((2, 0), np.float32), NO_KEYS)
-    assert np.allclose(Phi, [math.sqrt(1 / F)] * F + [0.0] * F + [1.0], atol=1e-6)
-    assert columns.add_input()
-    assert np.allclose(columns.of(_rows(2, 1), KEYS[:1])[:, -1:], _rows(2, 1))
-
-
-@pytest.mark.parametrize("seed", [0, 5, 2**64 - 1])
-def test_the_record_comes_back(seed):
-    columns, X = _columns(2, seed=seed), _rows(5, 4)
-    columns.add_input()
-    columns.set_metric(np.array([0.1, 1.0, 1.3]), 1.25)
-    columns.add_input()
-    other = AdaptiveFeatures(Gaussian(), F, seed=1)
-    other.of(np.zeros((1, 0), np.float32), NO_KEYS)
-    other.load_state(from_bytes(to_bytes(columns.state())))
-    assert (other.n_inputs, other.d0, other.n_linear, other.n_columns) == (4, 3, 4, 2 * F + 5)
-    assert other.of(X, KEYS[:4]).tobytes() == columns.of(X, KEYS[:4]).tobytes()
-    assert to_bytes(other.state()) == to_bytes(columns.state())
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("seed", 2**64),
-        ("seed", -1),
-        ("seed", "1"),
-        ("d0", -1),
-        ("n_linear", 4),
-        ("n_linear", 1.0),
-        ("bandwidth", -1.0),
-        ("bandwidth", math.nan),
-        ("metric_scales", [1.0, 1.0, 1.0]),
-        ("metric_scales", np.ones(3, np.float32)),
-        ("metric_scales", np.ones((3, 1))),
-    ],
-)
-def test_a_record_that_does_not_fit_is_refused(name, value):
-    with pytest.raises(ValueError, match=name):
-        _columns(3).load_state({**_columns(3).state(), name: value})
-    incomplete = _columns(3).state()
-    del incomplete[name]
-    with pytest.raises(ValueError, match=name):
-        _columns(3).load_state(incomplete)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.forest import NODES, TreeEnsembles
+from streamkernel.adaptive.forest import NODES
 from streamkernel.compute import trees
 from streamkernel.state import from_bytes, to_bytes
 from tests.adaptive.forests import WINDOW, D, K, M, T, bits_of, forest_of, learn, stream_of, taught
@@ -20,15 +20,6 @@ def test_it_begins_with_nothing_said():
     assert not out.any()
     assert not forest.arrays.counts.any()
     assert (forest.arrays.features == -1).all()
-
-
-def test_it_begins_anew():
-    forest, _ = taught()
-    forest.begin(2, 1)
-    assert bits_of(forest) == bits_of(forest_of(n_inputs=2, n_outputs=1))
-    X, targets, weights = stream_of(60, 2, 1)
-    other = forest_of(n_inputs=2, n_outputs=1)
-    assert learn(forest, X, targets, weights).tobytes() == learn(other, X, targets, weights).tobytes()
 
 
 def test_an_input_that_comes_late_was_not_observed_before():
@@ -47,13 +38,6 @@ def test_an_input_that_comes_late_was_not_observed_before():
     assert np.concatenate([first, rest]).tobytes() == learn(whole, known, targets, weights).tobytes()
     assert bits_of(late) == bits_of(whole)
     assert (late.arrays.features == D - 1).any()
-
-
-def test_to_widen_by_nothing_changes_nothing():
-    forest, _ = taught()
-    before = bits_of(forest)
-    forest.widen(D)
-    assert bits_of(forest) == before
 
 
 def test_a_later_output_is_one_whose_targets_were_zero_before():
@@ -85,31 +69,11 @@ def test_the_record_comes_back_and_goes_on_alike(n):
     assert {name: value.tobytes() for name, value in kept.items()} == bits != bits_of(forest)
 
 
-def test_a_record_has_no_more_of_the_window_than_came():
-    forest, _ = taught(7)
-    assert forest.state()["window_rows"].shape == (7, D)
-    assert forest.state()["window_targets"].shape == (T, 7, K)
-    assert forest.state()["window_weights"].shape == (7,)
-
-
 def test_the_bytes_are_those_of_window_trees_and_growth():
     kept = (WINDOW + 3) * (D + T * K + 1)
     nodes = T * (M + 1) * NODES
     growth = 8 * (7 + D * (5 + 514 + 31) + WINDOW * (8 + 2) + NODES * 3 + 2 * D * 32 * 4) + WINDOW * D
     assert forest_of().nbytes == 8 * kept + 8 * 4 + nodes * (4 + 8 + 4 + 8 * K + 8) + growth
-
-
-def test_without_trees_there_is_nothing():
-    forest = forest_of(n_trees=0)
-    assert forest.arrays.counts.shape == (4,)
-    assert forest.nbytes < 300_000
-    forest.widen(D + 2)
-    forest.add_output()
-    assert forest.arrays.targets.shape == (0, 0, K + 1)
-    restored = TreeEnsembles(T, 0, WINDOW)
-    restored.load_state(from_bytes(to_bytes(forest.state())), D + 2, K + 1)
-    assert bits_of(restored) == bits_of(forest)
-    trees.predict_trees(forest.arrays, np.ones(D + 2), np.empty((0, K + 1)))
 
 
 # What a file may not say ----------------------------------------------------------------------------------------------
@@ -129,34 +93,6 @@ def test_a_field_that_does_not_fit_is_refused(name):
     _refused({field: value for field, value in record.items() if field != name}, name)
     for wrong in (value[..., :-1], value[None], value[:-1], value.astype(other), value.tolist(), None, 3, "x"):
         _refused({**record, name: wrong}, name)
-
-
-@pytest.mark.parametrize("shape", [(D - 1, K), (D + 1, K), (D, K - 1), (D, K + 1)])
-def test_a_record_of_another_shape_is_refused(shape):
-    forest, _ = taught()
-    with pytest.raises(ValueError, match="does not fit"):
-        forest_of().load_state(forest.state(), *shape)
-
-
-@pytest.mark.parametrize(("n_ensembles", "n_trees", "window"), [(1, M, WINDOW), (T, M + 1, WINDOW), (T, 0, WINDOW)])
-def test_a_record_of_other_trees_is_refused(n_ensembles, n_trees, window):
-    forest, _ = taught()
-    with pytest.raises(ValueError, match="does not fit"):
-        TreeEnsembles(n_ensembles, n_trees, window).load_state(forest.state(), D, K)
-
-
-def test_a_record_of_another_window_is_refused():
-    forest, _ = taught()
-    with pytest.raises(ValueError, match="'window_rows'"):
-        TreeEnsembles(T, M, WINDOW + 1).load_state(forest.state(), D, K)
-
-
-@pytest.mark.parametrize("i", range(4))
-def test_a_negative_count_is_refused(i):
-    forest, _ = taught()
-    record = forest.state()
-    record["tree_counts"][i] = -1
-    _refused(record, "tree_counts")
 
 
 NOT_FINITE = (math.nan, math.inf, -math.inf)
@@ -211,22 +147,3 @@ def test_a_child_that_points_backwards_or_past_the_end_is_refused(child):
     inner = _inner(record)
     record["tree_children"][inner] = inner[2] if child == "itself" else child
     _refused(record, "tree_children")
-
-
-def test_the_last_child_there_can_be_is_taken():
-    forest, _ = taught()
-    record = forest.state()
-    inner = _inner(record)
-    record["tree_children"][inner] = NODES - 2
-    restored = forest_of()
-    restored.load_state(record, D, K)
-    assert NODES - 2 in restored.arrays.children[inner[0], :, inner[2]]
-
-
-def test_what_a_leaf_has_for_a_child_does_not_matter():
-    forest, rest = taught()
-    record = forest.state()
-    record["tree_children"][record["tree_features"] < 0] = NODES + 7
-    restored = forest_of()
-    restored.load_state(record, D, K)
-    assert learn(restored, *rest).tobytes() == learn(forest, *rest).tobytes()

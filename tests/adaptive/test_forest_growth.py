@@ -1,7 +1,5 @@
 """The growth of trees while other things happen: a record is made, inputs and outputs come, the window is cut."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,22 +29,6 @@ def test_a_record_taken_and_brought_back_anywhere_changes_no_bit(lengths, n_tree
         start += length
     assert np.concatenate(pieces).tobytes() == said.tobytes()
     assert bits_of(parts) == bits_of(whole)
-
-
-@pytest.mark.parametrize("n", range(50, 64))
-def test_what_comes_while_trees_grow_changes_nothing_of_them(n):
-    """An input nobody observed and an output nobody had: as if both had had their places from the first."""
-    X, targets, weights = stream_of(120)
-    late, whole = forest_of(n_inputs=D - 1, n_outputs=K - 1), forest_of()
-    known, without = X.copy(), targets.copy()
-    known[:n, -1], without[: n + 2, :, -1] = math.nan, 0
-    learn(late, np.ascontiguousarray(X[:n, :-1]), np.ascontiguousarray(targets[:n, :, :-1]), weights[:n])
-    late.widen(D)
-    learn(late, X[n : n + 2], np.ascontiguousarray(targets[n : n + 2, :, :-1]), weights[n : n + 2])
-    late.add_output()
-    learn(late, X[n + 2 :], targets[n + 2 :], weights[n + 2 :])
-    learn(whole, known, without, weights)
-    assert bits_of(late) == bits_of(whole)
 
 
 @pytest.mark.parametrize("counts", [(75, 0, 2, 29), (75, 0, 2, 41), (75, 3, 2, 40), (42, 2, 2, 41), (39, 0, 2, 40)])

@@ -106,19 +106,6 @@ def test_any_cut_looked_at_or_saved_gives_the_same_bits(cuts, saves):
     assert heads.settled_P().tobytes() == whole.settled_P().tobytes()
 
 
-@pytest.mark.parametrize("n", [3, 8, 13])
-def test_a_later_column_is_one_that_was_zero_before(n):
-    Phi, truths, weights = _records()
-    Phi[:n, -1] = 0.0
-    late, known = _heads(D - 1), _taught(N, (Phi, truths, weights))
-    late.replay(np.ascontiguousarray(Phi[:n, :-1]), truths[:n], weights[:n])
-    late.add_column()
-    late = _saved(late)
-    late.replay(Phi[n:], truths[n:], weights[n:])
-    assert np.allclose(late.settled_P(), known.settled_P(), atol=1e-10)
-    assert np.allclose(late.W, known.W, atol=1e-10)
-
-
 def test_a_later_output_leaves_what_is_due():
     Phi, truths, weights = _records()
     truths[:13, 1] = 0.0
@@ -129,18 +116,6 @@ def test_a_later_output_leaves_what_is_due():
     assert _bits(late) == _bits(known)
 
 
-def test_begun_again_they_know_nothing():
-    heads = _taught(13)
-    heads.begin(D, K)
-    assert _bits(heads) == _bits(_heads())
-
-
-def test_the_room_is_as_it_began():
-    """What is padded meets zeros."""
-    heads = _taught(13)
-    assert not heads.arrays.room[:, D:].any()
-
-
 @pytest.mark.parametrize(
     ("name", "shape"),
     [("heads_P", (3, D, D + 1)), ("heads_late", (3, 8, D)), ("heads_late", (2, 1, D)), ("heads_W", (3, K))],
@@ -148,8 +123,3 @@ def test_the_room_is_as_it_began():
 def test_a_state_that_does_not_fit_is_refused(name, shape):
     with pytest.raises(ValueError, match=f"its field '{name}'"):
         _heads().load_state({**_taught(13).state(), name: np.zeros(shape)}, D, K)
-
-
-def test_the_bytes_are_those_of_all_that_grows():
-    tiles, padded = 6 * 7 // 2 * 64, 48
-    assert _heads().nbytes == 8 * (3 * (tiles + K * D + 8 * padded + 2 * D) + 2 * padded + 1)

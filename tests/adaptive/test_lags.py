@@ -57,17 +57,6 @@ def test_a_record_that_brings_the_lags_of_now_is_as_one_that_brings_none(kind, l
 
 
 @EACH
-def test_lags_are_known_targets_whatever_their_weight(kind, lags, stream):
-    _, ys = stream()
-    model, seen = _model(kind, lags), []
-    for i, y in enumerate(ys[:60]):
-        expected = [*seen[::-1], None, None, None][:lags]
-        assert list(model.with_lags({"a": 1}).values()) == [1, *expected]
-        model.learn_one({"a": i % 5}, y, w=0 if i % 7 == 2 else 1)
-        seen += [] if y is None else [y]
-
-
-@EACH
 def test_the_first_record_is_predicted_with_no_lag_that_it_brings(kind, lags, stream):
     xs, ys = stream()
     first = {**xs[0], "streamkernel.lag.1": ys[1]}
@@ -76,16 +65,6 @@ def test_the_first_record_is_predicted_with_no_lag_that_it_brings(kind, lags, st
     assert model.advance([first], ys[:1]).predictions == said
     one.learn_one(first, ys[0])
     assert one.state_digest() == model.state_digest() == plain.state_digest()
-
-
-def test_without_lags_the_names_are_inputs_as_any():
-    model = AdaptiveKernelRegressor(**SMALL)
-    assert model.with_lags({"a": 1.0}) == {"a": 1.0}
-    model.learn_one({"a": 1.0, LAG: 2.0}, 3.0)
-    assert model.input_names == ["a", LAG]
-    model = _model(AdaptiveKernelRegressor, 1)
-    model.learn_one({"a": 1.0, LAG: 2.0}, 3.0)
-    assert model.input_names == ["a"]
 
 
 @pytest.mark.parametrize(("kind", "most"), [(AdaptiveKernelRegressor, 1_000), (AdaptiveKernelClassifier, 1)])
@@ -103,15 +82,6 @@ def test_a_lag_that_is_no_target_is_refused_and_nothing_is_learned():
         with pytest.raises(ValueError, match=r"a lag .* not a finite number"):
             model.advance([{"a": 2.0}, {"a": 1.0, LAG: lag}], [1.0, 2.0])
     assert model.state_digest() == before
-
-
-def test_a_label_that_nobody_knows_is_no_lag():
-    model = _model(AdaptiveKernelClassifier, 1)
-    for i in range(60):
-        model.learn_one({"a": i % 3}, "ab"[i % 2])
-    unknown, none = (model.predict_proba_one({"a": 1, LAG: lag}) for lag in ("z", None))
-    assert unknown == none != model.predict_proba_one({"a": 1, LAG: "a"})
-    assert model.predict_proba_one({"a": 1, LAG: float("nan")}) == none
 
 
 @EACH
@@ -154,15 +124,6 @@ def _learned_without_lags(xs, ys):
     return model
 
 
-def test_where_the_past_is_of_no_use_it_hardly_harms():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(1_500, 3))
-    ys = (np.sin(2 * X[:, 0]) + X[:, 1]).tolist()
-    xs = [dict(zip("abc", row, strict=True)) for row in X.tolist()]
-    plain, lagged = (np.array(_model(AdaptiveKernelRegressor, lags).advance(xs, ys).predictions) for lags in (0, 3))
-    assert np.abs(lagged - ys).mean() < 1.03 * np.abs(plain - ys).mean()
-
-
 def test_classes_that_take_turns():
     rng = np.random.default_rng(2)
     X, labels = rng.normal(size=(400, 2)), [(i + i // 10) % 4 for i in range(400)]
@@ -171,19 +132,6 @@ def test_classes_that_take_turns():
     right = [np.mean(np.array(said[100:]) == labels[100:]) for said in (plain, known)]
     assert right[0] < 0.4
     assert right[1] >= 0.88  # all but where one is left out
-
-
-@pytest.mark.parametrize("standardize", [True, False])
-def test_the_unit_of_the_target_is_of_no_account(standardize):
-    """Lags are scaled, also where inputs are not."""
-    xs, ys = _numbers(400)
-    xs = [{"a": x["a"]} for x in xs]
-    said = []
-    for unit in (1.0, 2.0**20):
-        scaled = [None if y is None else unit * y for y in ys]
-        model = _model(AdaptiveKernelRegressor, 2, standardize=standardize)
-        said.append(np.array(model.advance(xs, scaled).predictions) / unit)
-    np.testing.assert_allclose(said[0], said[1], rtol=1e-6, atol=1e-6)
 
 
 def test_an_explanation_with_lags_adds_up():
@@ -261,15 +209,3 @@ def test_a_state_that_does_not_fit_is_refused(kind, lags, stream):
         with pytest.raises(ValueError, match=r"does not fit|this state"):
             other.__setstate__({**state, **change})
         assert other.state_digest() == before
-
-
-@EACH
-def test_a_state_without_lags_is_no_state_with_some(kind, lags, stream):
-    xs, ys = stream()
-    plain = _model(kind, 0)
-    plain.advance(xs, ys)
-    state = plain.__getstate__()
-    assert "lags" not in state["arguments"]
-    assert not [name for name in state if name.startswith(("lagged", "last_targets", "transition"))]
-    with pytest.raises(ValueError, match=f"lags=0.*{lags}"):
-        _model(kind, lags).__setstate__(state)

@@ -1,6 +1,5 @@
 """A bound on bytes: the parts are chosen to fit, and chosen again as inputs and classes come."""
 
-import itertools
 import pickle
 
 import numpy as np
@@ -73,22 +72,6 @@ def test_inputs_that_come_one_by_one_fit(kind, arguments, most):
         assert len(pickle.dumps(model)) <= most
 
 
-def test_more_bytes_are_used():
-    used = [_fed(AdaptiveKernelRegressor(seed=1, max_bytes=2**k), _records(600)).memory_bytes for k in range(15, 23)]
-    assert all(more > less for less, more in itertools.pairwise(used) if less < max(used))
-    assert all(2**k / 4 < taken for k, taken in zip(range(15, 21), used, strict=False))
-
-
-@CASES
-def test_where_bytes_suffice_the_arguments_hold(kind, arguments):
-    free, bounded = (kind(seed=1, max_bytes=most, **arguments) for most in (None, 2**26))
-    xs, labels, numbers = zip(*_records(700), strict=True)
-    ys = list(labels if kind is AdaptiveKernelClassifier else numbers)
-    assert bounded.advance(list(xs), ys).predictions == free.advance(list(xs), ys).predictions
-    assert bounded.memory_bytes == free.memory_bytes
-    assert "parts" not in free.__getstate__()
-
-
 def test_a_model_that_had_no_room_left_still_knows_what_it_learned():
     model = _fed(AdaptiveKernelClassifier(seed=1, max_bytes=2**17), _records(1_000))
     parts = machine_of(model).core.parts
@@ -97,11 +80,6 @@ def test_a_model_that_had_no_room_left_still_knows_what_it_learned():
     assert machine_of(model).core.parts.n_outputs == 4 > parts.n_outputs
     fresh = list(_records(300, seed=2))
     assert np.mean([model.predict_one(x) == label for x, label, _ in fresh]) > 0.85
-
-
-def test_heads_keep_the_rates_in_the_middle():
-    model = _fed(AdaptiveKernelClassifier(seed=1, max_bytes=2**17), _records(200))
-    assert [name for name in model.expert_weights if name.startswith("head")] == ["head, drift 0.001"]
 
 
 @pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
@@ -136,22 +114,6 @@ def test_a_state_of_other_sizes_is_refused(kind, arguments, place):
         with pytest.raises(ValueError, match="field 'parts'"):
             model.__setstate__({**state, "parts": wrong})
     assert model.state_digest() == before
-
-
-@CASES
-def test_what_has_learned_nothing_takes_no_more_either(kind, arguments):
-    model = kind(seed=1, max_bytes=2**15, **arguments)
-    xs, *_ = zip(*_records(50), strict=True)
-    for _ in range(2):
-        assert max(model.memory_bytes, len(pickle.dumps(model))) <= 2**15
-        model.advance(list(xs), [None] * 50)
-
-
-def test_before_the_first_record_there_are_no_sizes():
-    model = AdaptiveKernelRegressor(seed=1, max_bytes=2**17)
-    again = pickle.loads(pickle.dumps(model))
-    assert again.state_digest() == model.state_digest()
-    assert _fed(again, _records(60)).state_digest() == _fed(model, _records(60)).state_digest()
 
 
 @pytest.mark.parametrize(("kind", "lags"), [(AdaptiveKernelClassifier, 1), (AdaptiveKernelRegressor, 3)])

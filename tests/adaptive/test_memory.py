@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from streamkernel.adaptive.memory import LARGEST, Memory
 from streamkernel.compute.memory import remember
-from streamkernel.state import from_bytes, to_bytes
 
 FIELDS = ("recent_rows", "recent_targets", "recent_weights", "recent_residuals")
 
@@ -67,37 +66,6 @@ def test_the_last_records_oldest_first(size, buffer, parts):
                 assert not row[len(x) :].any()
 
 
-@given(st.integers(0, 9), st.lists(st.integers(0, 14), max_size=6), st.integers(0, 3))
-def test_the_state_comes_back_and_goes_on_alike(size, parts, later):
-    memory, seen = _memory(size, 4), 0
-    for n in parts:
-        _append(memory, *_records(n, 2, seen))
-        seen += n
-    memory.widen(2 + later)
-    state = memory.state()
-    assert state["recent_rows"].shape == (len(memory), 2 + later)
-    other = _memory(size, 4, 4)
-    _append(other, *_records(5, 4, 70))
-    other.load_state(from_bytes(to_bytes(state)), 2 + later)
-    assert to_bytes(other.state()) == to_bytes(state)
-    for one in (memory, other):
-        _append(one, *_records(size // 2 + 1, 2 + later, seen))
-    assert to_bytes(other.state()) == to_bytes(memory.state())
-
-
-def test_what_was_given_and_what_was_taken_are_copies():
-    memory, records = _memory(4, 1), _records(3, 2)
-    _append(memory, *records)
-    state = memory.state()
-    for part in records:
-        part[:] = -1
-    assert memory.state()["recent_targets"].tolist() == [0, 1, 2]
-    memory.rows_from(2, 2)[0][:] = -1
-    _append(memory, *_records(4, 2, 50))
-    assert state["recent_targets"].tolist() == [0, 1, 2]
-    assert state["recent_rows"][0].tolist() == [0, 0.125]
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -125,14 +93,6 @@ def test_a_state_that_does_not_fit_is_refused(name, value):
     del state[name]
     with pytest.raises(ValueError, match=name):
         _memory(4, 1).load_state(state, 2)
-
-
-@pytest.mark.parametrize(("size", "buffer"), [(4, 1), (1, 4), (0, 4)])
-def test_a_state_of_more_records_than_there_is_room_for_is_refused(size, buffer):
-    memory = _memory(5, 1)
-    _append(memory, *_records(5, 2))
-    with pytest.raises(ValueError, match="does not fit"):
-        _memory(size, buffer).load_state(memory.state(), 2)
 
 
 @pytest.mark.parametrize(

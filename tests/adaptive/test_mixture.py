@@ -67,19 +67,6 @@ def test_the_temperature_follows_the_gradient_of_the_log_loss(K, log_temperature
     assert clipped >= 5 or log_temperature < 3
 
 
-@pytest.mark.parametrize(("label", "bound"), [(0, HIGHEST_LOG_TEMPERATURE), (1, 0.0)])
-def test_the_temperature_stays_within_its_bounds(label, bound):
-    """Scores that are always right ask for certainty, those always wrong for none."""
-    log_temperature, scores = math.log(4), np.array([0.4, 0.0])
-    for _ in range(4_000):
-        log_temperature = step_temperature(log_temperature, scores, _log_loss(log_temperature, scores, label)[1], label)
-        assert 0 <= log_temperature <= HIGHEST_LOG_TEMPERATURE
-    if label:
-        assert log_temperature == bound
-    else:
-        assert log_temperature > 2.5
-
-
 HEADS = ["head, drift 0", "head, drift 0.001", "head, drift 0.03"]
 LINEAR = ["linear 0", "linear 1"]
 ASINH = [f"asinh {name}" for name in HEADS]
@@ -110,20 +97,6 @@ def test_experts_begin_as_their_prior_is_and_the_weights_have_names(kind, n_tree
     alike = {**dict.fromkeys(asked, 6), **dict.fromkeys(ASINH, len(ASINH))} if kind is NumberExperts else {}
     prior = np.array([1 / alike.get(name, 1) for name in names])
     assert list(experts.weights.values()) == pytest.approx(list(prior / prior.sum()))
-
-
-def test_the_weights_follow_the_losses():
-    experts = make_experts(LabelExperts, 0.1, DRIFTS, 0, 40, memory=0)
-    experts.begin(4, 2, 2, 2)
-    experts.losses[:] = [3.0, 1.0, 2.0, 9.0, 9.0, 5.0, 6.0, 5.0]  # the last of all mixed and of the stacks
-    weights = list(experts.weights.values())
-    assert sum(weights) == pytest.approx(1)
-    assert weights[1] == max(weights)
-    assert weights[0] / weights[1] == pytest.approx(math.exp(-2))
-    mixed, past, stacks = experts.shares
-    assert mixed + sum(stacks.values()) == pytest.approx(1)
-    assert past == 0
-    assert [stacks["stack, drift 0"] / mixed, stacks["stack, drift 0.0001"]] == pytest.approx([math.exp(-1), mixed])
 
 
 def _values(Phi):
@@ -190,19 +163,6 @@ def test_numbers_in_other_units_get_the_same_weights(n_trees):
 
 
 @pytest.mark.parametrize("n_trees", [0, 3])
-def test_one_absurd_target_leaves_finite_losses(n_trees):
-    Phi, rng = _stream(300, seed=4)
-    y = rng.normal(size=300)
-    y[100] = 1e100
-    experts = make_experts(NumberExperts, 0.03, DRIFTS, n_trees, 40)
-    experts.begin(8, 2, 1, 2)
-    said = learn(experts, Phi, _values(Phi), y, np.ones(300))
-    assert np.isfinite(said[1:]).all()
-    assert np.isfinite(said[0]).tolist() == [True, False, True]  # no deviation before the first target
-    assert all(np.isfinite(part).all() for part in experts.state().values())
-
-
-@pytest.mark.parametrize("n_trees", [0, 3])
 def test_the_deviation_is_that_of_the_last_errors(n_trees):
     Phi, rng = _stream(3_000, seed=5)
     y = Phi[:, 6] * 3 + rng.normal(size=3_000) * np.where(np.arange(3_000) < 1_500, 0.5, 2.0)
@@ -253,19 +213,3 @@ def test_where_the_target_wanders_the_level_is_heard(n_trees):
     # Beside the last step it errs by 0.4 of the step before, 0.16 of the one before that, and so on.
     steps, errors = np.diff(y)[500:], (said[1:, 0] - y[1:])[500:]
     assert np.mean(errors**2) == pytest.approx(np.mean(steps**2) / (1 - 0.4**2), rel=0.1)
-
-
-def test_a_level_is_a_geometric_mean_of_errors():
-    """Nothing else learns: the heads are as if nailed by the ridge, and the mean stands still."""
-    experts = make_experts(NumberExperts, 1e12, (0.0,), 0, 40)
-    experts.begin(3, None, 1, 0)
-    rng = np.random.default_rng(8)
-    Phi, y = rng.normal(size=(50, 3)), rng.normal(size=50)
-    level = 0.0
-    for r in range(50):
-        smooth = experts.moments[1]
-        experts.losses[1] = 1e6  # the head on the scale of asinh, whose mean is another, is not heard
-        learn(experts, Phi[r : r + 1], np.zeros((1, 0)), y[r : r + 1], np.ones(1))
-        if r:  # there is no error in what was said before the first target
-            level = 0.4 * level + 0.6 * (y[r] - smooth)
-        assert experts.levels[0] == pytest.approx(level, abs=1e-9)

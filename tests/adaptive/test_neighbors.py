@@ -42,29 +42,6 @@ def _learn(model, records):
 
 
 @BOTH
-def test_asking_between_two_records_changes_no_bit(kind):
-    """The search for one question is there for the next; here all kinds of them follow one another."""
-    xs, ys, ws = _stream(kind)
-    plain, asked = _model(kind), _model(kind)
-    expected, said = [], []
-    for i, (x, y, w) in enumerate(zip(xs, ys, ws, strict=True)):
-        expected += plain.advance([x], [y], [w]).predictions
-        before = asked.predict_one(x)
-        if i % 3:
-            asked.predict_one(xs[i - 1])
-        if i % 2:
-            assert asked.predict_one(x) == before
-        said.append(before)
-        asked.learn_one(x, y, w=w)
-        if i % 5 == 0:
-            asked.predict_one(x)
-    if kind is AdaptiveKernelClassifier:  # a new label is not among the answers yet
-        expected = [None if i == 0 else one for i, one in enumerate(expected)]
-    assert said == expected
-    assert asked.state_digest() == plain.state_digest()
-
-
-@BOTH
 def test_only_records_with_weight_and_label_are_kept(kind):
     xs, ys, ws = _stream(kind, 60)
     model = _model(kind)
@@ -128,48 +105,6 @@ def test_targets_of_another_size_make_the_residuals_begin_anew():
     fell = next(i for i in range(100, 1_600) if largest[i] < 1e5)
     assert largest[fell] == 0.0  # all of them at once
     assert math.isfinite(model.predict_one({"a": 0.0}))
-
-
-@pytest.mark.parametrize("outlier", [1e3, 1e9, 1e100])
-def test_a_neighbor_that_is_an_outlier_is_drawn_in(outlier):
-    """What the outlier's neighbors say is no farther off than the moments of the targets let it count."""
-    rng = np.random.default_rng(1)
-    model = _model(AdaptiveKernelRegressor, memory=500, metric_schedule=None)
-    for i in range(400):
-        a = float(rng.normal())
-        model.learn_one({"a": a}, outlier if i == 300 else a)
-    assert np.abs([model.predict_one({"a": a}) - a for a in np.linspace(-1, 1, 50)]).max() < 2
-
-
-@BOTH
-@pytest.mark.parametrize("scale", [1e-30, 1e6, 1e15, 1e300])
-def test_inputs_that_are_not_scaled(kind, scale):
-    """They are as far from one another as they come, up to where they are clipped."""
-    rng = np.random.default_rng(2)
-    model = _model(kind, standardize=False, metric_schedule=(50, 150))
-    for _ in range(300):
-        x = {name: float(value) * scale for name, value in zip("abc", rng.integers(-2, 3, size=3), strict=True)}
-        model.learn_one(x, float(x["a"] > 0) if kind is AdaptiveKernelRegressor else x["a"] > 0)
-        if kind is AdaptiveKernelRegressor:
-            assert math.isfinite(model.predict_one(x))
-        else:
-            assert sum(model.predict_proba_one(x).values()) == pytest.approx(1)
-    assert all(math.isfinite(weight) for weight in model.expert_weights.values())
-
-
-@BOTH
-@pytest.mark.parametrize("x", [{}, {"a": 1.0}, {"word": "p"}], ids=str)
-def test_where_all_records_are_alike_the_newest_are_asked(kind, x):
-    """All distances are 0."""
-    model = _model(kind, metric_schedule=None)
-    for i in range(200):
-        model.learn_one(x, float(i < 150) if kind is AdaptiveKernelRegressor else i < 150)
-    memory = machine_of(model).experts.memory.arrays
-    model.predict_one(x)
-    assert not memory.nearest.any()
-    last = memory.targets[(memory.seen - 1) % len(memory.targets)]
-    assert (memory.targets[memory.places] == last).all()
-    assert (memory.targets != last).any()
 
 
 # What it is for -------------------------------------------------------------------------------------------------------

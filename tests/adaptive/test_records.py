@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from river import proba
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 
@@ -36,42 +35,6 @@ def test_absent_is_none_is_nan(kind):
 
 def _without(xs, name):
     return [x if not i % 3 else {other: v for other, v in x.items() if other != name} for i, x in enumerate(xs)]
-
-
-@BOTH
-def test_a_boolean_is_a_number(kind):
-    xs, ys = _stream(kind)
-    one, other = _model(kind), _model(kind)
-    one.advance([{**x, "flag": i % 2 == 0} for i, x in enumerate(xs)], ys)
-    other.advance([{**x, "flag": 1 - i % 2} for i, x in enumerate(xs)], ys)
-    assert one.state_digest() == other.state_digest()
-
-
-@BOTH
-def test_numpy_values_are_numbers(kind):
-    xs, ys = _stream(kind)
-    one, other = _model(kind), _model(kind)
-    one.advance([{**x, "n": i % 5} for i, x in enumerate(xs)], ys)
-    other.advance(
-        [{**{k: np.float64(v) for k, v in x.items()}, "n": np.int8(i % 5)} for i, x in enumerate(xs)],
-        list(np.array(ys)),
-    )
-    assert one.state_digest() == other.state_digest()
-
-
-@BOTH
-def test_a_record_without_a_target_changes_nothing(kind):
-    xs, ys = _stream(kind)
-    model = _model(kind)
-    model.learn_one({"unseen": 3.0, "word": "unseen"}, None)
-    assert model.state_digest() == _model(kind).state_digest()
-    model.advance(xs, ys)
-    before = model.state_digest()
-    model.learn_one({"unseen": 3.0, "word": "unseen"}, None)
-    outcome = model.advance(xs[:9], [None] * 9)
-    assert np.isnan(outcome.losses).all()
-    assert outcome.predictions == [model.predict_one(x) for x in xs[:9]]
-    assert model.state_digest() == before
 
 
 @BOTH
@@ -106,16 +69,6 @@ def test_a_late_class_is_learned():
         model.learn_one(x, label)
     assert sorted(model.classes) == ["a", "b", "c"]
     assert np.mean(hits) > 0.9
-
-
-def test_labels_keep_their_type():
-    for labels in ([True, False], ["1", "2"], [1, 2], [1.5, 2.5], [("a", 1), ("a", 2)]):
-        model = _model(AdaptiveKernelClassifier)
-        for i in range(30):
-            model.learn_one({"a": float(i % 2)}, labels[i % 2])
-        assert model.classes == labels
-        assert [type(label) for label in model.classes] == [type(label) for label in labels]
-        assert model.predict_one({"a": 1.0}) == labels[1]
 
 
 def test_classes_past_the_limit_are_predicted_only():
@@ -180,84 +133,10 @@ def test_a_heavier_record_counts_as_more(kind):
         assert (light.predict_one({"a": 0.0}), heavy.predict_one({"a": 0.0})) == says
 
 
-def test_a_weight_of_two_is_near_a_record_given_twice():
-    """Not the same: what a head learns of the first copy, it hears again from the second as the mixture's loss.
-
-    Nor would a memory be, in which the second finds the first.
-    """
-    xs, ys = _stream(AdaptiveKernelClassifier, 300)
-    twice = _model(
-        AdaptiveKernelClassifier, drift_rates=(0.0,), metric_schedule=None, standardize=False, n_trees=0, memory=0
-    )
-    once, weighted = twice.clone(), twice.clone()
-    for x, y in zip(xs, ys, strict=True):
-        twice.learn_one(x, y)
-        twice.learn_one(x, y)
-        weighted.learn_one(x, y, w=2.0)
-        once.learn_one(x, y)
-    said = [np.array([model.predict_proba_one(x)[True] for x in xs]) for model in (twice, weighted, once)]
-    assert np.abs(said[1] - said[0]).mean() < 0.5 * np.abs(said[2] - said[0]).mean() + 0.01
-
-
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
-@BOTH
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"x0": math.inf}, "input 'x0' is infinite: use a finite number, or None if it was not observed"),
-        ({"x0": 10**400}, "input 'x0' is infinite: use a finite number"),
-        ({"x0": [1]}, "input 'x0' is of type list: use a number, a string, a boolean or None"),
-        ({"new": frozenset()}, "input 'new' is of type frozenset: use a number"),
-        ({b"x": 1.0}, "b'x' is of type bytes: names and labels are strings, booleans or numbers"),
-    ],
-    ids=str,
-)
-def test_an_input_that_is_none_is_one_sentence_and_nothing_is_learned(kind, bad, message):
-    xs, ys = _stream(kind, 40)
-    model = _model(kind)
-    model.advance(xs[:20], ys[:20])
-    before = model.state_digest()
-    with pytest.raises(ValueError, match=f"^{message}") as error:
-        model.advance([*xs[20:39], {**xs[39], **bad}], ys[20:])
-    assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match=f"^{message}"):
-        model.predict_one({**xs[0], **bad})
-    assert model.state_digest() == before
-
-
-@pytest.mark.parametrize("target", [math.nan, math.inf, "a", [1], 10**400])
-def test_a_target_that_is_no_number_is_refused(target):
-    xs, ys = _stream(AdaptiveKernelRegressor, 20)
-    model = _model(AdaptiveKernelRegressor)
-    with pytest.raises(ValueError, match=r"^the target .* not a finite number"):
-        model.advance(xs, [*ys[:19], target])
-    assert model.state_digest() == _model(AdaptiveKernelRegressor).state_digest()
-
-
-@pytest.mark.parametrize("label", [math.nan, [1], b"a", frozenset()])
-def test_a_label_that_is_none_is_refused(label):
-    xs, ys = _stream(AdaptiveKernelClassifier, 20)
-    model = _model(AdaptiveKernelClassifier)
-    with pytest.raises(ValueError, match=r"names and labels are|the label is NaN"):
-        model.advance(xs, [*ys[:19], label])
-    assert model.state_digest() == _model(AdaptiveKernelClassifier).state_digest()
-
-
 # Distributions and importances ----------------------------------------------------------------------------------------
-
-
-def test_a_distribution_is_rivers_gaussian():
-    model = AdaptiveKernelRegressor(seed=1)
-    fresh = model.predict_one({"a": 1.0}, with_dist=True)
-    assert (isinstance(fresh, proba.Gaussian), fresh.mu) == (True, 0.0)
-    for i in range(60):
-        model.learn_one({"a": i % 7}, 2.0 * (i % 7) + i % 2)
-    said = model.predict_one({"a": 3}, with_dist=True)
-    assert said.mu == model.predict_one({"a": 3}) == pytest.approx(6.5, abs=0.6)
-    assert 0.2 < said.sigma < 2
-    assert said.cdf(said.mu) == pytest.approx(0.5)
 
 
 @BOTH

@@ -16,7 +16,6 @@ from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.relearning import Relearning
 from streamkernel.kernels import Gaussian
 from streamkernel.state import from_bytes, to_bytes
-from tests.adaptive.early_metrics import records, small_model
 from tests.adaptive.experts import learn_columns
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
@@ -177,31 +176,3 @@ def test_saved_and_never_saved_go_on_alike(kind, data):
         relearning.WORK = relearning_work
     assert to_bytes({**told[0][1], **told[0][2]}) == to_bytes({**told[1][1], **told[1][2]})
     assert told[0][0] == told[1][0]
-
-
-@BOTH
-@given(data=st.data())
-@settings(max_examples=10)
-def test_any_cut_of_a_stream_gives_the_same_bits(kind, data):
-    relearning_work, relearning.WORK = relearning.WORK, data.draw(st.sampled_from([5_000, 20_000]))
-    n = 130
-    try:
-        xs, ys, ws = records(kind, n)
-        whole, model = small_model(kind), small_model(kind)
-        whole.advance(xs, ys, ws)
-        cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=8)))
-        for start, stop in zip([0, *cuts], [*cuts, n], strict=True):
-            if data.draw(st.booleans()) and model.n_records:
-                restored = small_model(kind)
-                restored.__setstate__(from_bytes(to_bytes(model.__getstate__())))
-                model = restored
-            if data.draw(st.booleans()):
-                for i in range(start, stop):
-                    model.predict_one(xs[i])
-                    if ys[i] is not None:
-                        model.learn_one(xs[i], ys[i], w=ws[i])
-            else:
-                model.advance(xs[start:stop], ys[start:stop], ws[start:stop])
-    finally:
-        relearning.WORK = relearning_work
-    assert model.state_digest() == whole.state_digest()

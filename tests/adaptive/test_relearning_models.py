@@ -56,26 +56,6 @@ def test_a_metric_of_one_world_is_given_up_where_another_begins(kind, monkeypatc
     assert core._relearning is not old
 
 
-@BOTH
-def test_records_of_weight_0_count_among_those_since_a_change(kind, monkeypatch):
-    """They are not kept: as many older ones stay in the window, and pass through the heads."""
-    core, _, ys = _told_of_a_change(kind, monkeypatch, 19)
-    assert len(core.experts.state()["window_rows"]) == 30
-    targets = core.experts.memory.rows_from(30, 30)[1].tolist()
-    labels = {y: i for i, y in enumerate(dict.fromkeys(ys))}
-    expected = [*ys[151:180], ys[199]]
-    assert targets == (expected if kind is AdaptiveKernelRegressor else [labels[y] for y in expected])
-
-
-@BOTH
-def test_records_of_weight_0_alone_are_nothing_to_learn_from(kind):
-    xs, ys, _ = records(kind, 30)
-    model = small_model(kind)
-    model.advance(xs, [y or ys[0] for y in ys], [0.0] * 30)
-    assert not _core(model).is_relearning
-    assert model.feature_importances_ == {}
-
-
 # Its state ------------------------------------------------------------------------------------------------------------
 
 

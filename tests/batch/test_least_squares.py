@@ -8,7 +8,7 @@ import pytest
 
 from streamkernel import KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
 from streamkernel.batch.chunk import BatchChunk
-from streamkernel.batch.least_squares_experts import FIRST_LOG_TEMPERATURE, LINEAR_DRIFTS, LOG_TEMPERATURES
+from streamkernel.batch.least_squares_experts import LINEAR_DRIFTS, LOG_TEMPERATURES
 from streamkernel.batch.least_squares_passes import score_least_squares
 from streamkernel.batch.rows import ScoredBatch
 from streamkernel.compute.experts import DISCOUNT
@@ -146,12 +146,6 @@ def test_after_the_first_batch_experts_are_weighed_by_halves_of_its_sample(kind)
         np.testing.assert_allclose(experts.losses, mean.min(axis=1) * (1 - DISCOUNT**400) / (1 - DISCOUNT), rtol=0.03)
 
 
-def test_temperatures_begin_as_the_adaptive_classifier_has_them():
-    experts = machine_of(KernelLeastSquaresClassifier(seed=1)).experts
-    nearest = np.abs(LOG_TEMPERATURES - FIRST_LOG_TEMPERATURE).argmin()
-    assert experts.settings.tolist() == [nearest] * 3
-
-
 def _sample_of(model, X, y):
     """The sample of the rows of a batch."""
     chunk = BatchChunk(Frame(X), list(y), None)
@@ -220,15 +214,6 @@ def test_predictions_are_made_before_the_step(name):
         # That one is new is known to its loss alone.
         assert {len(p) for p in found.probabilities} == {2 + ("z" in ys[200:300])}
         assert np.isfinite(found.losses[[y is not None for y in ys[300:]]]).all()
-
-
-@EVERY
-def test_the_first_batch_is_predicted_by_nothing(name):
-    model = MODELS[name].clone()
-    xs, ys, _ = stream(name, 50)
-    found = model.batch_step(frame_of(pl.DataFrame, xs), ys)
-    assert set(found.predictions) == ({None} if name == "classifier" else {0.0})
-    assert np.isfinite(found.losses).sum() == sum(y is not None for y in ys)
 
 
 @EVERY

@@ -5,10 +5,8 @@ import polars as pl
 import pytest
 
 from streamkernel import (
-    AdaptiveKernelRegressor,
     KernelLeastSquaresClassifier,
     KernelLeastSquaresRegressor,
-    KernelRegressor,
 )
 from streamkernel.batch import rank_update
 from streamkernel.estimators.base import machine_of
@@ -76,20 +74,6 @@ def test_a_step_that_fails_leaves_the_model_as_it_was(name, monkeypatch):
     assert model.state_digest() == twin.state_digest()
 
 
-@EVERY
-def test_a_first_record_that_fails_leaves_a_model_that_can_be_saved(name, monkeypatch):
-    model = MODELS[name].clone()
-    with monkeypatch.context() as patched:
-        patched.setattr(type(machine_of(model).experts), "scores", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            model.learn_one({"a": 1.0}, 7.0)
-    again = model.clone(include_attributes=True)
-    assert again.n_records == 0
-    model.predict_one({"a": 1.0})
-    model.learn_one({"a": 1.0, "b": 2.0}, 7.0)
-    assert model.n_records == 1
-
-
 def _assert_finite(model, outcome):
     for field, value in model.__getstate__().items():
         if isinstance(value, np.ndarray):
@@ -137,20 +121,6 @@ def test_extreme_magnitudes_stay_finite(name, magnitudes, standardize):
             _assert_finite(model, outcome)
 
 
-@EVERY
-def test_one_extreme_row_of_many_spoils_nothing(name):
-    model, rng = MODELS[name].clone(), np.random.default_rng(4)
-    losses = []
-    for _ in range(8):
-        X = rng.normal(size=(500, 2))
-        X[7] = 1e150
-        y = (X[:, 0] > 0).astype(float)
-        if name == "regressor":
-            y[7] = 1e90
-        losses.append(np.median(model.batch_step(X, y).losses))
-    assert losses[-1] < losses[0] / 3
-
-
 @pytest.mark.parametrize(
     "given",
     [
@@ -174,18 +144,6 @@ def test_the_edges_of_the_arguments_stay_finite(name, given):
         _assert_finite(model, model.batch_step(X, (a > 0).astype(int), np.full(50, 1e6)))
     assert sum(model.expert_weights.values()) == pytest.approx(1)
     assert model.batch_step(X, (a > 0).astype(int)).losses.mean() < 1.1
-
-
-@EVERY
-def test_rows_that_hold_nothing(name):
-    model = MODELS[name].clone()
-    outcome = model.batch_step(np.zeros((70, 0)), [1] * 70)
-    assert (model.n_records, model.input_names) == (70, [])
-    outcome = model.batch_step(np.full((70, 2), np.nan), [1] * 70)
-    assert model.input_names == []
-    outcome = model.batch_step(np.zeros((0, 2)), [])
-    assert (outcome.predictions, model.n_records) == ([], 140)
-    _assert_finite(model, model.batch_step(np.ones((5, 2)), [1, 2, 1, 2, 1]))
 
 
 def test_more_inputs_than_columns_may_be_are_features_only():
@@ -235,17 +193,6 @@ def test_a_damaged_state_is_refused(name):
     if without_a_label is not state:
         with pytest.raises(ValueError, match="does not fit"):
             model.__setstate__(without_a_label)
-
-
-@pytest.mark.parametrize("other", [AdaptiveKernelRegressor, KernelRegressor, KernelLeastSquaresClassifier])
-def test_states_of_other_estimators_are_refused(other):
-    rng = np.random.default_rng(0)
-    theirs = other(seed=1)
-    theirs.learn_many(rng.normal(size=(10, 2)), [0, 1] * 5)
-    own = KernelLeastSquaresRegressor(seed=1)
-    for model, state in ((own, theirs.__getstate__()), (theirs, own.__getstate__())):
-        with pytest.raises(ValueError, match="this state"):
-            model.__setstate__(state)
 
 
 def test_in_the_beginning_predictions_stay_where_the_units_of_targets_move():

@@ -9,7 +9,6 @@ from river.optim.losses import Hinge, Huber
 from streamkernel import (
     KernelClassifier,
     KernelDensityRatio,
-    KernelLeastSquaresClassifier,
     KernelNoveltyDetector,
     KernelRegressor,
 )
@@ -144,17 +143,3 @@ def test_the_sample_of_many_equal_rows_is_as_they_are():
         np.testing.assert_allclose(counts / 2048, expected, atol=1 / 2048)
         half = np.unique(drawn.values[:512, 0], return_counts=True)[1]
         np.testing.assert_allclose(half / 512, expected, atol=0.1)
-
-
-@pytest.mark.parametrize("model", [KernelClassifier(growth=CDSG(), seed=1), KernelLeastSquaresClassifier(seed=1)])
-def test_of_labels_that_are_equal_the_same_one_is_known_whatever_row_is_first(model):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    y = [[1, True, 1.0, 0.0, False, 0][i % 6] for i in range(60)]
-    seen = set()
-    for first in range(6):
-        order = np.roll(np.arange(60), -first)
-        fresh = model.clone()
-        fresh.batch_step(X[order], [y[i] for i in order])
-        seen.add(tuple(map(repr, fresh.classes)))
-    assert len(seen) == 1
-    assert fresh.classes == [False, True]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from streamkernel.batch.rank_update import learn_one_sum, learn_sums
-from streamkernel.compute.recursive import learn_least_squares
 from tests import naive
 
 RIDGE = 0.1
@@ -36,18 +35,6 @@ def test_batches_are_ridge_regression_on_all_records(D, sizes):
     np.testing.assert_allclose(naive.symmetric(P), np.linalg.inv(A), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(W, np.linalg.solve(A, (Phi.T * weights) @ Y).T, rtol=1e-8, atol=1e-12)
     assert not np.triu(P, 1).any()
-
-
-@pytest.mark.parametrize("D", [3, 30])
-def test_a_batch_without_drift_is_as_many_updates_of_rank_one(D):
-    Phi, Y, weights = _records(80, D)
-    P, W = _begun(D)
-    one_P, one_W = _begun(D)
-    learn_sums(P, W, *_sums(Phi, Y, weights, W), 0.0, 1 / RIDGE)
-    for phi, y, weight in zip(Phi, Y, weights, strict=True):
-        learn_least_squares(one_P, one_W, phi, y - one_W @ phi, weight, 0.0, 1 / RIDGE, np.empty(D))
-    np.testing.assert_allclose(np.tril(P), np.tril(one_P), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(W, one_W, rtol=1e-9, atol=1e-12)
 
 
 def test_the_diagonal_drifts_and_stays_below_its_bound():

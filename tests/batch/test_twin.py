@@ -236,17 +236,6 @@ def test_plain_steps_are_those_of_the_size_of_their_batch():
         assert step == pytest.approx(1 / (largest + 1 / 6 + 1 / n) / (1 + 1 / 200), rel=1e-4)
 
 
-def test_batches_of_one_row_do_not_diverge_after_a_large_one():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(290, 3))
-    y = np.sin(X).sum(axis=1)
-    model = KernelRegressor(precondition=False, block_size=256, blocks_per_step=8, seed=1)
-    model.batch_step(X[:250], y[:250])
-    for row in range(250, 290):
-        model.batch_step(X[row : row + 1], y[row : row + 1])
-    assert np.abs(model.predict_many(X)).max() < 10
-
-
 def test_rows_of_no_weight_move_no_coefficient():
     X, y, _ = _stream("softmax")
     model = _model("softmax", growth=DSG())

@@ -192,16 +192,6 @@ def ensembles_of(n_ensembles, n_trees, K):
 # What holds for either pass, `through` which a stream goes: state and `out` after it ----------------------------------
 
 
-def assert_any_cut_gives_the_same_bits(through, stream, cuts):
-    whole, out = through(stream)
-    state, pieces = stream.state, []
-    for part in np.split(np.arange(N), cuts):
-        state, piece = through(stream.part(part, state))
-        pieces.append(piece)
-    assert np.concatenate(pieces).tobytes() == out.tobytes()
-    assert bits(state) == bits(whole)
-
-
 def assert_what_is_only_predicted_changes_nothing(through, stream, no_truth):
     learned, _ = through(stream)
     predicted = stream._replace(truths=np.full_like(stream.truths, no_truth), state=learned)

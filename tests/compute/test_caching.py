@@ -115,14 +115,6 @@ def test_an_index_that_cannot_be_read_is_made_anew(imported, junk):
     assert sum(again.stats.cache_hits.values()) == 1
 
 
-def test_what_cannot_be_stored_is_compiled_all_the_same(imported, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(IndexDataCacheFile, "save", full)
-    assert imported()(3) == 6
-
-
 def test_one_that_stands_still_with_the_lock_holds_nobody_up_for_ever(imported, monkeypatch):
     monkeypatch.setattr(jit, "LOCK_SECONDS", 0.0)
     twice = imported()
@@ -168,25 +160,6 @@ def test_a_folder_that_cannot_be_written_is_read(imported, request):
     assert _sum_of_hits(twice) == 1
     assert twice(0.25) == 0.5  # what is not there is compiled, and not stored
     assert (imported()(0.25), _sum_of_hits(twice)) == (0.5, 1)
-
-
-def test_a_broken_index_that_cannot_be_removed_is_no_failure(imported, request, monkeypatch):
-    kept = imported()
-    assert kept(3) == 6
-    twice = imported()
-    (index,) = Path(kept.stats.cache_path).glob("kernel.twice-*.nbi")
-    index.write_bytes(b"junk")
-    request.getfixturevalue("unwritable")
-    monkeypatch.setattr(Path, "unlink", caching.tempfile.TemporaryFile)
-    assert twice(3) == 6
-
-
-@pytest.mark.usefixtures("unwritable")
-def test_a_folder_that_cannot_be_written_and_holds_nothing_is_passed_over(imported, monkeypatch):
-    monkeypatch.setattr(jit, "_warned", False)
-    twice = imported()
-    with pytest.warns(RuntimeWarning, match="compiled code is not cached"):
-        assert (twice(3), twice.stats.cache_path) == (6, None)
 
 
 def test_code_for_another_cpu_is_passed_over(imported, request, monkeypatch):

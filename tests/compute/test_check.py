@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from streamkernel.compute import check as kernels
+from streamkernel.compute.check import margin
+from streamkernel.growth.inequality import BlockTerms, admissible_steps
 from tests import naive
-from tests.growth.naive import inequality_9, longest_step
+from tests.growth.naive import inequality_9
 
 numbers = st.floats(-3, 3)
 positive = st.floats(1e-6, 3)
@@ -29,6 +30,11 @@ def blocks(draw, most=6, most_outputs=12):
     return beta, gbar, gamma, draw(st.sampled_from([0.0, 1e-6, 0.1])), limit
 
 
+def _roots(beta2, b, gbar2, gamma, variance):
+    lower, upper = BlockTerms(np.array([beta2]), np.array([b]), gbar2, gamma, variance).roots()
+    return lower[0], upper[0]
+
+
 def _is_clear(beta2, b, gbar2, gamma, variance):
     """Whether (9) holds somewhere, or nowhere, by more than rounding."""
     pull = gbar2 + variance
@@ -40,36 +46,22 @@ def _is_clear(beta2, b, gbar2, gamma, variance):
 def test_roots(beta2, cosine, gbar2, gamma, variance):
     b = np.clip(cosine, -1, 1) * math.sqrt(beta2 * gbar2)
     assume(_is_clear(beta2, b, gbar2, gamma, variance))
-    lower, upper = kernels.roots(beta2, b, gbar2, gamma, variance)
+    lower, upper = _roots(beta2, b, gbar2, gamma, variance)
     # The smaller root of two is what is left of two large numbers.
     size = max(abs(lower), abs(upper)) if lower < upper else 0.0
     assert (lower, upper) == pytest.approx(naive.roots(beta2, b, gbar2, gamma, variance), rel=1e-9, abs=1e-6 * size)
 
 
-@given(positive, numbers, positive, gammas, variances, st.floats(0.001, 0.2))
-def test_9_holds_between_the_roots_and_nowhere_else(beta2, cosine, gbar2, gamma, variance, share):
-    b = np.clip(cosine, -1, 1) * math.sqrt(beta2 * gbar2)
-    assume(_is_clear(beta2, b, gbar2, gamma, variance))
-    lower, upper = kernels.roots(beta2, b, gbar2, gamma, variance)
-    if lower > upper:
-        assert naive.margin(beta2, b, gbar2, gamma, variance, b / (gbar2 + variance)) < 0
-        return
-    inwards = share * (upper - lower)
-    for root, outwards in ((lower, -inwards), (upper, inwards)):
-        assert naive.margin(beta2, b, gbar2, gamma, variance, root - outwards) > 0
-        assert naive.margin(beta2, b, gbar2, gamma, variance, root + outwards) < 0
-
-
 def test_plain_cases_of_the_roots():
     # |beta|^2 = <beta, gbar> = |gbar|^2 = gamma = 1: 2 (1 - s)^2 <= 2.
-    assert kernels.roots(1.0, 1.0, 1.0, 1.0, 0.0) == (0.0, 2.0)
-    assert kernels.roots(1.0, -1.0, 1.0, 1.0, 0.0) == (-2.0, 0.0)
+    assert _roots(1.0, 1.0, 1.0, 1.0, 0.0) == (0.0, 2.0)
+    assert _roots(1.0, -1.0, 1.0, 1.0, 0.0) == (-2.0, 0.0)
     # A block that knows nothing steps as far as a new one would, over sqrt 2.
-    assert kernels.roots(0.0, 0.0, 1.0, 1.0, 0.0) == pytest.approx((-math.sqrt(0.5), math.sqrt(0.5)))
+    assert _roots(0.0, 0.0, 1.0, 1.0, 0.0) == pytest.approx((-math.sqrt(0.5), math.sqrt(0.5)))
     # At right angles there is nothing to gain for a block that is longer than the step.
-    assert kernels.roots(4.0, 0.0, 1.0, 1.0, 0.0) == (math.inf, -math.inf)
+    assert _roots(4.0, 0.0, 1.0, 1.0, 0.0) == (math.inf, -math.inf)
     # Without a gradient there is no step.
-    assert kernels.roots(1.0, 0.0, 0.0, 1.0, 0.0) == (math.inf, -math.inf)
+    assert _roots(1.0, 0.0, 0.0, 1.0, 0.0) == (math.inf, -math.inf)
 
 
 ends = st.sampled_from([-1.0, 0.0, 0.5, 0.9, 1.0, 1.1, 2.0, 3.0])
@@ -79,7 +71,7 @@ intervals = st.one_of(st.just((math.inf, -math.inf)), st.tuples(ends, ends).map(
 @given(intervals, st.sampled_from([0.5, 1.0, 2.0]), st.one_of(ends, st.just(math.inf)))
 def test_admissible_step(interval, gamma, limit):
     lower, upper = interval
-    step = kernels.admissible_step(lower, upper, gamma, limit)
+    step = admissible_steps(lower, upper, gamma, limit)
     assert step == naive.admissible_step(lower, upper, gamma, limit)
     if step:
         assert lower <= step <= upper
@@ -92,80 +84,36 @@ def test_margin(drawn, step):
     for own in beta:
         right, left = inequality_9(own, gbar, gamma, step, variance)
         given_ = own @ own, own @ gbar, gbar @ gbar, gamma, variance, step
-        held = kernels.margin(*given_)
+        held = margin(*given_)
         assert held == pytest.approx(float(naive.margin(*given_)), rel=1e-9, abs=1e-12 * (left + right))
         assert held == pytest.approx(right - left, rel=1e-9, abs=1e-12 * (left + right))
 
 
 @given(blocks())
-def test_check_blocks(drawn):
+def test_longest_steps_of_blocks_and_of_their_classes(drawn):
     beta, gbar, gamma, variance, limit = drawn
-    products, steps = np.full((4, len(beta)), np.nan), np.full(len(beta), np.nan)
-    gbar2 = kernels.check_blocks(beta, gbar, gamma, variance, limit, products, steps)
-    exact_gbar2, exact = naive.check_blocks(beta, gbar, gamma, variance, limit)
-    assert gbar2 == pytest.approx(exact_gbar2, rel=1e-12)
-    for (beta2, b, lower, upper), step, twin in zip(products.T, steps, exact, strict=True):
-        assert (beta2, b) == pytest.approx(twin[:2], rel=1e-9, abs=1e-12 * (twin[0] + gbar2))
-        assert step == kernels.admissible_step(lower, upper, gamma, limit)
-        if _is_decided(beta2, b, gbar2, gamma, variance, limit):
-            assert step == pytest.approx(twin[2], rel=1e-6)
-
-
-@given(blocks(most=2, most_outputs=3))
-def test_check_classes(drawn):
-    beta, gbar, gamma, variance, limit = drawn
-    steps = np.full(beta.shape, np.nan)
-    kernels.check_classes(beta, gbar, gamma, variance, limit, steps)
-    exact = naive.check_classes(beta, gbar, gamma, variance, limit)
-    for k, o in np.ndindex(*beta.shape):
-        own, pull = beta[k, o], gbar[o]
-        if _is_decided(own**2, own * pull, pull**2, gamma, variance, limit):
-            assert steps[k, o] == pytest.approx(exact[k, o], rel=1e-6)
-            if variance:
-                assert steps[k, o] == pytest.approx(longest_step(own, pull, gamma, limit, variance), rel=1e-9)
+    for terms in (BlockTerms.of_blocks, BlockTerms.of_classes):
+        own = terms(beta, gbar, gamma, variance)
+        steps = admissible_steps(*own.roots(), gamma, limit)
+        gbar2 = np.broadcast_to(own.gbar2, steps.shape)
+        for place in np.ndindex(*steps.shape):
+            given_ = own.beta2[place], own.b[place], gbar2[place], gamma, variance
+            if _is_decided(*given_, limit):
+                exact = naive.admissible_step(*naive.roots(*given_), gamma, limit)
+                assert steps[place] == pytest.approx(exact, rel=1e-6)
 
 
 @given(blocks())
-def test_check_margins(drawn):
+def test_margins_of_blocks_and_of_their_classes(drawn):
     beta, gbar, gamma, variance, _ = drawn
-    margins = np.full(len(beta), np.nan)
-    kernels.check_margins(beta, gbar, gamma, variance, margins)
-    for own, held, twin in zip(beta, margins, naive.check_margins(beta, gbar, gamma, variance), strict=True):
-        right, left = inequality_9(own, gbar, gamma, gamma, variance)
+    margins = BlockTerms.of_blocks(beta, gbar, gamma, variance).margins(gamma)
+    of_classes = BlockTerms.of_classes(beta, gbar, gamma, variance).margins(gamma)
+    pairs = [(own, gbar, held) for own, held in zip(beta, margins, strict=True)]
+    pairs += [(beta[k, o], gbar[o], of_classes[k, o]) for k, o in np.ndindex(*beta.shape)]
+    for own, pull, held in pairs:
+        right, left = inequality_9(own, pull, gamma, gamma, variance)
         if abs(right - left) > 1e-9 * (right + left):  # rounding has no say
-            assert held == pytest.approx(twin, rel=1e-9, abs=1e-12 * (right + left))
             assert held == (pytest.approx(right - left, abs=1e-12 * (right + left)) if left <= right else -math.inf)
-
-
-@given(blocks(most=3, most_outputs=12))
-def test_check_class_margins(drawn):
-    beta, gbar, gamma, variance, _ = drawn
-    margins, shares = np.full(beta.shape, np.nan), np.full(len(beta), np.nan)
-    total = kernels.check_class_margins(beta, gbar, gamma, variance, margins, shares)
-    exact, exact_shares, exact_total = naive.check_class_margins(beta, gbar, gamma, variance)
-    assert total == pytest.approx(exact_total, rel=1e-12)
-    sizes = beta**2 + gamma**2 * (gbar**2 + variance)
-    clear = np.array([[abs(_margin(*pair, gamma, variance)) for pair in zip(own, gbar, strict=True)] for own in beta])
-    clear = clear.reshape(beta.shape) > 1e-9 * sizes
-    np.testing.assert_allclose(margins[clear], exact[clear], rtol=1e-9)
-    for k in np.flatnonzero(clear.all(axis=1)):
-        assert shares[k] == pytest.approx(exact_shares[k], rel=1e-12)
-
-
-def _margin(own, pull, gamma, variance):
-    right, left = inequality_9(own, pull, gamma, gamma, variance)
-    return right - left
-
-
-def test_a_block_whose_numbers_are_not_finite_hides_no_other():
-    beta, margins = np.array([[np.nan], [1.0], [1e200]]), np.empty(3)
-    kernels.check_margins(beta, np.ones(1), 1.0, 0.0, margins)
-    assert margins.tolist() == [-math.inf, 2.0, -math.inf]
-    shares, margins = np.empty(3), np.empty((3, 1))
-    assert kernels.check_class_margins(beta, np.array([-1.0]), 1.0, 0.0, margins, shares) == 1.0
-    assert shares.tolist() == [0.0, 0.0, 0.0]
-    kernels.check_class_margins(-beta, np.array([-1.0]), 1.0, 0.0, margins, shares)
-    assert (margins[:, 0].tolist(), shares.tolist()) == ([-math.inf, 2.0, -math.inf], [0.0, 1.0, 0.0])
 
 
 def _is_decided(beta2, b, gbar2, gamma, variance, limit):

@@ -72,16 +72,6 @@ def test_a_weight_of_0_leaves_a_record_out():
     assert _bits(heads) == _bits(others)
 
 
-@given(st.lists(st.integers(1, 19), max_size=5, unique=True))
-def test_any_cut_of_what_comes_again_gives_the_same_bits(cuts):
-    heads, *records = _heads(np.random.default_rng(2), 21, 2)
-    whole = _copied(heads)
-    kernels.replay(*records, whole)
-    for part in np.split(np.arange(20), sorted(cuts)):
-        kernels.replay(*(numbers[part] for numbers in records), heads)
-    assert _bits(heads) == _bits(whole)
-
-
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))
 def test_standardize_targets(records):
     targets, weights = np.array(records).reshape(-1, 2).T

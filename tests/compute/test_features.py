@@ -31,11 +31,6 @@ def _assert_accurate(turns):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_cosine_and_sine_over_some_periods(dtype):
-    _assert_accurate(np.linspace(-3, 3, 30_011).astype(dtype))
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_cosine_and_sine_at_and_beside_every_eighth(dtype):
     eighths = (np.arange(-24, 25) / 8).astype(dtype)
     _assert_accurate(
@@ -235,20 +230,6 @@ def test_project_some(dtype, n, d, missing):
         assert turns[r, :m].tobytes() == alone.tobytes()
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(("n", "d"), [(7, 65), (8, 64), (8, 65), (33, 200), (70, 400)])
-def test_many_rows_of_many_inputs_have_the_bits_of_each_alone(dtype, n, d):
-    rng, m = np.random.default_rng(n), 2 * TILE + 100
-    X, W, alpha = _some(rng, dtype, n, d), _some(rng, dtype, d, m), _some(rng, dtype, 2, 2, m)
-    X *= rng.random((n, d)) >= 0.3
-    together = np.zeros((n, 2))
-    kernels.add_scores(X, W, alpha, 0, m, SINE[dtype], together)
-    for r in range(n):
-        alone = np.zeros((1, 2))
-        kernels.add_scores(X[r : r + 1], W, alpha, 0, m, SINE[dtype], alone)
-        assert alone.tobytes() == together[r].tobytes()
-
-
 @numba.njit
 def _accumulate(value, row, turns):
     for i in range(turns.shape[0]):
@@ -261,9 +242,3 @@ def test_largest_eigenvalue(n, rank):
     factor = np.random.default_rng(n + 100 * rank).normal(0.7, 1, size=(n, rank))
     A = factor @ factor.T
     assert kernels.largest_eigenvalue(A) == pytest.approx(naive.largest_eigenvalue(A), rel=1e-3)
-
-
-def test_largest_eigenvalue_of_plain_cases():
-    assert kernels.largest_eigenvalue(np.zeros((3, 3))) == 0
-    assert kernels.largest_eigenvalue(np.eye(4)) == pytest.approx(1, rel=1e-12)
-    assert kernels.largest_eigenvalue(np.ones((5, 5))) == pytest.approx(5, rel=1e-12)

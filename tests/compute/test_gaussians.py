@@ -50,47 +50,12 @@ def test_draws_are_those_of_whole_numbers_bit_for_bit(features, inputs, scale):
         assert out.tobytes() == naive.gaussians(features, inputs, scale, dtype).tobytes()
 
 
-def _unmixed(counted, dither):
-    """The halves of the one word that the hash takes to these bits: each of its steps is undone."""
-    x, y = counted >> 16, (counted & 0xFFFF) << 16 | dither
-    x ^= y ^ (y >> 13)
-    high = y * pow(0x85EBCA77, -1, 2**32) % 2**32 ^ x ^ (x >> 15)
-    return x * pow(0x9E3779B1, -1, 2**32) % 2**32, high
-
-
-@given(halves, halves)
-def test_the_hash_is_a_bijection_so_its_bits_are_uniform(low, high):
-    assert _unmixed(*naive.hash64(low, high)) == (low, high)
-
-
 @pytest.fixture(scope="module")
 def law():
     """Every value that a draw can have, float64 of shape (49, 65536), and the probability of each of its rows."""
     values = naive.shaped(naive.centered(np.arange(49)[:, None], np.arange(2**16)[None, :]))
     assert values.dtype == np.float32
     return values.astype(np.float64), np.array([math.comb(48, c) / 2**48 for c in range(49)])
-
-
-def test_moments_of_the_law(law):
-    values, weights = law
-    moments = [float(weights @ (values**power).mean(axis=1)) for power in range(1, 7)]
-    assert moments[0] == pytest.approx(0, abs=1e-12)
-    assert moments[1] == pytest.approx(1, abs=1e-7)
-    assert moments[2] == pytest.approx(0, abs=1e-12)
-    assert moments[3] == pytest.approx(3, abs=1e-6)
-    assert moments[5] == pytest.approx(15, abs=0.02)
-    counts = naive.centered(np.arange(49)[:, None], np.arange(2**16)[None, :]).astype(np.float64)
-    assert weights @ (counts**2).mean(axis=1) == pytest.approx(kernels.COUNTED_DEVIATION**2, rel=1e-12)
-
-
-@pytest.mark.parametrize(("nearest", "farthest", "error"), [(0.0, 17.0, 1.5e-4), (17.0, 70.0, 2e-3)])
-def test_characteristic_function_of_the_law(law, nearest, farthest, error):
-    """E phi(x).phi(x') of inputs that differ in one coordinate, by up to 70 bandwidths."""
-    values, weights = law
-    coarse = np.sort(values, axis=1).reshape(49, 4096, 16).mean(axis=2)  # 4,096 points a count tell the integral
-    t = np.arange(nearest, farthest, 0.4)
-    ours = np.array([weights @ np.cos(u * coarse).mean(axis=1) for u in t])
-    assert np.abs(ours - np.exp(-(t**2) / 2)).max() < error
 
 
 def test_a_large_sample_looks_standard_normal_and_independent():

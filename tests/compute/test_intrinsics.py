@@ -89,13 +89,6 @@ def test_rint_at_and_beside_every_half(dtype):
 
 
 @BOTH
-@given(data=st.data())
-def test_rint_anywhere(dtype, data):
-    numbers = st.floats(width=8 * dtype().itemsize, allow_nan=False, allow_infinity=False)
-    _assert_rounded(np.array(data.draw(st.lists(numbers, min_size=1, max_size=LONGEST)), dtype))
-
-
-@BOTH
 def test_rint_of_what_is_no_number(dtype):
     rounded = _of_all(_rints, np.array([math.inf, -math.inf, math.nan], dtype))
     assert rounded[:2].tolist() == [math.inf, -math.inf]
@@ -149,13 +142,6 @@ def test_multiply_add(dtype, data):
     numbers = st.one_of(anywhere, st.sampled_from([0.0, -0.0, 1.0, 1 / 3, 1e-30, -7.0]))
     triples = data.draw(st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=8))
     _assert_multiplied(*np.array(triples, dtype).T.copy())
-
-
-@BOTH
-def test_multiply_add_at_every_place_of_every_length(dtype):
-    a, b, c = np.random.default_rng(0).normal(size=(3, LONGEST)).astype(dtype)
-    assert _assert_multiplied(a, b, c)  # these tell the one from the other
-    _assert_the_same_at_every_place(_multiply_adds, a, b, c)
 
 
 @numba.njit

@@ -132,16 +132,6 @@ def compilations(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize(
-    ("own", "meanwhile"), [(700, 10_000), (0, 0), (50_000, 50_000)], ids=["default", "off", "rarer"]
-)
-def test_garbage_is_searched_for_rarely_while_something_is_compiled(imported, collected, compilations, own, meanwhile):
-    gc.set_threshold(own, *collected[1:])
-    assert imported()(3) == 6
-    assert compilations == [(meanwhile, QuickFlags)]
-    assert gc.get_threshold() == (own, *collected[1:])
-
-
 def test_a_compilation_that_fails_leaves_numba_and_python_as_they_were(imported, collected, compilations):
     flags = compiler.Flags
     with pytest.raises(TypingError):
@@ -149,8 +139,3 @@ def test_a_compilation_that_fails_leaves_numba_and_python_as_they_were(imported,
     assert compilations[0][1] is QuickFlags
     assert compiler.Flags is flags is not QuickFlags
     assert gc.get_threshold() == collected
-
-
-def test_what_cannot_be_compiled_says_so_at_once(imported):
-    with pytest.raises(TypingError):
-        imported()(None)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from streamkernel.compute import label_pass as kernels
 from streamkernel.compute.experts import Mixture
-from streamkernel.compute.memory import LABEL_EXPERTS, UNIFORM
+from streamkernel.compute.memory import LABEL_EXPERTS
 from tests import naive
 from tests.compute import passes
 from tests.compute.passes import MEMORY, TREES, Stream
@@ -86,28 +86,8 @@ def test_what_is_only_predicted_changes_nothing(n_trees, memory, n_past):
 
 
 @BOTH
-@pytest.mark.parametrize(("L", "cuts"), passes.CUTS)
-def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory, n_past):
-    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, 3, n_trees, memory, n_past), cuts)
-
-
-@BOTH
 def test_nothing_is_read_above_the_diagonal(n_trees, memory, n_past):
     passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, 2, n_trees, memory, n_past))
-
-
-@pytest.mark.parametrize(("expert", "least"), [(5, 0.02 / 1.02), (6, 0.002 / 2.002), (7, UNIFORM)])
-@pytest.mark.parametrize("K", [2, 12])
-def test_no_tree_and_no_neighbor_is_ever_sure(K, expert, least):
-    """Where only an expert of trees or of the memory is heard, classes that it has not seen are possible still."""
-    stream = _stream(5, 3, K, TREES, MEMORY)
-    matrices, others, memory, forest = passes.copied(_through(stream)[0])
-    losses = others[1]
-    losses[:] = 1e4
-    losses[[expert, 8 + len(LABEL_EXPERTS) - 1]] = 0  # and of the last mixture, all experts mixed
-    _, out = _through(stream._replace(state=(*matrices, *others, *memory, *forest)))
-    assert out[0].min() >= least / K * (1 - 1e-12)  # the shares of the mixture sum to 1 but for rounding
-    assert out[0].max() < 1
 
 
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 1000))

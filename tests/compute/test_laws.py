@@ -61,24 +61,6 @@ def test_the_laws(law):
     assert np.abs(np.corrcoef(ranks) - np.eye(3)).max() < 0.05
 
 
-@pytest.mark.parametrize("shape", [0.3, 1.5, 20.0])
-def test_the_law_of_gammas(shape):
-    words = np.random.default_rng(8).integers(0, 2**64, 8000, dtype=np.uint64)
-    out = np.empty(8000)
-    laws.gammas(words, np.uint64(3), shape, out)
-    assert stats.kstest(out, stats.gamma(shape).cdf).pvalue > 0.01
-
-
-def test_the_law_of_jensen_and_shannon():
-    """Its characteristic function at a lag is the kernel of e^lag and 1 over the root of their product."""
-    words = np.random.default_rng(9).integers(0, 2**64, 40_000, dtype=np.uint64)
-    omega = _drawn("JENSEN_SHANNON", words, [5])[0]
-    for lag in (0.5, 2.0, 5.0):
-        x = math.exp(lag)
-        k = (math.log2(1 + 1 / x) * x + math.log2(1 + x)) / 2
-        assert np.cos(omega * lag).mean() == pytest.approx(k / math.sqrt(x), abs=0.015)
-
-
 def test_the_bits_are_pinned():
     """IEEE arithmetic in a fixed order: the same on every processor."""
     rng = np.random.default_rng(10)

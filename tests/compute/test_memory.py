@@ -15,7 +15,6 @@ from streamkernel.compute.memory import (
     LABEL_EXPERTS,
     MANY,
     MEDIUM_SPAN,
-    NEAREST,
     NUMBER_EXPERTS,
     SHORT_SPAN,
     UNIFORM,
@@ -95,28 +94,6 @@ def test_the_short_the_medium_and_the_long_memory(d, span, n_values):
             _assert_found(pair, x)
 
 
-def test_only_records_of_the_long_memory_are_looked_at():
-    """Others are kept for a metric."""
-    memory, _ = pair = _pair(2, 30, 80)
-    for n in (10, 60, 20, 5):
-        _remember(pair, *_records(np.random.default_rng(n), n, 2))
-        memory.distances[:] = np.nan
-        kernels.search(memory, np.zeros(2, np.float32))
-        newest = np.arange(memory.seen[0] - min(memory.seen[0], 30), memory.seen[0]) % 80
-        assert np.flatnonzero(~np.isnan(memory.distances)).tolist() == sorted(newest.tolist())
-
-
-def test_of_records_as_near_the_newest_are_found():
-    pair = _pair(2, 100, 1)
-    _remember(pair, np.tile([_UNIT, -_UNIT], (250, 1)), np.arange(250.0), np.ones(250), np.zeros(250))
-    for x in (np.zeros(2, np.float32), np.array([_UNIT, -_UNIT])):
-        kernels.search(pair[0], x)
-        for s in range(3):
-            places, distances = _found(pair[0], s)
-            assert pair[0].targets[places].tolist() == list(range(249, 249 - MANY, -1))
-            assert len(set(distances)) == 1
-
-
 @given(st.integers(0, 70), st.integers(0, 70), st.integers(0, 30), st.integers(1, 6), st.integers(0, 1000))
 def test_insert_nearest(first, n, n_before, n_values, seed):
     """Into none, some or all that were found of newer records before."""
@@ -174,14 +151,6 @@ def test_a_record_that_is_asked_for_again_is_not_searched_for_again():
     assert _asked(memory, x) == expected
     assert _asked(memory, other) != expected
     assert _asked(memory, x) != expected
-
-
-def test_an_input_that_no_record_had_makes_another_question():
-    pair = _pair(2, 50, 1, rng=np.random.default_rng(0))
-    _remember(pair, *_records(np.random.default_rng(1), 80, 2))
-    x = _records(np.random.default_rng(2), 1, 2)[0][0]
-    for late in (0, 1, 1, 2, 0):
-        _assert_found(pair, np.append(x, np.float32(late)))
 
 
 @pytest.mark.parametrize("change", ["a record", "a metric"])
@@ -281,16 +250,6 @@ def test_parts_of_what_they_say(n, s, n_classes, seed):
     p = np.empty(n_classes + 1)
     kernels.vote(memory, s, n, room, p)
     np.testing.assert_allclose(p, naive.vote(neighbors, n_classes + 1), rtol=1e-12)
-
-
-def test_a_record_that_came_before_is_nearest_and_counts_most():
-    """Distance 0 is a weight of 1 / NEAREST."""
-    pair, x = _pair(1, 50, 1), np.zeros(1, np.float32)
-    _remember(pair, np.full((MANY, 1), 10, np.float32), np.zeros(MANY), np.ones(MANY), np.zeros(MANY))
-    _remember(pair, x[None], [1.0], [1.0], [2.0])
-    share = 1 / NEAREST / (1 / NEAREST + (FEW - 1) / (10 + NEAREST))
-    assert _labels_said(pair[0], x, 2)[0, 1] == pytest.approx(UNIFORM / 2 + (1 - UNIFORM) * share)
-    assert _numbers_said(pair[0], x, 0.0, naive.Moments(naive.TARGETS))[0] == pytest.approx(share)
 
 
 @pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e6])

@@ -101,11 +101,5 @@ def test_what_is_only_predicted_changes_nothing(n_trees, memory, n_past):
 
 
 @BOTH
-@pytest.mark.parametrize(("L", "cuts"), passes.CUTS)
-def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory, n_past):
-    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, n_trees, memory, n_past), cuts)
-
-
-@BOTH
 def test_nothing_is_read_above_the_diagonal(n_trees, memory, n_past):
     passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, n_trees, memory, n_past))

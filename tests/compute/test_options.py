@@ -34,16 +34,3 @@ def test_they_are_equal_where_numbas_are(settings, others):
     assert (hash(mine) == hash(other)) >= equal
     assert hash(mine) == hash(numbas)
     assert {numbas: 1}.get(other) == {mine: 1}.get(numbas_other) == (1 if equal else None)
-
-
-def test_they_are_no_other_thing():
-    assert QuickFlags() != "flags"
-
-
-def test_a_copy_is_the_same_and_apart():
-    flags = _set(QuickFlags, {"no_cfunc_wrapper": False})
-    copy = flags.copy()
-    assert isinstance(copy, QuickFlags)
-    assert copy == flags
-    copy.no_cfunc_wrapper = True
-    assert copy != flags

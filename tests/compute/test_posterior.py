@@ -34,18 +34,6 @@ def test_it_is_its_twin(D, centers):
     assert np.allclose(_passed(_fresh(D, 0.3, centers), Phi, y, w), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_copies_of_a_record_leave_what_their_number_says():
-    """However many and heavy they are: rounding alone would take P below 0."""
-    phi = np.full((1, 6), np.sqrt(1 / 6))
-    posterior = _fresh(6, 1e-6)
-    for weight, least, most in ((1.0, 0.999 / 3_000, 1.001 / 3_000), (1e6, 1e-10, 1e-7)):
-        _passed(posterior, np.tile(phi, (3_000, 1)), np.full(3_000, 2.0), np.full(3_000, weight))
-        left = _passed(posterior, phi, np.array([np.nan]), np.ones(1))[0, kernels.VARIANCE]
-        assert least < left < most
-        apply_deferred(posterior.P, posterior.deferred, 1e6)
-        assert np.linalg.eigvalsh(naive.symmetric(posterior.P))[0] > 0
-
-
 def test_where_p_is_no_longer_positive_it_becomes_so_again():
     posterior = _fresh(4, 0.1)
     phi = np.array([[1.0, 0.0, 0.0, 0.0]])

@@ -38,12 +38,6 @@ def test_draw_batch(seed, n, p, batch):
     assert (state[0], rows.tolist()) == naive.draw_batch(seed, np.zeros((n, p)), batch)
 
 
-def test_rows_are_drawn_alike_often():
-    state = np.array([1], np.uint64)
-    counts = np.bincount([kernels.draw_row(state, 7) for _ in range(7000)], minlength=7)
-    assert np.all(np.abs(counts - 1000) < 5 * np.sqrt(1000))
-
-
 @given(losses, sizes, sizes, seeds)
 def test_full_gradient(loss, n, p, seed):
     *data, w = _problem(n, p, seed)
@@ -52,18 +46,6 @@ def test_full_gradient(loss, n, p, seed):
     kernels.full_gradient(*loss, *data, w, d, gradient)
     for found, expected in zip((d, gradient), naive.full_gradient(*loss, *data, w), strict=True):
         assert np.allclose(found, expected)
-
-
-@given(losses, st.integers(1, 4), seeds)
-def test_gradient_is_that_of_the_mean_loss(loss, p, seed):
-    *data, w = _problem(5, p, seed)
-    d, gradient, h = np.empty(5), np.empty(p), 1e-6
-    kernels.full_gradient(*loss, *data, w, d, gradient)
-    slopes = [
-        (kernels.mean_loss(*loss, *data, w + e) - kernels.mean_loss(*loss, *data, w - e)) / (2 * h)
-        for e in h * np.eye(p)
-    ]
-    assert np.allclose(gradient, slopes, atol=1e-5)
 
 
 @given(losses, sizes, sizes, st.integers(0, 5), st.integers(1, 4), seeds)

@@ -33,15 +33,6 @@ def test_shipped_code_is_loaded(imported):
     assert (twice(3), hits(twice)) == (6, 1)
 
 
-def test_other_signatures_are_compiled_and_kept_beside(imported, shipped):
-    before = sorted(shipped.iterdir())
-    twice = imported()
-    assert (twice(0.25), hits(twice)) == (0.5, 0)
-    again = imported()
-    assert (again(0.25), again(3), hits(again)) == (0.5, 6, 2)
-    assert sorted(shipped.iterdir()) == before
-
-
 @pytest.mark.usefixtures("shipped")
 def test_shipped_code_of_other_sources_is_not_loaded(imported, monkeypatch):
     monkeypatch.setattr(caching, "_stamp", lambda: "other sources")

@@ -62,15 +62,6 @@ def test_stacks_of_labels(K):
         _assert_are(stacks, naive.learn_labels(before, ratios, out, label, 0.6))
 
 
-def test_a_stack_is_one_record_of_least_squares():
-    rng = np.random.default_rng(2)
-    stacks, x = _stacks(rng), rng.normal(size=N)
-    before, room = _copied(stacks), np.empty(N + 1)
-    room[0] = 0.8
-    kernels.learn_stack(stacks, 1, x, 0.5, room)
-    _assert_are(stacks._replace(P=stacks.P[1:], W=stacks.W[1:]), [naive.learn_stack(before, 1, x, 0.8, 0.5)])
-
-
 def test_what_does_not_drift_is_ridge_regression_on_all_records():
     rng = np.random.default_rng(3)
     stacks = Stacking(*passes.stacks_of(N), np.zeros(2), passes.STACK_RIDGE)
@@ -93,21 +84,3 @@ def test_a_stack_knows_what_no_mixture_can_say():
         kernels.stack_numbers(stacks, x, predictions.mean(), 4.0, out)
         kernels.learn_numbers(stacks, x, (y - predictions.mean()) / 4.0, 1.0, np.empty(3))
     assert out[0] == pytest.approx(y, abs=0.02)
-
-
-def test_the_gradient_of_a_label_is_that_of_its_log_probability():
-    rng = np.random.default_rng(5)
-    stacks, p = _stacks(rng), rng.dirichlet(np.ones(3), N)
-    ratios, out = np.empty((N + 1, 3)), np.empty((2, 3))
-    kernels.log_ratios(p, p.mean(axis=0), 0.001, ratios)
-
-    def loss(w):
-        moved = _copied(stacks)
-        moved.W[0, 0] = w
-        kernels.stack_labels(moved, ratios, out)
-        return np.log(out[0, 1])
-
-    w, h = stacks.W[0, 0].copy(), 1e-6
-    numeric = [(loss(w + h * e) - loss(w - h * e)) / (2 * h) for e in np.eye(N)]
-    loss(w)
-    np.testing.assert_allclose(ratios[:-1, 1] - ratios[:-1] @ out[0], numeric, rtol=1e-6, atol=1e-8)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.linalg import hadamard
 
 from streamkernel.compute import lanes
 from streamkernel.compute import structured as kernels
@@ -63,34 +62,6 @@ def _sixteen(data, at, step):
 @numba.njit
 def _signed_sixteen(data, at, signs, word, bit):
     lanes.signed_sixteen(data, at, signs, word, bit)
-
-
-def test_fill():
-    data = np.arange(40, dtype=np.float32)
-    _fill(data, 7, np.float32(0.1))
-    assert data.tolist() == [*range(7), *[np.float32(0.1)] * LANES, *range(7 + LANES, 40)]
-
-
-@pytest.mark.parametrize(("n", "transform"), [(2, _two), (4, _four), (8, _eight), (16, _sixteen)])
-@pytest.mark.parametrize("step", [1, 3])
-def test_a_transform_among_some_vectors(n, transform, step):
-    rows = np.random.default_rng(n).integers(-99, 99, size=(n * step + 3, LANES)).astype(np.float32)
-    data, chosen = rows.ravel().copy(), slice(2, 2 + n * step, step)
-    transform(data, 2 * LANES, step * LANES)
-    rows[chosen] = hadamard(n) @ rows[chosen]
-    assert data.tolist() == rows.ravel().tolist()
-
-
-@pytest.mark.parametrize("bit", [0, 16])
-def test_a_transform_that_takes_signs_first(bit):
-    rng = np.random.default_rng(bit)
-    rows = rng.integers(-99, 99, size=(19, LANES)).astype(np.float32)
-    signs = rng.integers(0, 2**32, 2 * LANES, np.uint32)
-    data = rows.ravel().copy()
-    _signed_sixteen(data, 2 * LANES, signs, LANES, bit)
-    flips = [[-1 if word >> (31 - bit - i) & 1 else 1 for word in signs[LANES:].tolist()] for i in range(16)]
-    rows[2:18] = hadamard(16) @ (flips * rows[2:18])
-    assert data.tolist() == rows.ravel().tolist()
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -162,14 +133,6 @@ def test_add_group(n, d):
         kernels._add_group(X, 1, start, signs, norms, n, np.empty(LANES * n, np.float32), after, 5)
         assert (after[0] == turns[0]).all()
         assert np.allclose(after[1], naive._add_group(X[1], start, signs, norms, n, turns[1], 5), atol=2e-4, rtol=0)
-
-
-def test_a_group_without_an_input_adds_nothing():
-    X, turns = np.zeros((1, 20), np.float32), np.full((1, LANES * 16), -0.0, np.float32)
-    X[0, 16] = 1
-    signs, norms = np.zeros(3 * LANES, np.uint32), np.ones(LANES * 16, np.float32)
-    kernels._add_group(X, 0, 0, signs, norms, 16, np.empty(LANES * 16, np.float32), turns, 0)
-    assert np.signbit(turns).all()  # not even +0
 
 
 SHAPES = [(3, (16,)), (16, (16,)), (20, (16, 16)), (50, (16, 16, 32)), (40, (64,))]

@@ -30,12 +30,6 @@ def test_a_frequency_sees_so_many_inputs_each_as_likely(size, seen):
     assert np.allclose((W != 0).mean(axis=1), seen / 6, atol=0.04)
 
 
-def test_as_many_as_there_are_is_all():
-    assert (restricted(2, 2, rows=2) == 1).all()
-    assert (restricted(1, 1, rows=1) == 1).all()
-    assert (restricted(1, 0, rows=2) == 1).all()
-
-
 @pytest.mark.parametrize("size", [1, 2])
 def test_later_inputs_are_not_among_them_and_parts_agree(size):
     W = restricted(size, 4)

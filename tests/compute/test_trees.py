@@ -44,15 +44,6 @@ def _expected(X):
     return naive.encode(X, cuts), cuts
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 30, 513])
-def test_sort(rng, n):
-    values = np.round(rng.normal(size=n), 1)
-    expected = values.copy()
-    naive.sort(expected)
-    binning.sort(values)
-    assert values.tolist() == expected.tolist()
-
-
 @given(st.lists(st.tuples(VALUE, VALUE), min_size=1, max_size=60), st.integers(1, 5))
 def test_bins(values, pieces):
     X = np.array(values)
@@ -70,26 +61,6 @@ def test_bins_of_a_long_column_are_of_its_quantiles(rng, n):
     shares = np.bincount(codes[:, 0]) / n
     assert len(shares) == binning.BINS - 1
     assert shares.max() < 3 / len(shares)
-
-
-def test_a_rare_value_has_an_interval():
-    X = np.zeros((2000, 1))
-    X[777] = 1.0
-    codes, cuts = _binned(X)
-    assert cuts == [[0.5]]
-    assert np.flatnonzero(codes).tolist() == [777]
-
-
-def test_an_input_that_is_there_or_not_can_be_split():
-    X = np.where(np.arange(50) % 3 == 0, 1.0, np.nan)[:, None]
-    codes, cuts = _binned(X)
-    assert cuts == [[np.inf]]
-    assert (codes == np.isnan(X)).all()
-
-
-def test_an_input_that_was_never_observed_has_one_interval():
-    codes, cuts = _binned(np.full((40, 1), np.nan))
-    assert (codes.any(), cuts) == (False, [[]])
 
 
 def _problem(rng, n, d, K):
@@ -138,13 +109,6 @@ def test_the_best_split(rng, K, n):
             assert gain == pytest.approx(expected_gain, rel=1e-9)
             assert cut == expected_cut
             assert not some.reshape(width // 4, 3, binning.BINS, 4)[:, t].any()
-
-
-def test_nothing_is_split_where_nothing_is_explained():
-    histograms = np.zeros((binning.BINS, 4))
-    histograms[:5, 1:3] = 4.0
-    codes, rows = np.arange(20).astype(np.uint8)[:, None] // 4, np.arange(20)
-    assert tree_growth.best_split(codes, rows, histograms, np.zeros(1, np.int64), np.array([5]), 1, 4) == (-1, -1)
 
 
 def test_rounding_is_no_gain():

@@ -31,22 +31,6 @@ def test_as_their_twins(kind, z, y, a, step):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(z=scores, y=labels)
-def test_derivative_is_that_of_the_value(kind, z, y):
-    h = 1e-6
-    slope = (losses.loss_value(kind, z + h, y) - losses.loss_value(kind, z - h, y)) / (2 * h)
-    assert losses.loss_derivative(kind, z, y) == pytest.approx(slope, abs=1e-6)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(z=scores, y=labels)
-def test_conjugate_meets_fenchel_young_at_the_derivative(kind, z, y):
-    beta = losses.loss_derivative(kind, z, y)
-    both = losses.loss_value(kind, z, y) + losses.loss_conjugate(kind, beta, y)
-    assert both == pytest.approx(z * beta, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @given(y=labels, a=st.floats(0, 1))
 def test_conjugate_is_the_supremum(kind, y, a):
     """By brute force: the best of a grid, refined round it; past a share of 1 - 1e-6 the supremum is far away."""

@@ -43,13 +43,6 @@ def test_scores_are_the_sum_of_features_times_coefficients():
     assert np.allclose(expansion.scores(X, keys, NO_KEYS), plain, atol=1e-12)
 
 
-def test_without_blocks_scores_are_zero():
-    expansion = _expansion()
-    assert expansion.scores(np.ones((3, 2), np.float32), _keys(2), NO_KEYS).shape == (3, 0)
-    expansion.widen(4)
-    assert not expansion.scores(np.ones((3, 2), np.float32), _keys(2), NO_KEYS).any()
-
-
 @settings(max_examples=20)
 @given(
     shape=st.sampled_from([(1, 1), (1, 30), (3, 17), (32, 20), (600, 3)]),
@@ -150,16 +143,6 @@ def test_decay_touches_no_coefficient_until_the_scale_would_vanish():
     expansion.decay(1e-4)
     assert expansion.scale == 1.0
     assert np.allclose(expansion.alpha, before * np.float32(1e-7))
-
-
-def test_a_new_output_begins_at_zero():
-    expansion = _grown(3, n_outputs=2)
-    before = expansion.alpha.copy()
-    expansion.widen(1)
-    expansion.widen(5)
-    assert expansion.alpha.shape == (3, 5, 8)
-    assert np.array_equal(expansion.alpha[:, :2], before)
-    assert not expansion.alpha[:, 2:].any()
 
 
 @pytest.mark.parametrize("n_blocks", [0, 7])

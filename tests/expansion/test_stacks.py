@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel.compute.structured import add_turns
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
 from streamkernel.kernels import Gaussian
@@ -193,38 +192,7 @@ def test_an_unseen_input_has_the_place_it_has_when_its_row_comes_alone(d, n_othe
         assert _bits(expansion, alone).tobytes() == score.tobytes()
 
 
-def test_rows_are_not_written_to():
-    X = _rows(3, 12)
-    X[:, 8:] = [0, 0, 1, 0.5]
-    before = X.copy()
-    rows = Rows(X[:, :8], X[:, 8:], _keys(4), np.full(3, 8)).in_order(X)
-    _bits(_expanded(_alpha(100)), rows, n_extras=4)
-    assert X.tobytes() == before.tobytes()
-
-
 # The kernel -----------------------------------------------------------------------------------------------------------
-
-
-def _frequencies(n, m, seed=1):
-    """W of one group with bandwidth 1 in radians, float64 of shape (m, n)."""
-    turns, groups = np.zeros((n, m), np.float32), _stacks(n).groups(n)
-    add_turns(np.eye(n, dtype=np.float32), groups, np.uint64(seed), 1.0, np.zeros((1, 0), np.float32), 0, m, turns)
-    return turns.T.astype(np.float64)
-
-
-@pytest.mark.parametrize(("n", "d"), [(16, 16), (16, 5), (64, 64), (64, 50), (256, 256)])
-def test_moments_are_those_of_gaussian_vectors(n, d):
-    m = 16 * n * (32_768 // (16 * n))
-    w = _frequencies(n, m)[:, :d]
-    assert np.abs(w.mean(axis=0)).max() < 4.5 / math.sqrt(m)
-    squares = (w**2).sum(axis=1)
-    assert squares.mean() == pytest.approx(d, abs=4 * math.sqrt(2 * d / m))
-    assert (squares**2).mean() == pytest.approx(d * (d + 2), rel=6 * math.sqrt(8 / d / m) + 0.002)
-    # Of a product of signs: 8 / n^2 short of the Gaussian's 3, but for terms of 1 / n^3.
-    fourth = 3 - 8 / n**2 + 8 / n**3
-    assert (w**4).mean() == pytest.approx(fourth, abs=4 * math.sqrt(96 / (m * d)))
-    covariance = w.T @ w / m
-    assert np.abs(covariance - np.eye(d)).max() < 6 / math.sqrt(m)
 
 
 def _expansion(X, structured, bandwidth, m, seed, first=None):

@@ -198,11 +198,6 @@ def test_a_state_of_other_arguments_is_refused_by_name(name, value):
         other.__setstate__(_learned().__getstate__())
 
 
-def test_a_state_of_other_points_is_refused():
-    with pytest.raises(ValueError, match="this state is from a model with variance="):
-        _learned(TestPointFunctions(POINTS[:1], 8, 4, 8), 0).__setstate__(_learned(VARIANCES[2]).__getstate__())
-
-
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_a_damaged_state_is_refused_naming_the_field(variance):
     model = _learned(variance)

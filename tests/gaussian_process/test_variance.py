@@ -191,14 +191,6 @@ def test_a_variance_is_never_less_than_copies_of_its_record_leave(variance):
     assert said[0, 1] ** 2 == pytest.approx(4.0 * NOISE / (NOISE + 4.0 * 300))
 
 
-def test_copies_of_a_point_and_points_without_inputs():
-    X, y = _records(64)
-    model = _model(TestPointFunctions([{}, {}, {0: 1.0}, {0: 1.0, 1: None}], 8, 4, 16))
-    model.learn_many(X, y)
-    for x in ({}, {0: 1.0}, {0: 0.9}):
-        assert 0 <= model.predict_one(x, with_dist=True).sigma <= 1
-
-
 def test_a_stream_that_changes_its_scale_does_not_make_steps_diverge():
     rng = np.random.default_rng(0)
     for variance in (TestPointFunctions([{0: 0.0, 1: 0.0}], 8, 4, 32), VarianceOperator(8, 4, 32)):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from river.optim.losses import Hinge
 from river.optim.schedulers import InverseScaling
 
 from streamkernel import KernelClassifier, KernelRegressor, losses
@@ -110,14 +109,6 @@ def test_the_scale_is_folded_where_gamma_nu_is_1():
     )
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-10)
     assert np.isfinite(scores).all()
-
-
-def test_a_hinge_that_nothing_pulls_grows_no_block():
-    model = KernelClassifier(kernel=Gaussian(1.0), loss=Hinge(), growth=DSG(), batch_size=1, precondition=False, seed=1)
-    model.advance([{"a": 1.0}] * 400, [True] * 400)
-    assert model.n_steps == 400
-    assert model.predict_proba_one({"a": 1.0})[True] > 0.7
-    assert model.n_grown < 10
 
 
 def test_default_step_size():

@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,47 +72,6 @@ def test_rows_that_came_before_an_input_are_0_in_its_column(drawn, dtype, seed, 
         assert batch.scores is None
     elif scores:
         assert batch.scores.tolist() == np.concatenate(scores).tolist()
-
-
-@given(arrivals(), DTYPES, st.integers(0, 2**32))
-def test_a_state_is_taken_back_without_its_cache(drawn, dtype, seed):
-    parts, width = drawn
-    rng = np.random.default_rng(seed)
-    batch, twin = MiniBatch(SIZE + 1, dtype), MiniBatch(SIZE + 1, dtype)
-    for n, d, *_ in parts:
-        batch.append(rng.normal(size=(n, d)).astype(dtype), rng.normal(size=n), np.ones(n), np.ones((n, 2)))
-    record = batch.state(width)
-    assert list(record) == ["batch_rows", "batch_targets", "batch_weights"]
-    twin.load_state(record, width)
-    taken_back = twin.state(width)
-    assert all(taken_back[name].tobytes() == record[name].tobytes() for name in record)
-    assert (twin.n, twin.room) == (batch.n, batch.room)
-    assert twin.scores is None or not twin.n
-    # The record is a copy: what comes after it is not in it.
-    before = {name: value.copy() for name, value in record.items()}
-    batch.clear()
-    batch.append(np.full((1, width), 5, dtype), np.full(1, 5.0), np.full(1, 5.0), None)
-    assert all(record[name].tobytes() == before[name].tobytes() for name in record)
-
-
-def _as_state(n, d, dtype=np.float32):
-    return {"batch_rows": np.ones((n, d), dtype), "batch_targets": np.ones(n), "batch_weights": np.ones(n)}
-
-
-@pytest.mark.parametrize(
-    ("changed", "field"),
-    [
-        (_as_state(SIZE, 2), "batch_targets"),
-        ({"batch_rows": np.ones((3, 4), np.float32)}, "batch_rows"),
-        ({"batch_rows": np.ones((2, 2), np.float32)}, "batch_rows"),
-        ({"batch_rows": np.ones((3, 2))}, "batch_rows"),
-        ({"batch_weights": np.ones(4)}, "batch_weights"),
-    ],
-    ids=["full", "inputs", "rows", "dtype", "weights"],
-)
-def test_a_state_that_does_not_fit_is_refused(changed, field):
-    with pytest.raises(ValueError, match=field):
-        MiniBatch(SIZE, np.dtype("float32")).load_state({**_as_state(3, 2), **changed}, 2)
 
 
 @settings(max_examples=12)

@@ -101,16 +101,6 @@ def test_values_of_the_wrong_shape_or_type_are_refused(kind, loss, ys, answer, m
         _refused(call, error, says)
 
 
-@pytest.mark.parametrize("box", BOXES)
-def test_numbers_in_another_box_are_taken(box, monkeypatch):
-    plain, boxed = (KernelRegressor(loss=OfNumbers(), seed=1, dtype="float64") for _ in range(2))
-    plain.learn_many(X, Y)
-    monkeypatch.setitem(ANSWERS, box, (BOXES[box], None, None))
-    monkeypatch.setitem(INSTEAD, "gradient", box)
-    boxed.learn_many(X, Y)
-    assert boxed.predict_many(X) == pytest.approx(plain.predict_many(X), abs=1e-4)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [("curvature", 0.0), ("curvature", -1.0), ("curvature", np.nan), ("curvature", "a"), ("gradient_bound", -1.0)],

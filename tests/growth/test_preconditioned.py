@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from river.optim.losses import Hinge, Squared
+from river.optim.losses import Hinge
 from river.optim.schedulers import Constant
 
 from streamkernel import KernelClassifier, KernelRegressor, losses
@@ -181,20 +181,6 @@ def test_what_is_given_decides_and_none_follows_the_schedule():
     assert machine_of(KernelClassifier(max_features=None, block_size=7)).expansion.block_size == 7
 
 
-def test_a_step_of_one_solves_the_mini_batch_but_for_its_ridge():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(64, 3)), rng.normal(size=64)
-    records = [dict(enumerate(x)) for x in X.tolist()]
-    model = KernelRegressor(
-        Gaussian(1.0), Squared(), DSG(), 64, 64, step=Constant(1.0), precondition=True, standardize=False, seed=1
-    )
-    model.advance(records, y.tolist())
-    encoded = (y - y.mean()) / y.std()
-    left = machine_of(model).predict(records)[:, 0] - encoded
-    assert np.mean(left**2) < 0.75 * np.mean(encoded**2)
-    assert model.n_steps == 1
-
-
 @pytest.mark.parametrize(
     ("B", "F", "blocks_per_step"), [(1, 1, 1), (1, 1, 2), (1, 32, 2), (2, 4, 1), (4, 64, 2), (8, 8, 1)]
 )
@@ -214,12 +200,3 @@ def test_a_regression_of_small_mini_batches_stays_bounded(B, F, blocks_per_step)
     predicted = model.advance([dict(enumerate(x)) for x in X.tolist()], y.tolist()).predictions
     errors = np.array(predicted)[250:] - y[250:]
     assert np.mean(errors**2) < 1.5 * np.var(y[250:])
-
-
-def test_a_hinge_that_nothing_pulls_ends_the_step():
-    model = KernelClassifier(
-        Gaussian(1.0), loss=Hinge(), growth=DSG(), batch_size=1, blocks_per_step=3, precondition=True, seed=1
-    )
-    model.advance([{"a": 1.0}] * 400, [True] * 400)
-    assert model.n_steps == 400
-    assert model.n_grown < 200

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from river.optim.schedulers import Constant
 
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.estimators.base import machine_of
@@ -92,22 +91,6 @@ def test_a_default_is_what_it_came_to(given):
     assert _steps(model) == (True, 2)
 
 
-@pytest.mark.parametrize("value", [None, 1, "yes"])
-def test_an_impossible_precondition_is_refused(value):
-    state = _learned().__getstate__()
-    state["arguments"]["precondition"] = value
-    with pytest.raises(ValueError, match="field 'arguments'"):
-        KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1).__setstate__(state)
-
-
-@pytest.mark.parametrize("value", [None, 0, True, 1.5])
-def test_an_impossible_number_of_blocks_is_refused(value):
-    state = _learned().__getstate__()
-    state["arguments"]["blocks_per_step"] = value
-    with pytest.raises(ValueError, match="field 'arguments'"):
-        KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1).__setstate__(state)
-
-
 def test_an_average_is_in_the_state_and_must_fit():
     model = _learned(average=True)
     state = model.__getstate__()
@@ -129,8 +112,3 @@ def test_an_average_begins_anew_with_the_bandwidth():
     known = KernelRegressor(Gaussian(model.bandwidth), batch_size=16, average=True, seed=1)
     known.advance(xs, [float(y) for y in ys])
     assert np.array_equal(model.__getstate__()["average_alpha"], known.__getstate__()["average_alpha"])
-
-
-def test_importances_are_those_of_what_predicts():
-    last, averaged = _learned(step=Constant(0.5)), _learned(step=Constant(0.5), average=True)
-    assert last.feature_importances_ != averaged.feature_importances_

@@ -127,31 +127,3 @@ def test_targets_past_the_limit_warn_once_and_batch_steps_are_refused():
     assert (model.n_ignored_labels, model.labels, model.n_records) == (2, ["a"], 1)
     with pytest.raises(ValueError, match="takes no batch steps, because they take one target: call learn_many"):
         model.batch_step(np.ones((3, 1)), np.ones((3, 1)))
-
-
-def test_predictions_of_many_come_in_frames():
-    xs, ys = _stream(120)
-    model = KernelMultiLabelClassifier(kernel=Gaussian(1.0), seed=1)
-    assert model.predict_one(xs[0]) == model.predict_proba_one(xs[0]) == {}
-    model.learn_many(pd.DataFrame(xs), pd.DataFrame(ys) > 1)
-    frame = pd.DataFrame(xs[:3], index=[5, 6, 7])
-    p, said = model.predict_proba_many(frame), model.predict_many(frame)
-    assert p.index.tolist() == said.index.tolist() == [5, 6, 7]
-    assert said.to_dict("records") == [model.predict_one(x) for x in xs[:3]]
-    for row, x in zip(p.to_dict("records"), xs, strict=False):
-        assert row == pytest.approx({name: of[True] for name, of in model.predict_proba_one(x).items()})
-    assert model.predict_many(np.zeros((2, 3))).shape == (2, 3)
-
-
-@pytest.mark.parametrize(("growth", "field"), [(CDSG(), "batch_targets"), (None, "window_targets")])
-def test_the_last_records_of_several_targets_fit_no_model_of_one(growth, field):
-    xs, ys = _stream(40)
-    several, alone = KernelMultiTargetRegressor(growth=growth, seed=1), KernelRegressor(growth=growth, seed=1)
-    several.advance(xs, ys)
-    alone.advance(xs, [y["sum"] for y in ys])
-    targets = several.__getstate__()[field]
-    with pytest.raises(ValueError, match=f"its field '{field}'"):
-        alone.__setstate__({**alone.__getstate__(), field: targets})
-    targets[2] = np.nan
-    with pytest.raises(ValueError, match=f"its field '{field}'"):
-        several.__setstate__({**several.__getstate__(), field: targets})

@@ -91,7 +91,3 @@ def test_as_many_targets_as_the_quantile_says_are_below(truth, alpha, noise):
     on_the_way, left = coverage(CDSG(), truth, alpha, noise, seeds=(7, 8, 9))
     assert abs(on_the_way) < 0.01
     assert abs(left) < 0.01
-
-
-def test_longer_steps_cover_too_little():
-    assert coverage(LONGER, "friedman", 0.9, "exponential", seeds=(7, 8))[0] < -0.0125

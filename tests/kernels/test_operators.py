@@ -44,16 +44,6 @@ def test_a_factor_is_a_number_above_0(factor):
         factor * Gaussian()
 
 
-def test_sum_begins_with_0_and_other_numbers_are_no_kernels():
-    assert repr(sum([Gaussian(), Cauchy()])) == "Sum(left=Gaussian(), right=Cauchy())"
-    for number in (3, -1.0, np.float64(2.0)):
-        for add in (lambda k, c: k + c, lambda k, c: c + k):
-            with pytest.raises(TypeError, match=r"is not a kernel: to add the constant c, use DotProduct"):
-                add(Gaussian(), number)
-    with pytest.raises(TypeError, match="is not a kernel"):
-        Gaussian() + 0
-
-
 def test_division_by_a_number():
     assert repr(Gaussian() / 4) == "Scaled(kernel=Gaussian(), factor=0.25)"
     for number in (0, -2.0, math.nan):

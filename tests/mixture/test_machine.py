@@ -129,16 +129,6 @@ def test_a_record_that_brings_an_input_is_predicted_alike_before_and_while_it_is
         model.learn_one(record, y > 0)
 
 
-@pytest.mark.parametrize("weight", [5e-324, 1e-200, 1e-12, 1e6])
-@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e12])
-def test_numbers_stay_finite(weight, scale):
-    model = KernelRegressor(max_features=64, seed=1)
-    for i, (x, y) in enumerate(zip(XS, YS, strict=True)):
-        model.learn_one(x, scale * y, weight if i % 3 else 1.0)
-    assert np.isfinite(model.predict_one(XS[0]))
-    model.state_digest()  # a number that is not finite has no place in a state
-
-
 def test_a_first_step_does_not_overshoot():
     draws = np.random.default_rng(1)
     model = KernelRegressor(max_features=64, seed=1)

@@ -80,14 +80,6 @@ class Color(str, enum.Enum):  # noqa: UP042 - its str() is "Color.RED", not its 
     BLUE = "blue"
 
 
-def test_a_label_of_a_subclass_is_a_plain_value():
-    for loss in (None, losses.Log()):
-        model = classifier(loss)
-        model.advance(inputs(4), [Color.RED, "red", Color.BLUE, "blue"])
-        assert model.classes == ["red", "blue"]
-        assert {type(label) for label in model.classes} == {str}
-
-
 @pytest.mark.parametrize("loss", [None, losses.Log()], ids=["softmax", "log"])
 @pytest.mark.parametrize("label", [math.nan, np.float32("nan"), b"a", [1], datetime.date(2020, 1, 1), 1j], ids=repr)
 def test_what_is_no_label_is_refused_and_changes_nothing(loss, label):

@@ -4,12 +4,11 @@ import math
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.compute.moments import COUNT, M2, MEAN, SEEN
+from streamkernel.compute.moments import COUNT, M2, MEAN
 from streamkernel.records.input_scaler import RAW_LIMIT, SCALED_LIMIT
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows
@@ -21,20 +20,6 @@ records = st.dictionaries(
     st.one_of(st.floats(-1e3, 1e3), st.booleans(), st.sampled_from(["u", "v"]), st.none(), st.just(math.nan)),
     max_size=4,
 )
-
-
-@given(
-    st.lists(st.tuples(records, st.one_of(st.none(), st.floats(-5, 5))), min_size=1, max_size=25),
-    st.sampled_from([None, False]),
-)
-def test_predict_one_then_learn_one_is_advance(stream, standardize):
-    one, other = (regressor(standardize=standardize, batch_size=3) for _ in range(2))
-    for x, y in stream:
-        predicted = one.predict_one(x)
-        one.learn_one(x, y)
-        outcome = other.advance([x], [y])
-        assert outcome.predictions == [predicted]
-    assert one.state_digest() == other.state_digest()
 
 
 def test_an_absent_number_is_its_mean():
@@ -51,26 +36,6 @@ def test_moments_count_only_what_was_observed_and_learned():
     model.advance([{"a": v} for v in values], [1.0, 1.0, 1.0, 1.0, None])
     moments = model.__getstate__()["input_moments"]
     assert moments[:, [COUNT, MEAN, M2]].tolist() == [[2, 4.0, 2.0]]
-
-
-def test_unlabeled_records_change_nothing():
-    model = learned()
-    before = model.state_digest()
-    model.advance([{"x0": 100.0, "late": 1.0, "text": "new"}] * 40, [None] * 40)
-    model.learn_one({"x0": 100.0, "late": 1.0, "text": "new"}, None)
-    model.learn_many(pd.DataFrame({"x0": [1.0, 2.0], "late": ["a", "b"]}), [None, None])
-    assert model.state_digest() == before
-    assert model.n_records == 50
-    # Nor the scores of the records among which they stand.
-    xs = stream(60, seed=3)
-    other = learned()
-    mixed = model.advance(
-        [x for pair in zip(xs, [{"x9": 50.0}] * 60, strict=True) for x in pair],
-        [y for x in xs for y in (x["x1"], None)],
-    )
-    alone = other.advance(xs, [x["x1"] for x in xs])
-    assert mixed.predictions[::2] == alone.predictions
-    assert model.state_digest() == other.state_digest()
 
 
 def test_indicators_and_their_values_are_never_scaled():
@@ -102,14 +67,6 @@ def test_scaled_values_are_bounded_and_finite(value, standardize):
     assert np.abs(inputs.scaler.scale(rows, np.zeros(1, np.bool_), np.dtype("float32"))).max() <= np.float32(limit)
     assert math.isfinite(prediction)
     assert math.isfinite(model.predict_one({"x0": 1.0, "x1": 1.0}))
-
-
-def test_without_standardize_values_are_used_as_they_are():
-    inputs = Inputs(max_inputs=10, standardize=False)
-    rows = inputs.encode([{"a": 5.0}, {"a": 7.0}, {}], [True] * 3)
-    assert inputs.scaler.scale(rows, np.ones(3, np.bool_), np.dtype("float32")).tolist() == [[5], [7], [0]]
-    # They are known all the same: importances ask for them.
-    assert inputs.scaler.moments[0, [SEEN, COUNT, MEAN, M2]].tolist() == [2, 2, 6, 2]
 
 
 @given(

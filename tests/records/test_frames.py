@@ -18,9 +18,6 @@ from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
 from tests.records.tables import (
     EACH_BOX,
-    in_array_of_objects,
-    in_pandas,
-    numbered,
     tables,
     values_of,
 )
@@ -75,12 +72,6 @@ def test_a_frame_is_encoded_as_its_rows(make, table, how):
     _both_ways(make(table), table.rows, **how)
 
 
-@given(table=tables(kinds=("mixed", "text", "float64", "bool")), how=st.fixed_dictionaries(HOW))
-def test_columns_of_objects_are_encoded_as_their_rows(table, how):
-    _both_ways(in_pandas(table), table.rows, **how)
-    _both_ways(in_array_of_objects(table), numbered(table.rows), **how)
-
-
 @pytest.mark.parametrize(
     "dtype", [np.float64, np.float32, np.float16, np.int64, np.uint64, np.uint8, np.bool_, np.str_]
 )
@@ -132,14 +123,6 @@ def test_unusual_columns_are_what_iterating_over_the_rows_gives(subtests):
             assert many.state_digest() == one.state_digest()
             assert many.input_names
             assert values_of(many.predict_many(X)) == [one.predict_one(x) for x in rows]
-
-
-def test_the_frame_is_neither_changed_nor_kept():
-    inputs, array = Inputs(10, True), np.array([[1.0, np.nan], [2.0, 3.0]])
-    before = array.copy()
-    ((_, rows),) = FrameEncoder(inputs, Frame(array).read(), np.array([False, True])).parts(256)
-    rows.values[:] = 7.0
-    assert np.array_equal(array, before, equal_nan=True)
 
 
 def test_a_long_frame_of_many_columns_is_taken_in_parts():

@@ -59,29 +59,3 @@ def test_names_and_inputs_and_weights_are_refused_in_a_sentence(model):
         with pytest.raises(ValueError, match=sentence):
             model.learn_one(x, 1, w)
     assert model.state_digest() == before
-
-
-@pytest.mark.parametrize("model", REGRESSORS, ids=_name)
-@pytest.mark.parametrize("y", [HUGE, -(10**400), "1.5", None, [HUGE], float("inf")], ids=lambda y: str(type(y)))
-def test_the_loss_of_a_target_takes_what_learning_takes(model, y):
-    model = _learned(model)
-    with pytest.raises(ValueError, match=r"^the target .* is not a finite number"):
-        model.loss_of(y, 0.0)
-    if y is not None:
-        with pytest.raises(ValueError, match=r"^the target .* is not a finite number"):
-            model.learn_one({"a": 1.0}, y)
-
-
-@pytest.mark.parametrize("model", REGRESSORS, ids=_name)
-@pytest.mark.parametrize("target", [10**400, "x" * 500, [1] * 400])
-def test_a_refused_target_is_quoted_in_part(model, target):
-    with pytest.raises(ValueError, match="is not a finite number") as error:
-        model.clone().learn_one({"a": 1.0}, target)
-    assert len(str(error.value)) < 200
-
-
-@pytest.mark.parametrize("model", CLASSIFIERS, ids=_name)
-def test_a_refused_label_is_quoted_in_part(model):
-    with pytest.raises(ValueError, match="is of type list") as error:
-        model.clone().learn_one({"a": 1.0}, [1] * 400)
-    assert len(str(error.value)) < 200

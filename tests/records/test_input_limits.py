@@ -4,7 +4,6 @@ import math
 import tracemalloc
 import warnings
 
-import numpy as np
 import pandas as pd
 import pytest
 from river.optim.losses import Squared
@@ -12,10 +11,9 @@ from river.optim.losses import Squared
 import streamkernel.records.batches
 import streamkernel.records.inputs
 from streamkernel.records.batches import SLICE, BatchEncoder
-from streamkernel.records.input_columns import key_of
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers
-from tests.records.regressors import learned, regressor, stream
+from tests.records.regressors import learned, regressor
 
 HUGE = 10**400
 
@@ -51,13 +49,6 @@ def test_the_warning_points_at_the_caller(call):
         call(regressor(max_inputs=1))
     # The lambda's own line, not that of its caller.
     assert caught[0].lineno == call.__code__.co_firstlineno
-
-
-def test_what_is_past_the_limit_does_not_touch_scores():
-    model = regressor(max_inputs=2, standardize=False)
-    xs = stream(40)
-    model.advance(xs, [x["x0"] for x in xs])
-    assert model.predict_one({"x0": 1.0, "x1": 2.0, "z": 5.0}) == model.predict_one({"x0": 1.0, "x1": 2.0})
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, HUGE, math.nan, True, None])
@@ -108,25 +99,6 @@ def test_a_long_call_of_strings_that_never_come_twice_takes_no_more_memory_than_
     assert peak < 40e6
 
 
-def test_a_long_call_to_a_model_of_many_inputs_takes_no_more_memory_than_a_short_one():
-    model = regressor(cache_bytes=0, max_features=4)
-    model.advance([{"n": 1.0}] + [{f"id{i % 50}": str(i)} for i in range(2000)], [1.0] * 2001)
-    xs = [{"n": float(i)} for i in range(5000)]
-    tracemalloc.start()
-    model.advance(xs, [None] * len(xs))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 40e6
-
-
-def test_thousands_of_values_of_strings_stay_within_the_limit():
-    model = regressor(max_inputs=100)
-    with pytest.warns(RuntimeWarning, match="max_inputs=100"):
-        model.advance([{f"id{i % 50}": str(i)} for i in range(3000)], [1.0] * 3000)
-    assert len(model.input_names) == 100
-    assert model.n_ignored_inputs == 2900
-
-
 def test_no_more_names_than_there_is_room_for_in_a_smaller_copy():
     model = learned()
     for name in "abcdef":
@@ -138,24 +110,6 @@ def test_no_more_names_than_there_is_room_for_in_a_smaller_copy():
     assert smaller.input_names == before
     assert smaller.n_ignored_inputs == 9
     assert math.isfinite(smaller.predict_one({"another": 1.0}))
-
-
-def test_unknown_names_are_looked_at_once(monkeypatch):
-    """A record of very many names costs as much as its names, and next to nothing where there is no room."""
-    asked = []
-    monkeypatch.setattr(streamkernel.records.inputs, "key_of", lambda tagged: asked.append(tagged) or key_of(tagged))
-    inputs = Inputs(2_000, True)
-    xs = [{f"name{r}.{j}": 1.0 for j in range(3_000)} for r in range(3)]
-    rows = inputs.encode(xs, [False] * 3)
-    assert rows.extras.shape == (3, 6_000)
-    assert (np.count_nonzero(np.signbit(rows.extras), axis=1) == 2_000).all()
-    assert len(asked) == 9_000
-    full = Inputs(1, True)
-    full.encode([{"only": 1.0}], [True])
-    asked.clear()
-    assert full.encode(xs, [False, True, True]).extras.shape == (3, 0)
-    assert full.n_ignored == 6_000
-    assert asked == []
 
 
 def test_records_of_many_names_are_taken_few_at_a_time(monkeypatch):

@@ -177,20 +177,6 @@ def test_targets_and_weights_of_another_length_or_kind(call, message):
     assert model.state_digest() == before
 
 
-def test_a_call_that_failed_leaves_no_trace_in_what_follows():
-    """Columns were added and taken back; the same names then come in another order."""
-    one, other = learned(), learned()
-    with pytest.raises(ValueError, match="infinite"):
-        one.advance([{"p": 1.0, "q": "a"}, {"r": 2.0}, {"x0": math.inf}], [1.0, 1.0, 1.0])
-    for model in (one, other):
-        for i in range(20):
-            model.learn_one({"q": "b" if i % 2 else "a"}, float(i))
-            model.learn_one({"r": i / 3, "x0": 1.0}, float(i))
-            model.learn_one({"p": i / 7}, float(i))
-    assert one.input_names == other.input_names
-    assert one.state_digest() == other.state_digest()
-
-
 def test_the_callers_dict_is_neither_changed_nor_kept():
     model = learned()
     x = {"x0": 1.0, "x1": None, "c": "a"}
@@ -202,10 +188,3 @@ def test_the_callers_dict_is_neither_changed_nor_kept():
     x["x0"] = 99.0
     x.clear()
     assert model.state_digest() == before
-
-
-def test_a_classifier_takes_the_same_records():
-    model = KernelClassifier(seed=1, batch_size=2)
-    model.advance([{}, {"a": None}, {"a": 1, "b": "x"}, {"b": "y"}], ["p", "q", "p", "q"])
-    assert model.n_records == 4
-    assert set(model.predict_proba_one({})) == {"p", "q"}

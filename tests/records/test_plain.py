@@ -1,7 +1,6 @@
 """Records of known numbers have a way of their own: all that comes of it is what the general way makes of them."""
 
 import copy
-import itertools
 import math
 import pickle
 from collections import Counter, OrderedDict, defaultdict
@@ -121,36 +120,6 @@ def test_read_is_read_one_for_many_and_takes_nan(data):
         assert values is None
 
 
-PAST_FLOATS = [
-    [10**400, -(10**400), 1.0],
-    [1.0, 10**400, -(10**400)],
-    [1, 10**400, -(10**400)],
-    [math.inf, -math.inf, 1],
-    [2**1024, 1, -(2**1024)],
-]
-
-
-@pytest.mark.parametrize("values", PAST_FLOATS, ids=range(len(PAST_FLOATS)))
-def test_numbers_past_the_largest_float_that_cancel_are_refused(values):
-    x = dict(zip("abc", values, strict=True))
-    reader = PlainRecords(("a", "b", "c"))
-    assert not reader.read_one(x)
-    assert reader.read([x]) is None
-    for kind in ("softmax", "adaptive regressor"):
-        model = MODELS[kind]()
-        xs, ys = _stream(kind, 300, ("a", "b", "c"))
-        model.advance(xs[:20], ys[:20])
-        digest = model.state_digest()
-        for call in (
-            lambda model=model, y=ys[0]: model.learn_one(x, y),
-            lambda model=model: model.predict_one(x),
-            lambda model=model, xs=xs, ys=ys: model.advance([*xs, x], [*ys, ys[0]]),
-        ):
-            with pytest.raises(ValueError, match=r"^input '[ab]' is infinite"):
-                call()
-            assert model.state_digest() == digest
-
-
 # Encoding -------------------------------------------------------------------------------------------------------------
 
 
@@ -260,21 +229,6 @@ def _stream(kind, n, names, seed=0):
     xs = [dict(zip(names, row, strict=True)) for row in rng.normal(size=(n, len(names))).tolist()]
     ys = [sum(x.values()) for x in xs]
     return xs, [LABELS[kind][y > 0] for y in ys] if kind in LABELS else ys
-
-
-@pytest.mark.parametrize(("kind", "names"), list(zip(MODELS, itertools.cycle([("a",), ("a", "b", "c")]), strict=False)))
-def test_a_stream_of_numbers_beyond_where_the_bandwidth_is_chosen(kind, names):
-    xs, ys = _stream(kind, 220, names)
-    at_once = MODELS[kind]()
-    if "adaptive" not in kind:
-        at_once = at_once.clone({"kernel": Gaussian()})
-    one_by_one, asked = at_once.clone(), at_once.clone()
-    at_once.advance(xs, ys)
-    for x, y in zip(xs, ys, strict=True):
-        one_by_one.learn_one(x, y)
-        asked.predict_one({name: x[name] for name in reversed(names)})
-        asked.learn_one({name: x[name] for name in reversed(names)}, y)
-    assert one_by_one.state_digest() == asked.state_digest() == at_once.state_digest()
 
 
 class GeneralWay(Exception):

@@ -53,25 +53,6 @@ def test_what_is_no_input_is_refused_and_changes_nothing(name, subtests):
                     assert sorted(model.input_names) == ["b", "x"]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [10**400, object(), datetime.datetime(2020, 1, 1), 1j, {"a": 1}],
-    ids=lambda value: type(value).__name__,
-)
-def test_an_object_that_is_no_input_is_refused_by_the_words_of_learn_one(value):
-    model = KernelRegressor(seed=1)
-    with pytest.raises(ValueError, match=r"^input") as one:
-        model.learn_one({0: value}, 1.0)
-    for values in ([1.0, value], ["text", value], [value]):
-        array = np.empty((len(values), 1), object)
-        array[:, 0] = values
-        for X in (array, pd.DataFrame({0: pd.Series(values, dtype=object)})):
-            with pytest.raises(ValueError, match=r"^input") as many:
-                model.learn_many(X, [1.0] * len(values))
-            assert str(many.value) == str(one.value)
-    assert model.input_names == []
-
-
 def test_dates_in_an_array_are_not_numbers():
     dates = np.array([["2020-01-01"], ["2020-01-02"]], "datetime64[ns]")
     with pytest.raises(ValueError, match=r"^input 0 is of type datetime64"):

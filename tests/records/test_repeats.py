@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, KernelRegressor
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.repeats import FREE, LOGGED_AFTER, PER_ROOT, Repeats
+from streamkernel.records.repeats import FREE, LOGGED_AFTER, PER_ROOT
 from tests.records.regressors import regressor
 
 
@@ -27,12 +27,6 @@ def test_an_input_that_never_repeats_has_no_more_than_the_free_indicators():
     encode(inputs, [f"order {i}" for i in range(3000)])
     assert known(inputs) == len(inputs) == FREE
     assert inputs.n_ignored == 0  # that is what is past max_inputs
-
-
-def test_no_input_of_so_few_values_notices_anything():
-    inputs = Inputs(10_000, True)
-    encode(inputs, [f"v{i}" for i in range(FREE)])
-    assert known(inputs) == FREE
 
 
 @pytest.mark.parametrize(("cardinality", "records"), [(100, 2000), (200, 3000), (500, 8000)])
@@ -101,12 +95,6 @@ def test_numbers_as_text_are_told_as_such(caplog):
     assert codes.startswith("input 'code' rarely has the same value twice")
 
 
-def test_a_state_of_numbers_alone_has_no_repetitions():
-    model = KernelRegressor(seed=1)
-    model.learn_one({"a": 1.0}, 1.0)
-    assert "input_repeats" not in model.__getstate__()
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -125,11 +113,3 @@ def test_repetitions_that_cannot_be_are_refused(wrong):
     model.learn_one({"id": "x"}, 1.0)
     with pytest.raises(ValueError, match="input_repeats"):
         model.__setstate__({**model.__getstate__(), "input_repeats": wrong})
-
-
-def test_counts_are_of_their_input():
-    repeats = Repeats()
-    repeats.add("a", 16)
-    assert repeats.has_room("a", FREE + 31)
-    assert not repeats.has_room("a", FREE + 32)
-    assert not repeats.has_room("b", FREE)

@@ -76,12 +76,6 @@ def test_the_gradient_is_that_of_the_sum_of_losses(targets):
     np.testing.assert_allclose(targets.losses(encoded, scores), np.nansum(of_each, axis=0))
 
 
-def test_targets_past_the_limit_are_ignored_and_counted():
-    prepared, n_limited = SeveralNumbers(Squared(), 2).prepare([{"a": 1, "b": 2, "c": 3}, {"c": 4}, {"a": 1e200}])
-    assert prepared == [(("a", 1.0), ("b", 2.0)), None, (("a", 1e100),)]
-    assert n_limited == 2
-
-
 @pytest.mark.parametrize(
     ("targets", "y", "sentence"),
     [

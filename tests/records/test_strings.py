@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from river import evaluate, linear_model, metrics, preprocessing
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
 
 COLORS = ["red", "green", "blue", "white", "black", "grey"]
@@ -46,10 +46,6 @@ def test_a_category_alone_is_learned(growth, loss):
     _assert_a_category_alone_is_learned(KernelClassifier(growth=growth, loss=loss, seed=1))
 
 
-def test_a_category_alone_is_learned_by_the_adaptive():
-    _assert_a_category_alone_is_learned(AdaptiveKernelClassifier(seed=1))
-
-
 def _assert_a_category_alone_is_learned(model):
     without = [({name: v for name, v in x.items() if name != "color"}, y) for x, y in _colors()]
     assert _accuracy(without, model.clone()) < 0.6
@@ -64,20 +60,6 @@ def test_an_interaction_of_two_categories_is_learned_where_a_linear_model_fails(
     assert _accuracy(_pairs(), classifier(seed=1)) > 0.85
 
 
-@pytest.mark.parametrize("regressor", [KernelRegressor, AdaptiveKernelRegressor])
-def test_a_category_alone_is_learned_by_a_regressor(regressor):
-    stream = [(x, 10.0 * len(x["color"]) + x["noise0"]) for x, _ in _colors(1000)]
-    error = evaluate.progressive_val_score(stream, regressor(seed=1), metrics.R2()).get()
-    assert error > 0.6
-
-
-@BOTH
-def test_only_which_value_it_is_matters_not_how_it_is_spelled(classifier):
-    """Renamed values draw other frequencies, no more."""
-    renamed = [({**x, "color": x["color"][::-1] + "!"}, y) for x, y in _colors()]
-    assert _accuracy(renamed, classifier(seed=1)) == pytest.approx(_accuracy(_colors(), classifier(seed=1)), abs=0.05)
-
-
 @BOTH
 def test_an_unseen_value_and_an_absent_one_are_other_things_than_a_known_one(classifier):
     model = classifier(seed=1)
@@ -89,15 +71,6 @@ def test_an_unseen_value_and_an_absent_one_are_other_things_than_a_known_one(cla
     # Of a value that was never seen the log-odds are at most half as large.
     assert abs(math.log(unseen / (1 - unseen))) < 0.5 * math.log(known / (1 - known))
     assert len({known, unseen, absent}) == 3
-
-
-@pytest.mark.parametrize("model", [KernelClassifier(seed=1, batch_size=1), AdaptiveKernelClassifier(seed=1)])
-def test_a_string_is_not_the_number_it_spells(model):
-    model = model.clone()
-    model.learn_one({"a": "1"}, True)
-    model.learn_one({"a": 1}, False)
-    assert model.input_names == ["a=1", "a"]
-    assert math.isfinite(model.predict_proba_one({"a": "1"})[True])
 
 
 def test_a_number_that_turns_into_text_is_told_once(caplog):

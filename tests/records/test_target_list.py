@@ -68,12 +68,6 @@ def test_rows_whose_target_is_missing_are_not_learned(kind):
     assert many.state_digest() == arrow.state_digest() == one.state_digest()
 
 
-@pytest.mark.parametrize("y", [pl.Series([1.0, math.nan]), np.array([1.0, math.nan]), pa.array([1.0, math.nan])])
-def test_nan_is_no_target_where_missing_has_a_value_of_its_own(y):
-    with pytest.raises(ValueError, match=r"^the target nan "):
-        KernelRegressor(seed=1).learn_many(np.zeros((2, 1)), y)
-
-
 DATES = [
     datetime.datetime(2026, 3, 1, 12),
     datetime.date(2026, 3, 1),
@@ -111,16 +105,6 @@ def test_dates_are_refused_with_advice(kind, value):
     ):
         assert of_target in _told(call)
     assert model.n_records == 0
-
-
-def test_columns_of_dates_are_refused_with_advice():
-    dates = ["2026-03-01", "2026-03-02"]
-    for X in (
-        pd.DataFrame({"when": pd.to_datetime(dates)}),
-        pl.DataFrame({"when": dates}).with_columns(pl.col("when").str.to_date()),
-        pa.table({"when": pa.array(dates).cast(pa.timestamp("s"))}),
-    ):
-        assert "calendar parts" in _told(lambda X=X: KernelRegressor(seed=1).learn_many(X, [1.0, 2.0]))
 
 
 def test_numbers_of_other_types_have_no_such_advice():

@@ -58,16 +58,6 @@ def test_other_losses_come_to_the_optimum_of_another_solver(loss):
     assert set(model.predict(X)) == {"yes", "no"}
 
 
-def test_three_classes_are_solved_one_against_rest():
-    X, y, _ = data()
-    labels = np.digitize(y, [-1, 1])
-    model = Exact("log", 1e-3).fit(X, labels)
-    assert model.coef_.shape == (3, 12)
-    alone = Exact("log", 1e-3).fit(X, labels == 2)
-    np.testing.assert_array_equal(model.coef_[2], alone.coef_)
-    assert (model.predict(X) == labels).mean() > 0.6
-
-
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

@@ -20,6 +20,9 @@ from tests.window.metric_tasks import records_of_tasks
         ({"dual": 1000}, "dual must be at most 144, the number of triplets, got 1000"),
         ({"primal": 5}, "primal must be at most 4, the number of matrices, got 5"),
         ({"dual": 0}, "dual must be a whole number of at least 1, got 0"),
+        ({"scale": -1.0}, 'scale must be "sampled" or "thumb" or a finite number above 0, got -1.0'),
+        ({"tol": np.nan}, "tol must be a finite number above 0, got nan"),
+        ({"balance": "both"}, 'balance must be "theorem", "data" or None, got \'both\''),
         ({"seed": "a"}, "seed must be a whole number or None, got 'a'"),
     ],
 )

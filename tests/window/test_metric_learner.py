@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import neighbors
 
+from benchmarks.solvers.dense_blocks import DenseBlocks
 from streamkernel import KernelClassifier
 from streamkernel.compute.window_losses import SMOOTH_HINGE
 from streamkernel.kernels import Gaussian, Mahalanobis
 from streamkernel.window import MetricLearner
-from streamkernel.window.block_data import DenseBlocks
 from streamkernel.window.block_iterates import BlockIterates, draw
 from streamkernel.window.block_solver import BlockSolver
 from streamkernel.window.step_sizes import step_sizes

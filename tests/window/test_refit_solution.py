@@ -118,32 +118,6 @@ def test_the_softmax_of_three_classes_is_at_its_optimum():
     assert np.abs(gradient).max() < 1e-7
 
 
-@pytest.mark.parametrize("solver", [S3GD(l2=1e-3, max_passes=20, anchors=30, seed=1), DSPDC(l2=1e-3, seed=1)])
-def test_three_classes_are_solved_one_against_rest(solver):
-    xs = stream()
-    ys = [f"class {int(y > 4) + int(y > 6)}" for y in numbers(xs)]
-    model = WindowRefit(KernelClassifier(**INNER), window=330, every=1000, solver=solver)
-    model.advance(xs, ys)
-    model.refit()
-    A, x = features(model, xs), coefficients(model)
-    of_class = np.array([[y == label for label in model.classes] for y in ys], float)
-    gradient = (special.expit(A @ x.T) - of_class).T @ A / len(xs) + 1e-3 * x
-    assert np.abs(gradient).max() < 1e-4
-    assert np.mean([model.predict_one(x) == y for x, y in zip(xs, ys, strict=True)]) > 0.8
-
-
-def test_a_class_that_left_the_window_is_still_there():
-    xs = stream()
-    ys = [f"class {int(y > 4) + int(y > 6)}" for y in numbers(xs)]
-    first = ["gone"] * 40
-    for solver in (Exact(l2=1e-3), S3GD(l2=1e-3, anchors=30, max_passes=5, seed=1)):
-        model = WindowRefit(KernelClassifier(**INNER), window=200, every=100, solver=solver)
-        model.advance(xs[:40], first)
-        model.advance(xs, ys)
-        assert model.n_refits == 2
-        assert model.predict_proba_one(xs[-1])["gone"] < 0.05
-
-
 def test_beta_counts_from_the_refit_and_steps_go_on():
     xs = stream()
     inner = KernelClassifier(**{**INNER, "block_size": 8}, growth=CDSG(), precondition=False)

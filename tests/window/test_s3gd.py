@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from streamkernel.compute.semi_stochastic import full_gradient, variance_reduced_steps
+from streamkernel.compute.semi_stochastic import full_gradient
 from streamkernel.window import S3GD
 from streamkernel.window.anchors import AnchorGraph, AnchorModel, choose_anchors
 from streamkernel.window.linear_model import Problem
-from streamkernel.window.losses import LOSSES, WindowLoss
+from streamkernel.window.losses import WindowLoss
 from streamkernel.window.regularizers import ElasticNet
 from tests import naive
-from tests.window.stochastic_cases import KINDS, clusters, objective, optimum
+from tests.window.stochastic_cases import KINDS, clusters
 
 
 def _problem(loss, n=60, seed=1):
@@ -48,16 +48,6 @@ def test_where_every_row_is_an_anchor_gradients_are_exact(loss):
     assert np.allclose(H, gradient)
 
 
-def test_more_anchors_approximate_better():
-    problem, w = _problem("log", 2000), np.array([0.5, -1.0, 0.3, 2.0])
-    exact = naive.full_gradient(*KINDS["log"], problem.X, problem.y, np.ones(2000), w)[0]
-    errors = []
-    for m in (5, 50, 500):
-        found = AnchorModel(AnchorGraph(problem.X, m, 3, 1.0, seed=1), problem).gradient(w)[0]
-        errors.append(np.square(found - exact).mean())
-    assert errors[0] > 2 * errors[1] > 4 * errors[2]
-
-
 def test_anchors_are_different_rows_from_all_clusters():
     rng = np.random.default_rng(1)
     centers = 10 * rng.normal(size=(6, 3))
@@ -69,31 +59,6 @@ def test_anchors_are_different_rows_from_all_clusters():
     assert chosen.tolist() == choose_anchors(X, 25, seed=1).tolist()
     # Rows that are all one are different anchors nevertheless.
     assert len(set(choose_anchors(np.ones((50, 3)), 25, seed=1).tolist())) == 25
-
-
-def _plateau(loss, X, y, step, best):
-    model = S3GD(loss=loss, l2=1e-2, anchors=60, switch=False, step=step, max_passes=60, tol=0.0, seed=1).fit(X, y)
-    return (model.history_.objective[len(model.history_.objective) // 2 :] - best).mean()
-
-
-def _sgd_plateau(loss, X, y, step, best):
-    """Steps corrected by nothing are those of stochastic gradient descent."""
-    n, p = X.shape
-    w, state, found = np.zeros(p), np.array([1], np.uint64), []
-    arguments = LOSSES[loss].kind, 0.0, X, y, np.ones(n), np.zeros(n), np.zeros(p), w
-    for _ in range(240):
-        variance_reduced_steps(*arguments, n // 40, 10, (step / np.square(X).sum(axis=1).mean(), 1e-2, 0.0), state)
-        found.append(objective(loss, X, y, w, 1e-2, 0.0) - best)
-    return np.mean(found[120:])
-
-
-def test_the_ball_shrinks_with_the_step_and_is_smaller_than_that_of_sgd():
-    X, y = clusters(1000)
-    best = optimum("log", X, y, 1e-2, 0.0)
-    balls = [_plateau("log", X, y, step, best) for step in (2.0, 0.5, 0.125)]
-    assert balls[0] > 2 * balls[1] > 4 * balls[2] > 0
-    for step, ball in zip((2.0, 0.5), balls[:2], strict=True):
-        assert ball < 0.7 * _sgd_plateau("log", X, y, step, best)
 
 
 def test_it_switches_when_its_steps_gain_no_more():

@@ -1,7 +1,5 @@
 """S3GD that ends as SVRG, and SVRG: they come to the optimum of another solver, the same way each time."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -47,31 +45,11 @@ def test_l1_alone_comes_to_the_optimum_of_another_solver(solver, loss, weighted)
 
 
 @solvers
-def test_l1_alone_has_the_closed_form_of_orthogonal_columns(solver):
-    rng = np.random.default_rng(0)
-    X = np.sqrt(400) * np.linalg.qr(rng.normal(size=(400, 5)))[0]
-    y = X @ [1.0, -0.5, 0.05, 0.0, 0.0] + 0.1 * rng.normal(size=400)
-    moments = X.T @ y / 400
-    expected = np.sign(moments) * np.maximum(np.abs(moments) - 0.1, 0)
-    model = solver.clone({"loss": "squared", "l2": 0.0, "l1": 0.1, "tol": 1e-14}).fit(X, y)
-    assert model.coef_ == pytest.approx(expected, abs=1e-6)
-    assert np.array_equal(model.coef_ == 0, expected == 0)
-
-
-@solvers
 def test_same_seed_same_bytes(solver):
     X, y = clusters()
     first, again, other = (solver.clone({"seed": seed}).fit(X, y) for seed in (1, 1, 2))
     assert first.coef_.tobytes() == again.coef_.tobytes() != other.coef_.tobytes()
     assert all(a.tobytes() == b.tobytes() for a, b in zip(first.history_[2:], again.history_[2:], strict=True))
-
-
-def test_the_history_changes_nothing():
-    X, y = clusters(20_000)
-    seldom = S3GD(anchors=30, seed=1).fit(X, y)
-    often = S3GD(anchors=30, seed=1, record_every=0.02).fit(X, y)
-    assert len(often.history_.passes) > len(seldom.history_.passes)
-    assert often.coef_.tobytes() == seldom.coef_.tobytes()
 
 
 @solvers
@@ -116,15 +94,6 @@ def test_classes_one_against_rest(solver):
 
 
 @solvers
-def test_a_solution_is_where_it_ends_at_once(solver):
-    X, y = clusters()
-    solved = solver.clone({"tol": 1e-10}).fit(X, y)
-    again = solver.clone({"tol": 1e-6}).fit(X, y, coef_init=solved.coef_)
-    assert again.n_iter_ == 1
-    assert again.coef_.tobytes() == solved.coef_.tobytes()
-
-
-@solvers
 @pytest.mark.parametrize("loss", ["squared", "log"])
 def test_steps_that_are_too_long_are_shortened(solver, loss):
     X, y = clusters(labels=loss != "squared")
@@ -142,26 +111,6 @@ def test_steps_that_diverge_are_refused_where_none_are_shortened(model):
     with pytest.raises(ValueError, match="diverge: use a smaller step, or scale y"):
         model.fit(X, y)
     assert vars(model) == before
-
-
-@solvers
-def test_rows_of_zeros_and_few_rows(solver):
-    model = solver.clone({"anchors": 2, "neighbors": 1}) if isinstance(solver, S3GD) else solver.clone()
-    model.fit(np.zeros((2, 3)), [0, 1])
-    assert model.coef_.tolist() == [0, 0, 0]
-    model.fit([[1.0], [-1.0]], [0, 1])
-    assert model.coef_[0] < 0
-
-
-@solvers
-def test_a_solver_keeps_nothing_of_the_rows(solver):
-    X, y = clusters()
-    model = solver.clone().fit(X, y)
-    assert len(pickle.dumps(model)) < X.nbytes
-    bare = solver.clone()
-    coef = bare.solve_outputs(X, [y, -y], np.ones(len(X)), np.zeros((2, 4)))
-    assert coef.shape == (2, 4)
-    assert vars(bare) == vars(solver.clone())
 
 
 BAD = [

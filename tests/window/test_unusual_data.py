@@ -31,12 +31,6 @@ def test_labels_that_are_none_are_refused(solver, labels, sentence):
         solver.clone().fit(X, labels)
 
 
-@solvers
-def test_complex_numbers_are_refused(solver):
-    with pytest.raises(ValueError, match="X must be numbers"):
-        solver.clone().fit(X + 1j, LABELS)
-
-
 def test_read_only_arrays_are_not_compiled_for():
     rows, numbers = X.copy(), X[:, 0].copy()
     Exact().fit(rows, numbers)
@@ -80,9 +74,3 @@ def test_what_cannot_be_predicted_is_refused(solver):
     solver.fit(X, LABELS)
     with pytest.raises(ValueError, match="X must have 3 columns"):
         solver.predict(X[:, :2])
-
-
-@solvers
-def test_numbers_are_no_labels(solver):
-    with pytest.raises(ValueError, match=r"^y has .* not a label.* loss='log'"):
-        solver.clone({"loss": "log"}).fit(X, X[:, 0])

@@ -174,13 +174,6 @@ def test_there_is_no_refit_before_there_is_something_to_solve():
     assert weightless.n_refits == 0
 
 
-def test_the_default_solver_is_one_for_the_size_of_the_model():
-    assert isinstance(WindowRefit(KernelClassifier())._solver, S3GD)
-    assert isinstance(WindowRefit(KernelClassifier(max_features=1024))._solver, Exact)
-    assert isinstance(WindowRefit(KernelRegressor(loss=HUBER))._solver, Exact)
-    assert WindowRefit(KernelRegressor())._solver.l2 < WindowRefit(KernelClassifier())._solver.l2
-
-
 @pytest.mark.parametrize("solver", [None, DSPDC(dual=50, primal=10_000), S3GD(batch=10**9, anchors=500, neighbors=50)])
 def test_a_solver_updates_no_more_at_a_time_than_the_window_has(solver):
     model = learned(WindowRefit(KernelClassifier(kernel=Gaussian(1.0), seed=1), 30, 40, solver), n=130)
