@@ -34,7 +34,7 @@ STACKS = {
         {"labels"},
         {"recovery"},
         {"monitoring"},
-        {"first_records", "group", "wiring"},
+        {"first_records", "group", "assembly"},
         {"failure", "fresh", "lifecycle", "trial", "warming"},
         {"runtime"},
         {"check", "evaluate", "init", "partition", "predict", "promote", "replay", "service"},

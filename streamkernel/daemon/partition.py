@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from streamkernel.connectors.kafka.reading.source import KafkaSource
+from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -24,7 +25,6 @@ from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
-from streamkernel.daemon.wiring.plan import plan_of
 
 __all__ = ["LOCK_SECONDS", "PartitionListener", "PartitionSignals", "run_partition"]
 

@@ -18,6 +18,10 @@ import yaml
 from streamkernel.connectors.files.compressed import SUFFIXES
 from streamkernel.connectors.names import hint, nfc
 from streamkernel.connectors.ports import SinkError, Source
+from streamkernel.daemon.assembly.connectors import make_sink
+from streamkernel.daemon.assembly.described import as_in_yaml, load_described
+from streamkernel.daemon.assembly.plan import plan_of
+from streamkernel.daemon.assembly.processor import compared, make_processor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
 from streamkernel.daemon.checkpoints.file import Checkpoint
@@ -38,10 +42,6 @@ from streamkernel.daemon.stream.loop import Checkpoints, Loop, Observer
 from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.connectors import make_sink
-from streamkernel.daemon.wiring.described import as_in_yaml, load_described
-from streamkernel.daemon.wiring.plan import plan_of
-from streamkernel.daemon.wiring.processor import compared, make_processor
 
 __all__ = ["PredictRequest", "predict"]
 

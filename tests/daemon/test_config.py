@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config import document
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import CSV, GOOD, KAFKA, MODEL, PREDICT, SAVED, SOURCE, lines_of, plan_of, topic
 from tests.daemon.conftest import Home, Launcher
 

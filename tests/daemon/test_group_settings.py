@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from streamkernel.daemon import cli
+from streamkernel.daemon.assembly.plan import plan_of, prepare
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.grouped import partition_document
@@ -18,7 +19,6 @@ from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.group.first_partitions import is_added, note_first_partitions
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import plan_of, prepare
 from tests.daemon.conftest import Home
 
 SOURCE: dict[str, Any] = {

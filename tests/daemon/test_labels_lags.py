@@ -13,6 +13,7 @@ import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.connectors.ports import Position, Record
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import OtherFormatError
 from streamkernel.daemon.base.events import LabelRecord
@@ -27,7 +28,6 @@ from streamkernel.daemon.stream.learner import AdvancingLearner
 from streamkernel.daemon.stream.model_status import ModelStatus
 from streamkernel.daemon.stream.processor import Processor, Scores
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.labels_stream import outcome, sections, write_pair
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config.document import dump, parse
 from streamkernel.daemon.config.overrides import parse_override
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import GOOD
 
 

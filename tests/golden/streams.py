@@ -45,7 +45,9 @@ def digests(name: str, folder: Path) -> dict[str, Any]:
     run.finish()
     header = run.home.header()
     states = {"": header.get("model"), **(header.get("models") or {})}
-    found: dict[str, Any] = {f"state {one}": about and about.get("state_digest", about) for one, about in states.items()}
+    found: dict[str, Any] = {
+        f"state {one}": about and about.get("state_digest", about) for one, about in states.items()
+    }
     for path in sorted(run.home.folder.glob("out/[!s]*")):
         parts = sorted(path.glob("[!.]*")) if path.is_dir() else [path]
         found[path.name] = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()

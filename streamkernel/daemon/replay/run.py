@@ -11,6 +11,9 @@ from typing import Any
 
 from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.connectors.ports import Record
+from streamkernel.daemon.assembly import parts
+from streamkernel.daemon.assembly.plan import plan_of
+from streamkernel.daemon.assembly.processor import compared, make_processor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -31,9 +34,6 @@ from streamkernel.daemon.replay.selection import LetterSelection
 from streamkernel.daemon.replay.sources import open_sources
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring import parts
-from streamkernel.daemon.wiring.plan import plan_of
-from streamkernel.daemon.wiring.processor import compared, make_processor
 
 __all__ = ["replay"]
 

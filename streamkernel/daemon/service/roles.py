@@ -7,6 +7,8 @@ from math import ceil
 from typing import Any
 
 from streamkernel.connectors.ports import Fault, Position, Record, Source
+from streamkernel.daemon.assembly.connectors import make_source
+from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.config.document import dump, parse
 from streamkernel.daemon.config.grouped import group_of, partition_document
 from streamkernel.daemon.config.plan import Plan
@@ -15,8 +17,6 @@ from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import JournalSourceConfig, JsonlSourceConfig, ServeConfig, SourceConfig
 from streamkernel.daemon.config.several_targets import is_list
 from streamkernel.daemon.labels.keys import key_of
-from streamkernel.daemon.wiring.connectors import make_source
-from streamkernel.daemon.wiring.plan import plan_of
 
 __all__ = ["Role", "ServicePlan", "service_plan"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamkernel.connectors.ports import Sink, Source, SourceError
+from streamkernel.daemon.assembly.columns import included_names, model_columns, passed_columns
 from streamkernel.daemon.config import schema as settings
 from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.problems import ConfigError
@@ -16,7 +17,6 @@ from streamkernel.daemon.config.several import is_several
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import shortened
 from streamkernel.daemon.stream.long_columns import LongColumns
-from streamkernel.daemon.wiring.columns import included_names, model_columns, passed_columns
 
 if TYPE_CHECKING:
     from streamkernel.connectors.files.source import LineSource

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import yaml
 
+from streamkernel.daemon.assembly.model import build_model
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.recovery.stored import steps_of
-from streamkernel.daemon.wiring.model import build_model
 
 __all__ = ["as_in_yaml", "load_described"]
 

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from streamkernel.daemon.assembly.processor import make_learner
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
@@ -15,7 +16,6 @@ from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.loop import Observer
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.replaceable import ReplaceableLearner
-from streamkernel.daemon.wiring.processor import make_learner
 
 __all__ = ["ModelReload"]
 

@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.ports import Source, SourceError
+from streamkernel.daemon.assembly.columns import let_pass
+from streamkernel.daemon.assembly.connectors import make_sink, make_source
+from streamkernel.daemon.assembly.model import build_model
+from streamkernel.daemon.assembly.tasks import problems_of_refit, problems_of_task
 from streamkernel.daemon.base.model import Model, Task, task_of
 from streamkernel.daemon.config.document import Document, read
 from streamkernel.daemon.config.files import problems as file_problems
@@ -18,10 +22,6 @@ from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.config.validate import validate
 from streamkernel.daemon.config.warm import problems_of_warm_source
 from streamkernel.daemon.stream.quality import REPORTS
-from streamkernel.daemon.wiring.columns import let_pass
-from streamkernel.daemon.wiring.connectors import make_sink, make_source
-from streamkernel.daemon.wiring.model import build_model
-from streamkernel.daemon.wiring.tasks import problems_of_refit, problems_of_task
 
 __all__ = ["plan_of", "prepare"]
 

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 from river import base, compose
 
 from streamkernel.connectors.names import hint
+from streamkernel.daemon.assembly.names import HOME, NameRefused, full_name, resolve
+from streamkernel.daemon.assembly.short_names import long_form
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, dotted, shown
-from streamkernel.daemon.wiring.names import HOME, NameRefused, full_name, resolve
-from streamkernel.daemon.wiring.short_names import long_form
 
 __all__ = ["build_model", "try_model"]
 
