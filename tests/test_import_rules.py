@@ -30,6 +30,7 @@ STACKS = {
     "streamkernel/daemon": [
         {"base"},
         {"checkpoints", "config"},
+        {"components"},
         {"serving", "stream"},
         {"labels"},
         {"recovery"},

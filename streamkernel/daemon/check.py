@@ -24,9 +24,9 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.window_refit import title_of, window_refit_of
 from streamkernel.daemon.checkpoints.lock import find_holder
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.config.grouped import PLACEHOLDER, group_of, partition_directories
+from streamkernel.daemon.components.group_mode import PLACEHOLDER, group_of, partition_directories
+from streamkernel.daemon.components.promises import caveats
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.config.schema import (
     KafkaSinkConfig,
     KafkaSourceConfig,

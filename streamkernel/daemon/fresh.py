@@ -21,7 +21,7 @@ from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import SourceConfig
-from streamkernel.daemon.config.several import paths_of
+from streamkernel.daemon.config.sources import paths_of
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.header import mark_of
 from streamkernel.daemon.recovery.resume import check_mode, resume

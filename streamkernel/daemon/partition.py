@@ -16,8 +16,8 @@ from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.group_mode import partition_document
 from streamkernel.daemon.config.document import parse
-from streamkernel.daemon.config.grouped import partition_document
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.group.first_partitions import is_added
 from streamkernel.daemon.group.reports import Reporter

@@ -13,9 +13,9 @@ from streamkernel.daemon.assembly.reload import ModelReload
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.promises import caveats, label_advice
 from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.promises import caveats, label_advice
 from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog

@@ -104,7 +104,7 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
 
     """
     if problems := unsupported(plan):
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     with contextlib.ExitStack() as stack:
         stopped = stack.enter_context(StopSignals())
         store = parts.make_store(plan)
