@@ -22,6 +22,7 @@ from streamkernel import KernelClassifier
 from streamkernel.connectors.files.bytes import PlainFile
 from streamkernel.connectors.files.lines import Lines
 from streamkernel.connectors.files.source import LineSource
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.runtime import run
@@ -30,7 +31,6 @@ from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.sinks import Sinks
-from streamkernel.daemon.wiring.plan import prepare
 
 WHOLE = "the rest (the loop itself, pacing)"
 PARTS: dict[str, list[tuple[type, str]]] = {

@@ -19,6 +19,8 @@ import yaml
 
 from benchmarks.memory import resident
 from benchmarks.report import machine, table, write
+from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.assembly.processor import feed_of, make_processor
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.labels.join import LabelJoin
@@ -28,8 +30,6 @@ from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.processor import Processor
-from streamkernel.daemon.wiring.plan import prepare
-from streamkernel.daemon.wiring.processor import feed_of, make_processor
 
 INPUTS = 20
 CHUNK = 512

@@ -22,12 +22,12 @@ from benchmarks.daemon import FEATURES, make_streams
 from benchmarks.monitoring import LEARNING, POLLED, SCRAPED, configure
 from benchmarks.report import machine, table, write
 from benchmarks.watched_daemon import start_client
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.serving import process
-from streamkernel.daemon.wiring.plan import prepare
 
 COUNTED = {
     "counting a chunk": (Exporter, "chunk"),

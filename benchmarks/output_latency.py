@@ -30,8 +30,8 @@ import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from benchmarks.report import machine, table, write
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.kafka.broker import Broker
 from tests.kafka.producing import produce
 from tests.kafka.sinking import place_of

@@ -15,8 +15,8 @@ import pytest
 import typer
 import yaml
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.cli import app
-from streamkernel.daemon.wiring.plan import prepare
 from tests.registry.needs import needed
 
 ROOT = Path(__file__).parent.parent

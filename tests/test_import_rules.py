@@ -30,11 +30,12 @@ STACKS = {
     "streamkernel/daemon": [
         {"base"},
         {"checkpoints", "config"},
+        {"components"},
         {"serving", "stream"},
         {"labels"},
         {"recovery"},
         {"monitoring"},
-        {"first_records", "group", "wiring"},
+        {"first_records", "group", "assembly"},
         {"failure", "fresh", "lifecycle", "trial", "warming"},
         {"runtime"},
         {"check", "evaluate", "init", "partition", "predict", "promote", "replay", "service"},

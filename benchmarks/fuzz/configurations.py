@@ -10,7 +10,7 @@ import yaml
 
 from benchmarks.fuzz.mutation import altered, mutated
 from benchmarks.fuzz.target import MODELS, Target, ran_once, unexpected
-from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.daemon.assembly.plan import prepare
 
 # YAML's own types, which a value may be said to have.
 _TAGS = (b"bool", b"int", b"float", b"null", b"timestamp", b"binary", b"set", b"omap", b"pairs", b"seq", b"map", b"str")

@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 
 MODELS: dict[str, list[Any]] = {
     "growing": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],

@@ -4,7 +4,14 @@ Everything that reads or writes records (files, River data sets, a broker) speak
 knows none of them by name. The in-memory fakes in `streamkernel.connectors.memory` implement them too.
 """
 
-from streamkernel.connectors.ports.connector import Connector, ConnectorError, OutageError, SinkError, SourceError
+from streamkernel.connectors.ports.connector import (
+    Connector,
+    ConnectorError,
+    OutageError,
+    SettingError,
+    SinkError,
+    SourceError,
+)
 from streamkernel.connectors.ports.record import ColumnUse, Fault, Label, Position, Record
 from streamkernel.connectors.ports.sink import Mark, Sink
 from streamkernel.connectors.ports.source import Source, at_offset
@@ -19,6 +26,7 @@ __all__ = [
     "OutageError",
     "Position",
     "Record",
+    "SettingError",
     "Sink",
     "SinkError",
     "Source",

@@ -5,11 +5,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Self
 
-__all__ = ["Connector", "ConnectorError", "OutageError", "SinkError", "SourceError"]
+__all__ = ["Connector", "ConnectorError", "OutageError", "SettingError", "SinkError", "SourceError"]
 
 
 class ConnectorError(Exception):
     """Something outside the process cannot be read or written; the message is one sentence for the user."""
+
+
+class SettingError(ValueError):
+    """A connector cannot use one of its settings.
+
+    Attributes
+    ----------
+    setting
+        The key of the setting within the section of the connector, such as ``schema_registry.message``.
+    message
+        What is wrong with it, and what to do.
+
+    """
+
+    def __init__(self, setting: str, message: str) -> None:
+        self.setting = setting
+        self.message = message
+        super().__init__(setting, message)
+
+    def __str__(self) -> str:
+        return f"{self.setting}: {self.message}"
 
 
 class SourceError(ConnectorError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from streamkernel.connectors.os_reason import os_reason
-from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.ports import ConnectorError, SettingError
 from streamkernel.connectors.registry.schemas import SchemaSet, UnusableSchemaError
 
 __all__ = ["FileSet", "Indexes", "descriptor_file", "import_protobuf", "registry_files"]
@@ -136,24 +136,24 @@ def descriptor_file(path: str, message: str) -> FileSet:
         with Path(path).open("rb") as opened:
             data = opened.read(_MOST_FILE_BYTES + 1)
         if len(data) > _MOST_FILE_BYTES:
-            raise ValueError(f"schema_registry.descriptor_set: {path}: is larger than {_MOST_FILE_BYTES:,} bytes")
+            raise SettingError("schema_registry.descriptor_set", f"{path}: is larger than {_MOST_FILE_BYTES:,} bytes")
         files.ParseFromString(data)
     except OSError as error:
-        raise ValueError(f"schema_registry.descriptor_set: {path}: cannot be read: {os_reason(error)}") from None
+        raise SettingError("schema_registry.descriptor_set", f"{path}: cannot be read: {os_reason(error)}") from None
     except protobuf.message.DecodeError:
-        raise ValueError(
-            f"schema_registry.descriptor_set: {path}: is not a descriptor set: make one with protoc --include_imports "
-            "--descriptor_set_out"
+        raise SettingError(
+            "schema_registry.descriptor_set",
+            f"{path}: is not a descriptor set: make one with protoc --include_imports --descriptor_set_out",
         ) from None
     for file in files.file:
         if message in _paths(file).values():
             try:
                 return FileSet(files.file, file.name)
             except UnusableSchemaError as error:
-                raise ValueError(f"schema_registry.descriptor_set: {path}: cannot be used: {error}") from None
+                raise SettingError("schema_registry.descriptor_set", f"{path}: cannot be used: {error}") from None
     known = [name for file in files.file for name in _paths(file).values()][:10]
-    raise ValueError(
-        f"schema_registry.message: {path} has no message {message}: use its full name, one of {', '.join(known)}"
+    raise SettingError(
+        "schema_registry.message", f"{path} has no message {message}: use its full name, one of {', '.join(known)}"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamkernel.connectors.ports import ConnectorError
+from streamkernel.connectors.ports import ConnectorError, SettingError
 from streamkernel.connectors.registry.avro import AvroDecoder, import_fastavro
 from streamkernel.connectors.registry.client import RegisteredSchema, RegistryClient
 from streamkernel.connectors.registry.descriptors import descriptor_file, import_protobuf, registry_files
@@ -26,13 +26,13 @@ def check_format(value_format: ValueFormat, settings: RegistrySettings | None) -
     if value_format not in SCHEMA_TYPES:
         raise ValueError(f"value_format must be one of json, {', '.join(SCHEMA_TYPES)}, got {value_format!r}")
     if settings is None:
-        raise ValueError(f"schema_registry: required with value_format {value_format}")
+        raise SettingError("schema_registry", f"required with value_format {value_format}")
     if settings.descriptor_set is not None and value_format != "protobuf":
-        raise ValueError("schema_registry.descriptor_set: works only with value_format protobuf")
+        raise SettingError("schema_registry.descriptor_set", "works only with value_format protobuf")
     if settings.message is not None and value_format != "protobuf":
-        raise ValueError("schema_registry.message: works only with value_format protobuf")
+        raise SettingError("schema_registry.message", "works only with value_format protobuf")
     if settings.message is None and settings.descriptor_set is not None:
-        raise ValueError("schema_registry.message: required with schema_registry.descriptor_set")
+        raise SettingError("schema_registry.message", "required with schema_registry.descriptor_set")
     try:
         if value_format == "avro":
             import_fastavro()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import SettingError
 
 __all__ = ["SCHEMA_TYPES", "RegistrySettings", "ValueFormat"]
 
@@ -89,7 +90,7 @@ class RegistrySettings:
                 if path is not None:
                     Path(path).read_bytes()
             except OSError as error:
-                raise ValueError(f"schema_registry.{name}: {path}: cannot be read: {os_reason(error)}") from None
+                raise SettingError(f"schema_registry.{name}", f"{path}: cannot be read: {os_reason(error)}") from None
         name = "ssl_cafile"
         try:
             context = ssl.create_default_context(cafile=self.ssl_cafile)
@@ -101,8 +102,9 @@ class RegistrySettings:
                 context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, self.ssl_password or "")
         except (ssl.SSLError, OSError) as error:
             reason = getattr(error, "reason", None) or os_reason(error)
-            raise ValueError(
-                f"schema_registry.{name}: {getattr(self, name)}: is not a usable PEM file ({reason}): check the "
-                "file, and ssl_keyfile and ssl_password for a certificate with a key"
+            raise SettingError(
+                f"schema_registry.{name}",
+                f"{getattr(self, name)}: is not a usable PEM file ({reason}): check the "
+                "file, and ssl_keyfile and ssl_password for a certificate with a key",
             ) from None
         return context

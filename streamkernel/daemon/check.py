@@ -16,14 +16,17 @@ from streamkernel.connectors.ports import ConnectorError, Position, Record, Sour
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.connectors.regular import write_obstacle
 from streamkernel.connectors.target_columns import names_of
+from streamkernel.daemon.assembly.columns import let_pass, target_type_of
+from streamkernel.daemon.assembly.connectors import make_sink, make_source
+from streamkernel.daemon.assembly.model import try_model
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.window_refit import title_of, window_refit_of
 from streamkernel.daemon.checkpoints.lock import find_holder
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.config.grouped import PLACEHOLDER, group_of, partition_directories
+from streamkernel.daemon.components.group_mode import PLACEHOLDER, group_of, partition_directories
+from streamkernel.daemon.components.promises import caveats
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.config.schema import (
     KafkaSinkConfig,
     KafkaSourceConfig,
@@ -42,9 +45,6 @@ from streamkernel.daemon.recovery.trained import trained_models
 from streamkernel.daemon.stream.in_flight import is_marked
 from streamkernel.daemon.stream.label_watch import TOLD_AFTER, no_label
 from streamkernel.daemon.trial import try_records
-from streamkernel.daemon.wiring.columns import let_pass, target_type_of
-from streamkernel.daemon.wiring.connectors import make_sink, make_source
-from streamkernel.daemon.wiring.model import try_model
 
 __all__ = ["Findings", "check"]
 

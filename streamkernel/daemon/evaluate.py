@@ -7,9 +7,10 @@ import logging
 import math
 
 from streamkernel.connectors.memory import NullSink
+from streamkernel.daemon.assembly.processor import compared, feed_of, label_watch, make_processor
 from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.components.promises import label_advice
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.promises import label_advice
 from streamkernel.daemon.monitoring.curve_recorder import POINT_RECORDS, CurveRecorder
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.evaluation import Evaluation
@@ -23,7 +24,6 @@ from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.warming import WarmRun, warm_up
-from streamkernel.daemon.wiring.processor import compared, feed_of, label_watch, make_processor
 
 __all__ = ["evaluate"]
 

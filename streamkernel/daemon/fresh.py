@@ -12,19 +12,19 @@ from prometheus_client import CollectorRegistry
 
 from streamkernel.connectors.files.opening import is_special
 from streamkernel.connectors.ports import Mark, Sink
+from streamkernel.daemon.assembly.columns import let_pass, target_type_of
+from streamkernel.daemon.assembly.connectors import make_sink, make_source
+from streamkernel.daemon.assembly.model import try_model
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import SourceConfig
-from streamkernel.daemon.config.several import paths_of
+from streamkernel.daemon.config.sources import paths_of
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.header import mark_of
 from streamkernel.daemon.recovery.resume import check_mode, resume
-from streamkernel.daemon.wiring.columns import let_pass, target_type_of
-from streamkernel.daemon.wiring.connectors import make_sink, make_source
-from streamkernel.daemon.wiring.model import try_model
 
 __all__ = ["set_aside", "verify_fresh"]
 

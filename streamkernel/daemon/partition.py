@@ -12,11 +12,12 @@ from pathlib import Path
 from types import FrameType
 
 from streamkernel.connectors.kafka.reading.source import KafkaSource
+from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.group_mode import partition_document
 from streamkernel.daemon.config.document import parse
-from streamkernel.daemon.config.grouped import partition_document
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.group.first_partitions import is_added
 from streamkernel.daemon.group.reports import Reporter
@@ -24,7 +25,6 @@ from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
-from streamkernel.daemon.wiring.plan import plan_of
 
 __all__ = ["LOCK_SECONDS", "PartitionListener", "PartitionSignals", "run_partition"]
 

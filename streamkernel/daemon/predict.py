@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,10 @@ import yaml
 from streamkernel.connectors.files.compressed import SUFFIXES
 from streamkernel.connectors.names import hint, nfc
 from streamkernel.connectors.ports import SinkError, Source
+from streamkernel.daemon.assembly.connectors import make_sink
+from streamkernel.daemon.assembly.described import as_in_yaml, load_described
+from streamkernel.daemon.assembly.plan import plan_of
+from streamkernel.daemon.assembly.processor import compared, make_processor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
 from streamkernel.daemon.checkpoints.file import Checkpoint
@@ -26,7 +29,7 @@ from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.fields import Section
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
 from streamkernel.daemon.monitoring.dead_letter_printer import DeadLetterPrinter
 from streamkernel.daemon.recovery.resume import Start
@@ -38,10 +41,6 @@ from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.connectors import make_sink
-from streamkernel.daemon.wiring.described import as_in_yaml, load_described
-from streamkernel.daemon.wiring.plan import plan_of
-from streamkernel.daemon.wiring.processor import compared, make_processor
 
 __all__ = ["PredictRequest", "predict"]
 
@@ -55,8 +54,6 @@ _ADVICE = {
     "not_an_object": "try --input-format csv",
     "target": "try another --target-type",
 }
-_OF_SOURCE = re.compile(r"^source(\.\w+)?")
-_OF_LINES = re.compile(r"^predictions\.include(\[\d+\])?")
 _FLUSH_SECONDS = 0.2
 
 
@@ -123,10 +120,12 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     """
     if request.model.suffix in (".yaml", ".yml"):
         raise ConfigError(
-            [f"MODEL: {request.model} is a configuration: name its checkpoint.directory, or a file in there"]
+            Problem("MODEL", f"{request.model} is a configuration: name its checkpoint.directory, or a file in there")
         )
     if os.path.isdir(request.file):
-        raise ConfigError([f"FILE: {request.file} is a directory: give a pattern such as '{request.file}/*.csv'"])
+        raise ConfigError(
+            Problem("FILE", f"{request.file} is a directory: give a pattern such as '{request.file}/*.csv'")
+        )
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
     processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
     processor.name = trained.name
@@ -171,7 +170,7 @@ def _check_target(request: PredictRequest, source: Source) -> None:
     if target and columns and target not in columns:
         listed = ", ".join(map(repr, columns))
         near = hint(target, columns)
-        raise ConfigError([f"--target: {request.file} has no column {target!r}, it has {listed:.200}{near}"])
+        raise ConfigError(Problem("--target", f"{request.file} has no column {target!r}, it has {listed:.200}{near}"))
 
 
 def _run(loop: Loop, sinks: Sinks) -> None:
@@ -226,7 +225,7 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
     if trained.name and "model" in (
         one if isinstance(one, str) else one.get("name", one["column"]) for one in included
     ):
-        raise ConfigError(["--include: each line has model already: write '{column: model, name: ANOTHER}'"])
+        raise ConfigError(Problem("--include", "each line has model already: write '{column: model, name: ANOTHER}'"))
     # JSON is YAML: the variables of the environment are put in as in a configuration, but not in the names of files.
     document = parse(json.dumps(tree, ensure_ascii=False), "the configuration in the checkpoint")
     for written in (document.raw, document.values):
@@ -236,10 +235,7 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
     try:
         return plan_of(request.model, document)
     except ConfigError as error:
-        lines = [_OF_LINES.sub("--include", line) for line in error.lines]
-        raise ConfigError(
-            [_OF_SOURCE.sub(lambda found: _option((found[1] or "")[1:]), line) for line in lines]
-        ) from None
+        raise ConfigError(*map(_of_option, error.problems)) from None
 
 
 def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> dict[str, Any]:
@@ -253,14 +249,17 @@ def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> d
     kind = request.kind or _KINDS.get(suffix) or learned["kind"]
     if kind not in _SECTIONS:
         raise ConfigError(
-            [f"--input-format: required, csv or jsonl: neither the name {request.file} nor the checkpoint says which"]
+            Problem(
+                "--input-format",
+                f"required, csv or jsonl: neither the name {request.file} nor the checkpoint says which",
+            )
         )
     if suffix == ".tsv":
         learned["delimiter"] = "\t"
     known = _SECTIONS[kind].model_fields.keys()
     wrong = [key for key in request.options if key not in known]
     if wrong:
-        raise ConfigError([f"{_option(key)}: does not apply to {kind}" for key in wrong])
+        raise ConfigError(*(Problem(_option(key), f"does not apply to {kind}") for key in wrong))
     section = {key: value for key, value in {**learned, **request.options}.items() if key in known}
     return {"target_type": "float" if task == "regression" else "str", **section, "kind": kind}
 
@@ -277,6 +276,14 @@ def _included(column: str) -> str | Mapping[str, Any]:
 
 def _option(key: str) -> str:
     return f"--{key.replace('_', '-')}" if key not in ("", "path") else "FILE"
+
+
+def _of_option(problem: Problem) -> Problem:
+    """Return a problem of the configuration under the option that sets its key."""
+    if problem.within("predictions.include"):
+        return problem._replace(path="--include")
+    section, _, key = problem.path.partition(".")
+    return problem._replace(path=_option(key)) if section == "source" else problem
 
 
 def _advice(reasons: Mapping[str, int]) -> str:

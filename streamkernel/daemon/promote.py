@@ -8,9 +8,9 @@ from pathlib import Path
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
-from streamkernel.daemon.config.grouped import group_of, partition_directories
+from streamkernel.daemon.components.group_mode import group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.recovery.resume import check_mode
 from streamkernel.daemon.recovery.stopped import lock_stopped, newest_of
 from streamkernel.daemon.recovery.stored import stored_models
@@ -51,13 +51,15 @@ def promote(plan: Plan, name: str) -> list[str]:
     """
     problems = []
     if not plan.models:
-        problems.append("models: required by promote; a configuration with model has one, which is published")
+        why = "required by promote; a configuration with model has one, which is published"
+        problems.append(Problem("models", why))
     if plan.config.mode == "predict":
-        problems.append("mode: must be learn for promote: in mode predict, publish names the model")
+        problems.append(Problem("mode", "must be learn for promote: in mode predict, publish names the model"))
     if plan.config.checkpoint is None:
-        problems.append("checkpoint: required by promote, which writes the published name into the newest checkpoint")
+        why = "required by promote, which writes the published name into the newest checkpoint"
+        problems.append(Problem("checkpoint", why))
     if problems or plan.config.checkpoint is None:
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     settings = plan.config.checkpoint
     directory = Path(settings.directory)
     inner = partition_directories(directory).values() if group_of(plan.config) is not None else [directory]

@@ -6,12 +6,16 @@ import contextlib
 import logging
 import shlex
 
+from streamkernel.daemon.assembly import parts
+from streamkernel.daemon.assembly.model import try_model
+from streamkernel.daemon.assembly.processor import compared, label_watch, make_processor
+from streamkernel.daemon.assembly.reload import ModelReload
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.promises import caveats, label_advice
 from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.promises import caveats, label_advice
 from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
@@ -24,10 +28,6 @@ from streamkernel.daemon.stream.ending import all_dead, verify_ending
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.warming import WarmRun, warm_up
-from streamkernel.daemon.wiring import parts
-from streamkernel.daemon.wiring.model import try_model
-from streamkernel.daemon.wiring.processor import compared, label_watch, make_processor
-from streamkernel.daemon.wiring.reload import ModelReload
 
 __all__ = ["run"]
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from streamkernel.connectors.memory import MemorySource, NullSink
 from streamkernel.connectors.ports import Fault
+from streamkernel.daemon.assembly.processor import compared, make_processor, make_warm_processor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import has_own_parts, is_ours
 from streamkernel.daemon.config.plan import Plan
@@ -26,7 +27,6 @@ from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
-from streamkernel.daemon.wiring.processor import compared, make_processor, make_warm_processor
 from streamkernel.estimators.base import AdvanceResult, machine_of
 
 __all__ = ["try_records"]

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from streamkernel.daemon.assembly.parts import log_reading
+from streamkernel.daemon.assembly.processor import compared, label_watch, make_warm_processor
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
@@ -27,8 +29,6 @@ from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.refit import refit_windows
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.parts import log_reading
-from streamkernel.daemon.wiring.processor import compared, label_watch, make_warm_processor
 from streamkernel.finite import NotFiniteError
 
 __all__ = ["WarmRun", "warm_up"]

@@ -12,6 +12,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from streamkernel.daemon.assembly import parts
+from streamkernel.daemon.assembly.connectors import make_sink
+from streamkernel.daemon.assembly.processor import make_processor
 from streamkernel.daemon.base.errors import DaemonError, UnfitError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.file import Checkpoint
@@ -28,9 +31,6 @@ from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring import parts
-from streamkernel.daemon.wiring.connectors import make_sink
-from streamkernel.daemon.wiring.processor import make_processor
 from streamkernel.spark.exporting import JobMonitor
 from streamkernel.spark.known_inputs import compared_rows
 from streamkernel.spark.learner import MicroBatches
@@ -104,7 +104,7 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
 
     """
     if problems := unsupported(plan):
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     with contextlib.ExitStack() as stack:
         stopped = stack.enter_context(StopSignals())
         store = parts.make_store(plan)

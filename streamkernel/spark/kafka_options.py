@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamkernel.daemon.config.kafka import ClientOptions
+from streamkernel.daemon.config.problems import Problem
 
 __all__ = ["java_options", "refused_options"]
 
@@ -30,16 +31,17 @@ _LOGIN_MODULES = {
 }
 
 
-def refused_options(options: ClientOptions, section: str = "source") -> Iterator[str]:
-    """Yield a line for each option that is set and has no counterpart in Spark's client."""
+def refused_options(options: ClientOptions, section: str = "source") -> Iterator[Problem]:
+    """Yield a problem for each option that is set and has no counterpart in Spark's client."""
     known = {*_SAME, *_TRANSLATED, *_IDLE}
     given = options.given()
     for name in given:
         if name not in known:
-            yield f"{section}.options.{name}: Spark's Kafka client has no such option; remove it"
+            yield Problem(f"{section}.options.{name}", "Spark's Kafka client has no such option; remove it")
     mechanism = given.get("sasl_mechanism")
     if mechanism is not None and mechanism not in _LOGIN_MODULES:
-        yield f"{section}.options.sasl_mechanism: {mechanism} is not supported in a Spark job; use PLAIN or SCRAM"
+        why = f"{mechanism} is not supported in a Spark job; use PLAIN or SCRAM"
+        yield Problem(f"{section}.options.sasl_mechanism", why)
 
 
 def java_options(servers: list[str], options: ClientOptions) -> dict[str, str]:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from streamkernel.connectors.memory import MemorySource
+from streamkernel.daemon.assembly.processor import compared
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.stream.known_inputs import ENOUGH
 from streamkernel.daemon.stream.processor import Processor
-from streamkernel.daemon.wiring.processor import compared
 from streamkernel.spark.sources import StreamSource
 
 __all__ = ["compared_rows"]

@@ -13,7 +13,7 @@ from streamkernel.connectors import SourceError
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.outage import Outage
 from streamkernel.connectors.kafka.reading import reader
-from streamkernel.daemon.wiring.parts import log_reading
+from streamkernel.daemon.assembly.parts import log_reading
 
 
 class TestGaps:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.wiring.plan import prepare
 
 SOURCE = "source: {kind: csv, path: a.csv, target: y}\n"
 MODEL = "model: [streamkernel.KernelClassifier]\n"

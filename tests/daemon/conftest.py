@@ -243,8 +243,8 @@ def here(home: Home) -> Home:
 
 @pytest.fixture(scope="session")
 def _trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from streamkernel.daemon.assembly.plan import prepare
     from streamkernel.daemon.runtime import run
-    from streamkernel.daemon.wiring.plan import prepare
 
     home = Home(tmp_path_factory.mktemp("trained"))
     write_stream(home.folder / "stream.csv", 1000)

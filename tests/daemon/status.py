@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from streamkernel.connectors.ports import Position
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.view import View
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 

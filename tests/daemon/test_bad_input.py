@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 CLASSIFIER = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]

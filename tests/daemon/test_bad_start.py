@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 NESTED = '{"a": {"b": 1}, "y": "p"}\n'

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from river import compose, linear_model, multiclass, optim, preprocessing
 
+from streamkernel.daemon.assembly.model import build_model
+from streamkernel.daemon.assembly.names import NameRefused, resolve
 from streamkernel.daemon.base.model import last_step, task_of
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.wiring.model import build_model
-from streamkernel.daemon.wiring.names import NameRefused, resolve
 
 LOGISTIC = "river.linear_model.LogisticRegression"
 

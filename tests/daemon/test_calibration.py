@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import metrics
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
@@ -27,7 +28,6 @@ from streamkernel.daemon.stream.calibration import (
 )
 from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
 from streamkernel.daemon.stream.record_batch import Labeled
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.labels_stream import sections, write_pair
 from tests.naive.calibration import expected_calibration_error, interval_coverage

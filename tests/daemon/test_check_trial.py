@@ -11,11 +11,11 @@ import pytest
 
 from streamkernel.connectors.memory import MemorySource
 from streamkernel.connectors.ports import Record, SinkError
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 LOGISTIC = ["river.linear_model.LogisticRegression"]

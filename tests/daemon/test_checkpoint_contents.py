@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.daemon import cli
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, read
 from streamkernel.daemon.checkpoints.schema import check_header
@@ -25,7 +26,6 @@ from streamkernel.daemon.monitoring.description_lines import description_lines
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.estimators.base import VERSION
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.test_checkpoint import sealed

@@ -13,11 +13,11 @@ import pytest
 from streamkernel.connectors import MemorySource
 from streamkernel.connectors.passed import PassedColumn
 from streamkernel.connectors.ports import SinkError, SourceError
+from streamkernel.daemon.assembly.columns import let_pass, passed_columns, target_type_of
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.config.schema import CsvPredictionsConfig, KafkaPredictionsConfig
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.columns import let_pass, passed_columns, target_type_of
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import GOOD, KAFKA, MODEL, SOURCE, lines_of, plan_of
 from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured

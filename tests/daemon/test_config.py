@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config import document
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import CSV, GOOD, KAFKA, MODEL, PREDICT, SAVED, SOURCE, lines_of, plan_of, topic
 from tests.daemon.conftest import Home, Launcher
 
@@ -49,7 +49,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         ("a: @b", "line 1, column 4: cannot be read as YAML: put this text in quotes"),
         ("a: 1\nb\nc: 2", "cannot be read as YAML: write a key as 'key: value'"),
         ("a: !!python/object:os.system {}", "cannot be read as YAML: could not determine a constructor"),
-        ("a: &a [*a]", "config.yaml, line 1, column 4: cannot be read as YAML: an anchor that contains itself"),
+        ("a: &a [*a]", "config.yaml: nested too deeply, or an anchor contains itself"),
         ("metrics: {host: ${HOST}}", 'cannot be read as YAML: inside {...} write "${VAR}" with its quotes'),
         (SOURCE, "model: required"),
         (MODEL, "source: required"),
@@ -101,7 +101,10 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (topic("start: now"), "source.start: must be one of earliest, latest, got 'now'"),
         (topic("on_gap: skp"), "source.on_gap: must be one of stop, skip, got 'skp', did you mean 'skip'?"),
         (topic("include: [kee]"), "source.include[0]: must be one of key, headers, timestamp, got 'kee'"),
-        (topic("order: logged"), "source.order: logged needs a checkpoint: the order is stored in its"),
+        (
+            topic("order: logged"),
+            "source.order: logged needs checkpoint.directory (in mode predict, one besides serve_from): the",
+        ),
         (topic("target_type: float"), "source.target_type: must be str, int or bool for a classifier"),
         (topic("options: {groupid: g}"), "source.options.groupid: unknown key, did you mean 'group_id'?"),
         (
@@ -146,7 +149,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         ),
         (
             KAFKA.replace("}", "order: logged}") + "\nmode: predict\ncheckpoint: {directory: a}",
-            "source.order: logged needs its own checkpoint.directory, not that in serve_from: the order is stored in",
+            "source.order: logged needs checkpoint.directory (in mode predict, one besides serve_from): the order",
         ),
         (
             GOOD + "predictions: {kind: excel, path: a}",

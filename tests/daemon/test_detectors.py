@@ -14,10 +14,10 @@ from prometheus_client import CollectorRegistry
 from river import preprocessing
 
 from streamkernel import KernelDensityRatio, KernelNoveltyDetector
-from streamkernel.daemon.config.promises import caveats
+from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.components.promises import caveats
 from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import lines_of
 from tests.daemon.conftest import Home
 

@@ -16,6 +16,7 @@ import pytest
 import streamkernel.connectors.parquet.sink as parquet_sink
 from streamkernel.connectors.memory import MemorySink, MemorySource
 from streamkernel.connectors.ports import Position, SinkError
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass
@@ -26,7 +27,6 @@ from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import CheckpointSchedule
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.sinks import Sinks
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.status import Time
 

@@ -10,13 +10,13 @@ import pytest
 from river import datasets, linear_model, metrics, preprocessing
 
 from streamkernel import AdaptiveKernelClassifier
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring import plot as plotting
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 PHISHING = {"kind": "river", "dataset": "Phishing"}

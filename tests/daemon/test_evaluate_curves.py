@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
@@ -28,7 +29,6 @@ from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.whole_file import write_whole
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.report_page import ReportPage
 

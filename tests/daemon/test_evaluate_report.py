@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring.evaluation import Evaluation
@@ -22,7 +23,6 @@ from streamkernel.daemon.monitoring.report.document import report
 from streamkernel.daemon.monitoring.report.scale import scale_of
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.report_page import ReportPage
 from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting

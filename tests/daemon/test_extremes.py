@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from river import base
 
 from streamkernel import AdaptiveKernelRegressor, KernelRegressor
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
@@ -23,7 +24,6 @@ from streamkernel.daemon.stream.classes import ClassNumbers
 from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from streamkernel.connectors.ports import SinkError
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 

@@ -11,11 +11,11 @@ import pytest
 from river import compose, preprocessing
 
 from streamkernel import GaussianProcessRegressor
+from streamkernel.daemon.assembly.model import build_model
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.model import build_model
-from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from tests.daemon.conftest import Home
 

@@ -11,14 +11,14 @@ import pytest
 import yaml
 
 from streamkernel.daemon import cli
+from streamkernel.daemon.assembly.plan import plan_of, prepare
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.group_mode import partition_document
+from streamkernel.daemon.components.promises import caveats
 from streamkernel.daemon.config.document import parse
-from streamkernel.daemon.config.grouped import partition_document
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.group.first_partitions import is_added, note_first_partitions
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import plan_of, prepare
 from tests.daemon.conftest import Home
 
 SOURCE: dict[str, Any] = {
@@ -69,11 +69,11 @@ def test_a_group_is_fine() -> None:
     [
         (
             {"checkpoint": None},
-            "checkpoint: required with source.group: members hand a partition's model over through it",
+            "source.group: needs checkpoint.directory (in mode predict, one besides serve_from): members hand",
         ),
         (
             {"mode": "predict"},
-            "checkpoint: source.group needs its own checkpoint.directory, not that in serve_from",
+            "source.group: needs checkpoint.directory (in mode predict, one besides serve_from)",
         ),
         ({"source": {**SOURCE, "partitions": [0, 1]}}, "source.partitions: must be all with source.group"),
         ({"source": {**SOURCE, "order": "logged"}}, "source.order: not with source.group"),

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from streamkernel.connectors import CsvSource
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.daemon import cli
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.init.configuration import configuration_for
 from streamkernel.daemon.init.sample import SampleError
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import plan_of
 from tests.daemon.conftest import Home, Launcher
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.test_warm_start import OURS, RIVER
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.assembly.processor import make_processor
 from streamkernel.daemon.recovery.resume import begin
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
-from streamkernel.daemon.wiring.plan import prepare
-from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.conftest import Home
 from tests.daemon.test_calibration import served
 from tests.kills.simulated import killed, runs

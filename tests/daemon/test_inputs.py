@@ -9,10 +9,10 @@ import pytest
 
 from streamkernel.connectors.columns.dates import PARTS
 from streamkernel.connectors.columns.settings import ColumnSettings
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.config.inputs import ColumnConfig, InputsConfig
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import MODEL, lines_of, plan_of
 from tests.daemon.conftest import Home
 

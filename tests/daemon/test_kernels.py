@@ -12,11 +12,11 @@ import pytest
 from river import ensemble
 
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier, kernels
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.kernels import ChiSquared, Gaussian, Laplacian, Mahalanobis, Polynomial, Scaled, SkewedChiSquared, Sum
 from tests.daemon.conftest import Home
 

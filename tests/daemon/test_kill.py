@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.payload import load_model
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import OWN, predicting
 from tests.daemon.conftest import Home, Launcher, Running, write_stream
 from tests.daemon.service import DIRECT, LATE, Client

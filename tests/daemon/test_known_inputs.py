@@ -14,6 +14,7 @@ import pytest
 
 from streamkernel.connectors.memory import MemorySource
 from streamkernel.connectors.ports import Record
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.cli import main
@@ -22,7 +23,6 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.known_inputs import ComparedFeed, KnownInputs
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.service import DIRECT, journalled, serving
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
-from streamkernel.daemon.config.promises import caveats
+from streamkernel.daemon.components.promises import caveats
 from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import MODEL, lines_of, plan_of
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import sections, write_pair

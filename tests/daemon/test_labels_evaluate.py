@@ -14,6 +14,7 @@ from river.base import Estimator
 from river.optim.losses import Huber
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.moments import Moments
@@ -22,7 +23,6 @@ from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.losses import Log, SquaredHinge
 from tests.daemon.conftest import Home
 

@@ -13,10 +13,11 @@ import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.connectors.ports import Position, Record
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import OtherFormatError
 from streamkernel.daemon.base.events import LabelRecord
-from streamkernel.daemon.config.promises import caveats
+from streamkernel.daemon.components.promises import caveats
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.stage import JoinStage
@@ -27,7 +28,6 @@ from streamkernel.daemon.stream.learner import AdvancingLearner
 from streamkernel.daemon.stream.model_status import ModelStatus
 from streamkernel.daemon.stream.processor import Processor, Scores
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.labels_stream import outcome, sections, write_pair
 

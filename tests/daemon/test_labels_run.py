@@ -12,10 +12,10 @@ import pytest
 
 from benchmarks.labels import measure
 from streamkernel import KernelClassifier
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import batch_size
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.labels_stream import adds_up, outcome, sections, write_pair
 from tests.kills.simulated import killed, runs

@@ -19,6 +19,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from river import linear_model
 
 from streamkernel.connectors.ports import Position, Record
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
@@ -30,7 +31,6 @@ from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.loop_time import ACTIVITIES, LoopTime
 from streamkernel.daemon.stream.record_batch import LabelChunk, Labeled, RecordBatch
 from streamkernel.daemon.stream.slowest import SlowestRecord
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.test_calibration import served
 

@@ -23,6 +23,7 @@ from streamkernel import (
     KernelRegressor,
 )
 from streamkernel.connectors.ports import Position, Record
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.moments import Moments
@@ -39,7 +40,6 @@ from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.record_batch import Labeled, RecordBatch
 from streamkernel.daemon.stream.river_learner import RiverLearner, learner_for
-from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.losses import SquaredHinge
 from tests.daemon.conftest import Home
 

@@ -28,6 +28,7 @@ from streamkernel import (
     WindowRefit,
 )
 from streamkernel.connectors import Position
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
@@ -37,7 +38,6 @@ from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.stream.record_batch import LabelChunk, Labeled, RecordBatch
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
 from tests.daemon.service import service_metrics

@@ -11,9 +11,9 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.mixture import MOST_INPUTS
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.service import DIRECT, serving
 from tests.daemon.test_calibration import served

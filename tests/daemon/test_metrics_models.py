@@ -24,13 +24,13 @@ from streamkernel import (
     KernelNoveltyDetector,
     growth,
 )
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart
 from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.estimators.base import machine_of
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.base.notify_socket import take_notify_socket
 from streamkernel.daemon.group import member
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.notifications import ServiceManager
 from tests.daemon.service import LATE

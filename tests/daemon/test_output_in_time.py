@@ -15,11 +15,11 @@ from river import linear_model
 
 from streamkernel.connectors.memory import MemorySink
 from streamkernel.connectors.ports import Position, SinkError
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.outputs import configured, predictions
 

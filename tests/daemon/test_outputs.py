@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from streamkernel.connectors.ports import SinkError
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.outputs import SOURCE, configured, offsets, offsets_of, predictions, with_short_stream
 from tests.kills.simulated import killed, runs

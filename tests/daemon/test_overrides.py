@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.daemon.config.document import dump, parse
+from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.overrides import parse_override
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.daemon.config.yaml_text import dump
 from tests.daemon.configurations import GOOD
 
 

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from streamkernel.daemon import predict as predict_file
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.record_batch import RecordBatch
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import predicting
 from tests.daemon.conftest import Home
 from tests.daemon.labels_stream import sections, write_pair

@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 from streamkernel.connectors.memory import MemorySource
+from streamkernel.daemon.assembly import parts
+from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.assembly.processor import make_processor
+from streamkernel.daemon.assembly.reload import ModelReload
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.model import last_step
 from streamkernel.daemon.check import check
@@ -21,10 +25,6 @@ from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring import parts
-from streamkernel.daemon.wiring.plan import prepare
-from streamkernel.daemon.wiring.processor import make_processor
-from streamkernel.daemon.wiring.reload import ModelReload
 from tests.daemon.configurations import OWN, predicting
 from tests.daemon.conftest import Home
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from streamkernel.connectors.kafka.reading.source import KafkaSource
+from streamkernel.daemon.assembly.columns import target_type_of
+from streamkernel.daemon.assembly.connectors import make_sink
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import dead_letter
-from streamkernel.daemon.wiring.columns import target_type_of
-from streamkernel.daemon.wiring.connectors import make_sink
 from tests.daemon.configurations import GOOD, MODEL, lines_of, plan_of
 from tests.registry.needs import needed
 

@@ -15,12 +15,12 @@ from streamkernel.connectors.files.csv import CsvSource
 from streamkernel.connectors.files.identity import FilePlace, identity
 from streamkernel.connectors.ports import Position
 from streamkernel.daemon import cli
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.recovery.replayed import LetterPlace, ReplayedLetters
 from streamkernel.daemon.replay.letters import read_letters
 from streamkernel.daemon.replay.sources import _read_header
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.lines import dead_letter
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured, predictions
 

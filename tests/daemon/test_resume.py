@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 
 

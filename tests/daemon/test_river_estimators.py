@@ -25,13 +25,13 @@ from river import (
     preprocessing,
 )
 
+from streamkernel.daemon.assembly.model import build_model
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.model import task_of
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.model import build_model
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 RECORDS = 12

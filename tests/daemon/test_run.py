@@ -18,6 +18,7 @@ import pytest
 
 from streamkernel.connectors.memory import NullSink
 from streamkernel.connectors.ports import Position, Record
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.checkpoints.file import read
@@ -28,7 +29,6 @@ from streamkernel.daemon.stream import loop
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 RECORDS = 3000

@@ -10,11 +10,11 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel, SecretStr
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.config.secrets import Redactor, is_secret, secrets
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from streamkernel.connectors.journal import writer as writing
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.service.roles import service_plan
 from streamkernel.daemon.service.run import start_service
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import values_of
 from tests.daemon.raw_http import exchange, status

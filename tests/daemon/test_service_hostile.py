@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.service import run as service_run
 from streamkernel.daemon.service.predictor import Predictor
 from streamkernel.daemon.serving.limits import HttpLimits
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.raw_http import connect, exchange, read, status, statuses
 from tests.daemon.service import LATE, serving

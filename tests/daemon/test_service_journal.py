@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from streamkernel.connectors.journal import writer as writing
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.service import DIRECT, LATE, journalled, serving
 

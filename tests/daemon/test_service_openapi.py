@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.service.openapi import openapi, page
 from streamkernel.daemon.service.roles import service_plan
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.service import DIRECT, LATE, serving
 

@@ -12,12 +12,12 @@ import pytest
 from streamkernel.connectors.files.order import FilesPlace
 from streamkernel.connectors.memory import MemorySink
 from streamkernel.daemon import cli
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import MODEL, lines_of
 from tests.daemon.conftest import Home, Launcher, write_stream
 
@@ -226,7 +226,7 @@ def test_an_output_knows_the_records_of_a_file_that_grew(
 
     home = homes("one")
     monkeypatch.chdir(home.folder)
-    monkeypatch.setattr("streamkernel.daemon.wiring.parts.make_sink", lambda *_: Topic())
+    monkeypatch.setattr("streamkernel.daemon.assembly.parts.make_sink", lambda *_: Topic())
     stream = home.folder / "stream.csv"
     config = home.configure(model=LOGISTIC, checkpoint={"directory": "out/state", "every_records": 10_000})
     stream.write_text("a,y\n" + "1,0\n" * 100)

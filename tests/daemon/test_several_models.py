@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.store import checkpoint_files
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import SOURCE, lines_of
 from tests.daemon.conftest import Home
 from tests.kills.simulated import killed

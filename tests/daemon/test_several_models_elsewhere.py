@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from river import base
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.monitoring.description_lines import description_lines
@@ -21,7 +22,6 @@ from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.model_status import ModelStatus
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import predicting
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import sections, write_pair
@@ -190,8 +190,8 @@ class TestOtherCommands:
         assert re.search(r"^models\n  champion\n    bytes +[\d,]+\n    began +0\n", lines, re.MULTILINE)
 
     def test_a_running_daemon_is_not_promoted(self, here: Home) -> None:
+        from streamkernel.daemon.assembly.parts import make_store
         from streamkernel.daemon.base.errors import DaemonError
-        from streamkernel.daemon.wiring.parts import make_store
 
         plan = several(here)
         run(plan, max_records=200)

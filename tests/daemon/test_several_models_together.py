@@ -13,13 +13,13 @@ import yaml
 
 from streamkernel.connectors.ports import SinkError
 from streamkernel.connectors.registry.line_schema import schema_text
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.line_schemas import prediction_schema
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.service import serving
 from tests.daemon.test_several_models import BOOLEAN, OURS, digests, several

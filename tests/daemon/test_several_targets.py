@@ -14,12 +14,12 @@ import pytest
 from prometheus_client import generate_latest
 
 from streamkernel import KernelMultiTargetRegressor
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.summary import summary_table
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import lines_of
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import values_of

@@ -12,13 +12,13 @@ import pytest
 
 from streamkernel.connectors.memory import MemorySource
 from streamkernel.connectors.ports import Position
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.recovery import schedule
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import loop
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 BEGIN = 30

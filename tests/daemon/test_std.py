@@ -12,10 +12,10 @@ import pytest
 from river import compose, linear_model, preprocessing
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelRegressor
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 SOURCE = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}

@@ -10,6 +10,7 @@ import pytest
 
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.jsonlines import JsonLinesSource
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
@@ -17,7 +18,6 @@ from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.label_watch import LabelWatch
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 NESTED = {"nested": "flatten", "exclude": ["schema"]}

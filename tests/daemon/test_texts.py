@@ -15,11 +15,11 @@ import yaml
 
 from streamkernel.connectors import CsvSource
 from streamkernel.daemon import cli
+from streamkernel.daemon.assembly.described import load_described
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError, shown
-from streamkernel.daemon.wiring.described import load_described
 from tests.daemon.configurations import GOOD, MODEL, lines_of
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import serving

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from streamkernel import WindowRefit
+from streamkernel.daemon.assembly.model import build_model
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.model import build_model
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import GOOD, lines_of
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.refits import INNER, refitted

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from streamkernel.daemon import cli
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.check import check
-from streamkernel.daemon.config.promises import caveats
+from streamkernel.daemon.components.promises import caveats
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import GOOD, lines_of
 from tests.daemon.conftest import Home, write_stream
 

@@ -12,6 +12,9 @@ import pytest
 
 from streamkernel import KernelClassifier, WindowRefit
 from streamkernel.daemon import cli
+from streamkernel.daemon.assembly.model import build_model
+from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.assembly.processor import make_processor
 from streamkernel.daemon.base.window_refit import window_refit_of
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
@@ -26,9 +29,6 @@ from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.model import build_model
-from streamkernel.daemon.wiring.plan import prepare
-from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.configurations import SOURCE, lines_of, predicting
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.labels_stream import sections, write_pair

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.daemon.assembly.plan import prepare
 from tests.deploy.programs import CONFIGS, ROOT, checked, needed_program
 
 pytestmark = pytest.mark.usefixtures("processes")

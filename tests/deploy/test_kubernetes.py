@@ -9,7 +9,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.daemon.assembly.plan import prepare
 from tests.deploy.programs import CONFIGS, checked, needed_program
 
 pytestmark = pytest.mark.usefixtures("processes")

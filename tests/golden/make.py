@@ -18,6 +18,8 @@ import yaml
 
 from streamkernel.connectors.kafka.writing.mark import OutputMark, Producer
 from streamkernel.connectors.ports import Position
+from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.assembly.processor import make_processor
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -26,8 +28,6 @@ from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.stored import dump_models
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
-from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.conftest import write_stream
 from tests.daemon.labels_stream import write_pair
 

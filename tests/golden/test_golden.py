@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from streamkernel.connectors.kafka.writing.mark import OutputMark, Producer
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.labels_stream import adds_up
 from tests.golden.make import CASES, HALF, PLACE, PROMOTED, WHOLE, make
 

@@ -134,7 +134,7 @@ def test_an_upgrade_of_the_model(service: Person) -> None:
         ("source.path=${NOWHERE}", r"NOWHERE"),
         ("source", r"--set: must be key=value"),
         ("x={a: [}", r"x: --set: line 1, column 6: cannot be read as YAML"),
-        ("source=&a [*a]", r"an anchor that contains itself"),
+        ("source=&a [*a]", r"an anchor contains itself"),
         (
             'source.path=!!python/object/apply:os.system ["id"]',
             r"^source.path: --set: line 1, column 1: cannot be read as YAML: ",

@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.kafka.cluster import Cluster
 from tests.processes import wait_until
 

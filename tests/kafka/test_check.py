@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import produce

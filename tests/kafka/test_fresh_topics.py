@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.test_fresh import contents
 from tests.kafka.broker import Broker

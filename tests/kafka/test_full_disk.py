@@ -12,10 +12,10 @@ import pytest
 
 from streamkernel.connectors.files import output as files
 from streamkernel.connectors.ports import SinkError
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume

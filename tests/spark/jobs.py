@@ -12,9 +12,9 @@ from typing import Any
 import yaml
 from pyspark.sql import SparkSession
 
+from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.spark.job import JobOptions, run_job
 
 SECONDS = 240

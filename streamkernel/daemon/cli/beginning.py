@@ -22,10 +22,10 @@ def configs(
     import shutil
     from importlib.resources import as_file, files
 
-    from streamkernel.daemon.config.problems import ConfigError
+    from streamkernel.daemon.config.problems import ConfigError, Problem
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError([f"FOLDER: {folder} is not empty. Name a new folder"])
+        raise ConfigError(Problem("FOLDER", f"{folder} is not empty. Name a new folder"))
     with as_file(files("streamkernel") / "data") as data:
         shutil.copytree(data, folder, dirs_exist_ok=True)
     print(f"wrote {folder}. Try: cd {shlex.quote(str(folder))} && streamkernel run configs/quickstart.yaml")

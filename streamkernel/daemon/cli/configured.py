@@ -34,9 +34,9 @@ SetOption = Annotated[
 
 def prepare(path: Path, settings: Sequence[str] | None = None) -> Plan:
     """Read and check a configuration, with what `--set` puts into it, and start the log as it says."""
+    from streamkernel.daemon.assembly.plan import prepare
     from streamkernel.daemon.config.overrides import parse_override
     from streamkernel.daemon.monitoring.log import start_logging
-    from streamkernel.daemon.wiring.plan import prepare
 
     plan = prepare(path, os.environ, [parse_override(one) for one in settings or ()])
     start_logging(plan.config.log, plan.redact)

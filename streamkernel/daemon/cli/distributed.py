@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from streamkernel.daemon.cli.configured import ConfigArgument, FreshOption, SetOption, prepare
-from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.problems import ConfigError, Problem
 
 __all__ = ["spark"]
 
@@ -47,9 +47,9 @@ def spark(
     from streamkernel.daemon.monitoring.summary import summary
 
     if trigger is not None and until_end:
-        raise ConfigError(["--trigger and --until-end exclude each other: use one of them"])
+        raise ConfigError(Problem("--trigger", "not together with --until-end: use one of them"))
     if trigger is not None and not _INTERVAL.fullmatch(trigger):
-        raise ConfigError([f"--trigger: {trigger!r} is not an interval like '10 seconds' or '1 minute'"])
+        raise ConfigError(Problem("--trigger", f"{trigger!r} is not an interval like '10 seconds' or '1 minute'"))
     plan = prepare(config, settings)
     if importlib.util.find_spec("pyspark") is None:
         raise DaemonError("Spark is not installed: pip install 'streamkernel[spark]'; it needs Java 17, too")

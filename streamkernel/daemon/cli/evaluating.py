@@ -109,12 +109,13 @@ def _write_files(files: Mapping[str, Path], evaluations: Mapping[str, Evaluation
 
 def _names(plans: Sequence[Plan]) -> list[str]:
     """Return the names of the runs, which are those of their files."""
-    from streamkernel.daemon.config.problems import ConfigError
+    from streamkernel.daemon.config.problems import ConfigError, Problem
     from streamkernel.daemon.monitoring.visible import visible
 
     names = [visible(plan.path.stem) for plan in plans]
     if len(set(names)) < len(names):
-        raise ConfigError([f"evaluate names the runs by their files, and these names repeat: {', '.join(names)}"])
+        why = f"evaluate names the runs by their files, and these names repeat: {', '.join(names)}"
+        raise ConfigError(Problem("", why))
     return names
 
 
@@ -122,17 +123,17 @@ def _check_files(files: Mapping[str, Path], plans: Sequence[Plan]) -> None:
     """Refuse files that cannot be written, or that are one file: before the work, not after it."""
     from streamkernel.daemon.base.errors import DaemonError
     from streamkernel.daemon.config.files import overwritten
-    from streamkernel.daemon.config.problems import ConfigError
+    from streamkernel.daemon.config.problems import ConfigError, Problem
 
     for file in files.values():
         if (obstacle := _obstacle(file)) is not None:
             raise DaemonError(f"{file}: cannot be written: {os.strerror(obstacle)}")
     for (before, one), (option, other) in itertools.combinations(files.items(), 2):
         if _is_same(one, other):
-            raise ConfigError([f"{option}: must differ from {before}, they are the same file"])
+            raise ConfigError(Problem(option, f"must differ from {before}, they are the same file"))
     for plan, (option, file) in itertools.product(plans, files.items()):
         if (key := overwritten(plan.config, plan.path, file)) is not None:
-            raise ConfigError([f"{option}: must differ from {key} of {plan.path}, they are the same file"])
+            raise ConfigError(Problem(option, f"must differ from {key} of {plan.path}, they are the same file"))
 
 
 def _is_same(one: Path, other: Path) -> bool:

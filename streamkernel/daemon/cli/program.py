@@ -68,7 +68,7 @@ class _Command(TyperCommand):
     """A command whose texts are UTF-8; the names of its files may be any that the system has."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        from streamkernel.daemon.config.texts import require_text
+        from streamkernel.daemon.config.problems import require_text
 
         for parameter in self.params:
             given = ctx.params.get(str(parameter.name))

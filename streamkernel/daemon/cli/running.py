@@ -32,8 +32,8 @@ def run(
 
         raise typer.Exit(run_partition(config, partition, member))
 
-    from streamkernel.daemon.config.grouped import group_of
-    from streamkernel.daemon.config.problems import ConfigError
+    from streamkernel.daemon.components.group_mode import group_of
+    from streamkernel.daemon.config.problems import ConfigError, Problem
     from streamkernel.daemon.monitoring.summary import summary
     from streamkernel.daemon.runtime import run as run_daemon
     from streamkernel.daemon.stream.stop import Stopped
@@ -44,10 +44,13 @@ def run(
 
         if fresh:
             raise ConfigError(
-                ["--fresh: not with source.group: stop all members, and move the directories of the partitions away"]
+                Problem(
+                    "--fresh",
+                    "not with source.group: stop all members, and move the directories of the partitions away",
+                )
             )
         if max_records is not None:
-            raise ConfigError(["--max-records: not with source.group: each partition has its own daemon"])
+            raise ConfigError(Problem("--max-records", "not with source.group: each partition has its own daemon"))
         run_member(plan)
         return
     try:

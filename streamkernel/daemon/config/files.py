@@ -1,4 +1,4 @@
-"""Outputs compared with all that a configuration reads, as files: a link or another spelling makes no other file."""
+"""Outputs that would overwrite a file that the configuration names, also under another spelling or through a link."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 from streamkernel.connectors.files.names import is_pattern, matching
 from streamkernel.connectors.files.rotation import is_part_name
+from streamkernel.daemon.config.problems import Problem
 from streamkernel.daemon.config.schema import Config, JournalSourceConfig
-from streamkernel.daemon.config.several import paths_of
+from streamkernel.daemon.config.sources import paths_of
 
-__all__ = ["overwritten", "problems"]
+__all__ = ["file_problems", "overwritten"]
 
 _Place: TypeAlias = tuple[object, ...]
 
@@ -29,45 +30,45 @@ _RESERVED = re.compile(
 )
 
 
-def problems(config: Config, path: Path) -> list[str]:
-    """Return one line for each output that would be written over something else the configuration speaks of.
+def file_problems(config: Config, path: Path) -> Iterator[Problem]:
+    """Yield a problem for each output that would overwrite something else that the configuration names.
 
-    A file that is missing in the working directory has a line, too, if the folder of the configuration has it. The path
-    is that of the configuration itself.
+    A file that is missing in the working directory is a problem, too, if the folder of the configuration has it. The
+    path is that of the configuration itself.
     """
     taken: dict[_Place, str] = {}
-    lines = []
     for key, read in _read_files(config, path):
         if place := _place(read, _STANDARD_INPUT):
             taken.setdefault(place, key)
         if os.path.exists(beside := path.parent / read) and not os.path.exists(read):
-            lines.append(
-                f"{key}: there is no {read} in the working directory {os.getcwd()}, to which paths are relative: write "
-                f"{beside}, the file beside the configuration"
-            )
+            where = f"there is no {read} in the working directory {os.getcwd()}, to which paths are relative"
+            yield Problem(key, f"{where}: write {beside}, the file beside the configuration")
     if str(path) == _STANDARD:
         own = _place(_STANDARD, _STANDARD_INPUT)
-        lines += [
-            f"{key}.path: standard input holds the configuration: give that as a file, or name another source"
-            for key, section in config.sources.items()
-            if (given := getattr(section, "path", None)) == _STANDARD
-            or (own is not None and given is not None and _place(given, _STANDARD_INPUT) == own)
-        ]
+        for key, section in config.sources.items():
+            given = getattr(section, "path", None)
+            if given == _STANDARD or (own and isinstance(given, str) and _place(given, _STANDARD_INPUT) == own):
+                why = "standard input holds the configuration: give that as a file, or name another source"
+                yield Problem(f"{key}.path", why)
     for key, written in _outputs(config):
         place = _place(written, _STANDARD_OUTPUT)
         if place is None:
             continue
-        if place in taken:
-            lines.append(f"{key}: must differ from {taken[place]}, they are the same file")
-        elif (source := _arrives_at(config, Path(written))) is not None:
-            lines.append(f"{key}: must not be where {source} looks for files: name another folder")
-        elif (log := _log_of(config, Path(written))) is not None:
-            lines.append(f"{key}: must not be named like a rotated part of {log}: the source would read it")
-        elif written != _STANDARD:
-            for name, directory in _directories(config):
-                lines += _kept(key, Path(written), place, name, Path(directory))
+        if why := _why_taken(config, written, place, taken):
+            yield Problem(key, why)
         taken.setdefault(place, key)
-    return lines
+
+
+def _why_taken(config: Config, written: str, place: _Place, taken: Mapping[_Place, str]) -> str:
+    """Return why an output cannot be written there; nothing if it can."""
+    if place in taken:
+        return f"must differ from {taken[place]}, they are the same file"
+    if (source := _arrives_at(config, Path(written))) is not None:
+        return f"must not be where {source} looks for files: name another folder"
+    if (log := _log_of(config, Path(written))) is not None:
+        return f"must not be named like a rotated part of {log}: the source would read it"
+    kept = _directories(config) if written != _STANDARD else ()
+    return next(filter(None, (_why_kept(Path(written), place, name, Path(folder)) for name, folder in kept)), "")
 
 
 def overwritten(config: Config, path: Path, file: Path) -> str | None:
@@ -180,16 +181,15 @@ def _directories(config: Config) -> Iterator[tuple[str, str]]:
             yield f"{key}.directory", source.directory
 
 
-def _kept(key: str, path: Path, place: _Place, name: str, directory: Path) -> Iterable[str]:
-    """Yield a line where an output is a directory that the daemon keeps, or among its files."""
+def _why_kept(path: Path, place: _Place, name: str, directory: Path) -> str:
+    """Return why an output cannot be a directory that the daemon keeps, or one of its files; nothing if it is none."""
     if place == _place(str(directory), _STANDARD_OUTPUT):
-        yield f"{key}: must differ from {name}"
-        return
+        return f"must differ from {name}"
     real, kept = Path(os.path.realpath(path)), Path(os.path.realpath(directory))
     try:
         names = [one for one in os.listdir(kept) if _RESERVED.fullmatch(one)]
-    except OSError:  # not there yet, or not to be read, which a run will tell
+    except OSError:  # missing or not readable: a run reports that
         names = []
     places = [_place(str(kept / one), _STANDARD_OUTPUT) for one in names]
-    if place in places or (real.parent == kept and _RESERVED.fullmatch(real.name)):
-        yield f"{key}: must not be a file that the daemon keeps in {name}"
+    reserved = place in places or (real.parent == kept and _RESERVED.fullmatch(real.name))
+    return f"must not be a file that the daemon keeps in {name}" if reserved else ""

@@ -12,9 +12,9 @@ from streamkernel.connectors.columns.settings import ColumnSettings, ColumnType,
 from streamkernel.connectors.names import hint
 from streamkernel.daemon.config.column_name import ColumnName
 from streamkernel.daemon.config.fields import Positive, Section
-from streamkernel.daemon.config.problems import shown
+from streamkernel.daemon.config.problems import Problem, shown
 
-__all__ = ["ColumnConfig", "InputsConfig", "problems"]
+__all__ = ["ColumnConfig", "InputsConfig", "input_problems"]
 
 # The types that a setting has a meaning for.
 _ONLY_WITH = {
@@ -192,31 +192,32 @@ class InputsConfig(Section):
         )
 
 
-def problems(inputs: InputsConfig, targets: Sequence[str], join_key: str | None) -> Iterator[str]:
-    """Yield a line for each setting that another one rules out, from the key within the section on.
+def input_problems(at: str, inputs: InputsConfig, targets: Sequence[str], join_key: str | None) -> Iterator[Problem]:
+    """Yield a problem for each setting that another one rules out.
 
     Parameters
     ----------
-    inputs
-        The section.
+    at, inputs
+        The key of the section, and the section.
     targets
         The columns of the targets of the same source.
     join_key
-        The column that joins records and late labels; None where there are none.
+        The column that joins records and late labels; None if there are none.
 
     """
     named = {"include": inputs.include or (), "exclude": inputs.exclude, "types": inputs.types}
     for key, names in named.items():
         for target in filter(names.__contains__, targets):
-            yield f"{key}: must not name the target {shown(target)}, which is not an input"
+            yield Problem(f"{at}.{key}", f"must not name the target {shown(target)}, which is not an input")
     rules = inputs.settings()
     for name in inputs.types:
         if name not in targets and not rules.is_input(name):
-            yield f"types.{name}: is not an input: remove the type, or change include and exclude"
+            yield Problem(f"{at}.types.{name}", "is not an input: remove the type, or change include and exclude")
     if join_key is None:
         return
     if not rules.is_input(join_key):
-        left_out = "include: must name" if inputs.include is not None else "exclude: must not name"
-        yield f"{left_out} labels.key {shown(join_key)}, which joins records and labels and is never an input"
+        key, must = ("exclude", "must not name") if inputs.include is None else ("include", "must name")
+        why = "which joins records and labels and is never an input"
+        yield Problem(f"{at}.{key}", f"{must} labels.key {shown(join_key)}, {why}")
     elif join_key in inputs.types and inputs.types[join_key].type not in ("auto", "string"):
-        yield f"types.{join_key}: must be auto or string, it is labels.key"
+        yield Problem(f"{at}.types.{join_key}", "must be auto or string, it is labels.key")

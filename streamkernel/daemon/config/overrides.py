@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import yaml
-
-from streamkernel.daemon.config.problems import ConfigError, dotted
-from streamkernel.daemon.config.syntax import explained_syntax
+from streamkernel.daemon.config.problems import ConfigError, Problem, dotted
+from streamkernel.daemon.config.yaml_text import UNREADABLE, load, syntax_problem
 
 __all__ = ["Override", "override", "parse_override"]
 
@@ -33,12 +31,7 @@ class Override(NamedTuple):
 
 
 def parse_override(argument: str) -> Override:
-    """Parse ``key=value``, with the key in dotted notation.
-
-    Raises
-    ------
-    ConfigError
-        Where it is not of this form.
+    """Parse ``key=value``, with the key in dotted notation; `ConfigError` if it has another form.
 
     Examples
     --------
@@ -54,84 +47,57 @@ def parse_override(argument: str) -> Override:
         rest = rest[found.end() :].removeprefix(".")
     if not equals or rest or not path or isinstance(path[0], int):
         got = key + equals  # without the value, which may be a secret
-        raise ConfigError([f"--set: must be key=value with a key like source.path or model[0].seed, got {got!r}"])
+        why = f"must be key=value with a key like source.path or model[0].seed, got {got!r}"
+        raise ConfigError(Problem("--set", why))
     return Override(tuple(path), text)
 
 
-def override(root: yaml.Node, overrides: Sequence[Override], loader: type[yaml.SafeLoader]) -> yaml.Node:
-    """Return a tree with each value in its place, a later one in that of an earlier one.
+def override(tree: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
+    """Return a copy of a tree with each value in its place; the last one for a key counts.
 
-    The nodes on the way there are copied: what an anchor shares with other places stays as it is there.
+    Other places that share an anchor with an overridden one keep their values.
 
     Raises
     ------
     ConfigError
-        Where a value is not YAML, or a key leads into something that has no keys.
+        If a value is not YAML, or a key leads into something that has no keys.
 
     """
     for one in overrides:
         try:
-            value = yaml.compose(one.text, loader)
-            yaml.load(one.text, loader)  # nothing of it is kept; what cannot be built is told as what it is
-        except yaml.MarkedYAMLError as error:
-            raise ConfigError([f"{dotted(one.path)}: --set: {explained_syntax(one.text, error)}"]) from None
-        except (yaml.YAMLError, ValueError) as error:
-            said = " ".join(str(error).split())
-            raise ConfigError([f"{dotted(one.path)}: --set: cannot be read as YAML: {said}"]) from None
-        except RecursionError:
-            raise ConfigError([f"{dotted(one.path)}: --set: nested too deeply"]) from None
-        root = _put(root, one.path, 0, _empty() if value is None else value)
-    return root
+            value, _ = load(one.text)
+        except UNREADABLE as error:
+            raise _refused(one.path, str(syntax_problem(one.text, error))) from None
+        tree = _put(tree, one.path, 0, value)
+    return tree
 
 
-def _put(node: yaml.Node, path: tuple[str | int, ...], depth: int, value: yaml.Node) -> yaml.Node:
+def _put(node: Any, path: tuple[str | int, ...], depth: int, value: Any) -> Any:
     if depth == len(path):
         return value
-    part = path[depth]
+    part, where = path[depth], dotted(path[:depth])
     if isinstance(part, int):
-        return _put_entry(node, path, depth, part, value)
-    if _is_null(node):
-        node = yaml.MappingNode("tag:yaml.org,2002:map", [], node.start_mark, node.end_mark)
-    if not isinstance(node, yaml.MappingNode):
-        raise ConfigError([f"{dotted(path)}: --set: {dotted(path[:depth])} is not a mapping"])
-    pairs = list(node.value)
-    names = [str(key.value) for key, _ in pairs]
-    made = path[0] == "model" and depth > 0 and len(names) == 1 and "." in names[0]
-    if made and path[depth : (end := depth + names[0].count(".") + 1)] == tuple(names[0].split(".")):
-        right = dotted((*path[:depth], *path[end:]))
-        raise ConfigError([f"{dotted(path)}: --set: leave out {names[0]}, the name of the class: write {right}"])
-    if made and part != names[0]:  # model[0].seed: the name of the class is no part of the key
-        pairs[0] = (pairs[0][0], _put(pairs[0][1], path, depth, value))
-    elif part in names:
-        place = names.index(part)
-        pairs[place] = (pairs[place][0], _put(pairs[place][1], path, depth + 1, value))
-    else:
-        key = yaml.ScalarNode("tag:yaml.org,2002:str", part, node.start_mark, node.end_mark)
-        pairs.append((key, _put(_empty(), path, depth + 1, value)))
-    return yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)
+        if not isinstance(node, list):
+            raise _refused(path, f"{where} is not a list")
+        if part >= len(node):
+            raise _refused(path, f"{where} has {len(node)} entries, the first is {where}[0]")
+        entry = node[part]
+        if isinstance(entry, str) and depth + 1 < len(path) and "." in entry:
+            entry = {entry: None}  # a step without arguments is the name of its class alone
+        return [*node[:part], _put(entry, path, depth + 1, value), *node[part + 1 :]]
+    if not isinstance(node, dict | None):
+        raise _refused(path, f"{where} is not a mapping")
+    node = node or {}
+    name = str(next(iter(node))) if len(node) == 1 else ""
+    if path[0] in ("model", "models") and depth > 0 and "." in name and part != name:
+        # The name of a class is no part of the key: model[0].seed.
+        end = depth + name.count(".") + 1
+        if path[depth:end] == tuple(name.split(".")):
+            right = dotted((*path[:depth], *path[end:]))
+            raise _refused(path, f"leave out {name}, the name of the class: write {right}")
+        return {name: _put(node[name], path, depth, value)}
+    return {**node, part: _put(node.get(part), path, depth + 1, value)}
 
 
-def _put_entry(
-    node: yaml.Node, path: tuple[str | int, ...], depth: int, index: int, value: yaml.Node
-) -> yaml.SequenceNode:
-    where = dotted(path[:depth])
-    if not isinstance(node, yaml.SequenceNode):
-        raise ConfigError([f"{dotted(path)}: --set: {where} is not a list"])
-    entries = list(node.value)
-    if index >= len(entries):
-        raise ConfigError([f"{dotted(path)}: --set: {where} has {len(entries)} entries, the first is {where}[0]"])
-    entry = entries[index]
-    if isinstance(entry, yaml.ScalarNode) and depth + 1 < len(path) and "." in entry.value:
-        # A step without arguments is the name of its class alone.
-        entry = yaml.MappingNode("tag:yaml.org,2002:map", [(entry, _empty())], entry.start_mark, entry.end_mark)
-    entries[index] = _put(entry, path, depth + 1, value)
-    return yaml.SequenceNode(node.tag, entries, node.start_mark, node.end_mark)
-
-
-def _empty() -> yaml.ScalarNode:
-    mark = yaml.Mark("--set", 0, 0, 0, None, 0)
-    return yaml.ScalarNode("tag:yaml.org,2002:null", "", mark, mark)
-
-
-def _is_null(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+def _refused(path: tuple[str | int, ...], why: str) -> ConfigError:
+    return ConfigError(Problem(dotted(path), f"--set: {why}"))

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
 from streamkernel.daemon.config.fields import Number, Path, Section, resolvable
+from streamkernel.daemon.config.problems import Problem
 
 __all__ = ["SinkRegistryConfig", "SourceRegistryConfig", "ValueFormat", "registry_problems"]
 
@@ -107,37 +108,39 @@ class SinkRegistryConfig(_RegistryConfig):
 
 def registry_problems(
     key: str, value_format: ValueFormat, registry: SourceRegistryConfig | SinkRegistryConfig | None
-) -> Iterator[str]:
-    """Yield a line for each setting of the registry, of the section at a key, that another one rules out."""
+) -> Iterator[Problem]:
+    """Yield a problem for each setting of the registry, of the section at a key, that another one rules out."""
     if value_format == "json":
         if registry is not None:
-            yield f"{key}.value_format: must be avro, json_schema or protobuf with {key}.schema_registry, is json"
+            yield Problem(
+                f"{key}.value_format", f"must be avro, json_schema or protobuf with {key}.schema_registry, is json"
+            )
         return
     if registry is None:
-        yield f"{key}.schema_registry: required with {key}.value_format: {value_format}"
+        yield Problem(f"{key}.schema_registry", f"required with {key}.value_format: {value_format}")
         return
     at = f"{key}.schema_registry"
     if registry.token is not None and registry.username is not None:
-        yield f"{at}.token: must not be given with username, choose one"
+        yield Problem(f"{at}.token", "must not be given with username, choose one")
     if (registry.username is None) is not (registry.password is None):
         missing, given = ("username", "password") if registry.username is None else ("password", "username")
-        yield f"{at}.{missing}: required with {given}"
+        yield Problem(f"{at}.{missing}", f"required with {given}")
     if registry.ssl_keyfile is not None and registry.ssl_certfile is None:
-        yield f"{at}.ssl_certfile: required with ssl_keyfile"
+        yield Problem(f"{at}.ssl_certfile", "required with ssl_keyfile")
     if "http:" in registry.url and any((registry.ssl_cafile, registry.ssl_certfile)):
-        yield f"{at}.url: must be https with ssl_cafile and ssl_certfile"
+        yield Problem(f"{at}.url", "must be https with ssl_cafile and ssl_certfile")
     yield from _of_protobuf(at, value_format, registry)
 
 
 def _of_protobuf(
     at: str, value_format: ValueFormat, registry: SourceRegistryConfig | SinkRegistryConfig
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     for name in ("descriptor_set", "message"):
         if getattr(registry, name) is not None and value_format != "protobuf":
-            yield f"{at}.{name}: works only with value_format protobuf, is {value_format}"
+            yield Problem(f"{at}.{name}", f"works only with value_format protobuf, is {value_format}")
     if registry.descriptor_set is not None and registry.message is None:
-        yield f"{at}.message: required with descriptor_set"
+        yield Problem(f"{at}.message", "required with descriptor_set")
     if isinstance(registry, SinkRegistryConfig) and not registry.use_latest_version:
         for name in ("descriptor_set", "message"):
             if getattr(registry, name) is not None:
-                yield f"{at}.{name}: works only with use_latest_version: otherwise the lines have our schema"
+                yield Problem(f"{at}.{name}", "works only with use_latest_version: otherwise the lines have our schema")

@@ -92,7 +92,7 @@ _STEP_SCHEMA = {
         },
     ]
 }
-# Steps are validated in wiring/model.py, which knows the classes; here they only need a place in the JSON Schema.
+# Steps are validated in assembly/model.py, which knows the classes; here they only need a place in the JSON Schema.
 Step: TypeAlias = Annotated[Any, WithJsonSchema(_STEP_SCHEMA)]
 
 

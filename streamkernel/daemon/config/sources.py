@@ -6,13 +6,22 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
+from streamkernel.connectors.files.names import is_pattern
 from streamkernel.daemon.config.column_name import TargetNames
 from streamkernel.daemon.config.fields import Name, Paths, Section, TargetType
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
 
-__all__ = ["CsvSourceConfig", "JsonlSourceConfig", "RiverSourceConfig", "SourceConfig"]
+__all__ = [
+    "CsvSourceConfig",
+    "JsonlSourceConfig",
+    "RiverSourceConfig",
+    "SourceConfig",
+    "is_list",
+    "is_several",
+    "paths_of",
+]
 
 
 def _one_character(text: str) -> str:
@@ -81,3 +90,27 @@ class RiverSourceConfig(Section):
 SourceConfig: TypeAlias = (
     CsvSourceConfig | JsonlSourceConfig | RiverSourceConfig | KafkaSourceConfig | JournalSourceConfig
 )
+
+
+def is_list(source: Any) -> bool:
+    """Return whether a source names a list of targets, even of one."""
+    return isinstance(getattr(source, "target", None), list)
+
+
+def paths_of(source: Any) -> list[str]:
+    """Return the paths and patterns of a source; none if it reads no files.
+
+    Examples
+    --------
+    >>> paths_of(CsvSourceConfig(kind="csv", path="a.csv")), paths_of(CsvSourceConfig(kind="csv", path=["a", "b"]))
+    (['a.csv'], ['a', 'b'])
+
+    """
+    path = getattr(source, "path", None)
+    return [] if path is None else list(path) if isinstance(path, list) else [path]
+
+
+def is_several(source: Any) -> bool:
+    """Return whether a source reads several files: a list, a pattern, or a folder that it watches."""
+    several = isinstance(getattr(source, "path", None), list) or any(map(is_pattern, paths_of(source)))
+    return several or getattr(source, "watch", False)

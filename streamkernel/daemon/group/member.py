@@ -13,9 +13,9 @@ from pathlib import Path
 from streamkernel.connectors.kafka.group.membership import Membership
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
-from streamkernel.daemon.config.document import dump
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSourceConfig, MetricsConfig
+from streamkernel.daemon.config.yaml_text import dump
 from streamkernel.daemon.group.child import Child
 from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.group.first_partitions import note_first_partitions

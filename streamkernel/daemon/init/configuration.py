@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from streamkernel.daemon.base.line_names import line_names
+from streamkernel.daemon.config.problems import why_no_text
 from streamkernel.daemon.config.schema import LimitsConfig
-from streamkernel.daemon.config.texts import why_no_text
 from streamkernel.daemon.init.columns import SampledColumn, Target, describe_columns, find_target, sample_marks
 from streamkernel.daemon.init.reading import Reading
 from streamkernel.daemon.init.sample import Sample, SampleError, read_sample

@@ -11,7 +11,7 @@ from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.reader import is_gone, until_listed
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import checkpoint_files
-from streamkernel.daemon.config.grouped import partition_directories
+from streamkernel.daemon.components.group_mode import partition_directories
 
 __all__ = ["describe"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
@@ -19,11 +18,6 @@ _STREAM = "replay:"
 _LABELS = "labels:"
 _MOST_BYTES = 2**24
 WAIT_SECONDS = 0.5
-# What the details of a letter say whose raw record is not whole.
-_CUT = (
-    re.compile(r"more than max_record_bytes \((?P<length>[\d,]+)\)"),
-    re.compile(r"\(raw holds its first (?P<length>[\d,]+) characters of [\d,]+\)\Z"),
-)
 
 
 def is_replayed(origin: Position) -> bool:
@@ -132,14 +126,8 @@ class ReplayFeed:
     def _fault(self, letter: DeadLetter, record: Record) -> Fault | None:
         if record.blank:
             return Fault(letter.reason or "blank", "its raw is empty: put the record there, or remove the line")
-        if _is_cut(letter):
+        if letter.cut_at == len(letter.raw):
             return Fault(letter.reason, "its raw was cut: put the whole record there")
         if letter.reason == "kills_process" and self._kills(record):
             return Fault("kills_process", "a child process died on it")
         return None
-
-
-def _is_cut(letter: DeadLetter) -> bool:
-    """Return whether the raw record of a letter is as it was when it was cut."""
-    lengths = {int(found["length"].replace(",", "")) for one in _CUT if (found := one.search(letter.detail))}
-    return bool(lengths & {len(letter.raw), letter.n_characters})

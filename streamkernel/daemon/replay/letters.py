@@ -44,8 +44,8 @@ class DeadLetter(NamedTuple):
         Why the record could not be used when the letter was written.
     raw
         The record, mended or not.
-    n_characters
-        How long the text is that stands for the record.
+    cut_at
+        If the writer of the letter cut the record: how many bytes it kept.
 
     """
 
@@ -54,7 +54,7 @@ class DeadLetter(NamedTuple):
     reason: str
     detail: str
     raw: bytes
-    n_characters: int
+    cut_at: int | None
 
 
 class _PositionLine(BaseModel):
@@ -71,6 +71,7 @@ class _LetterLine(BaseModel):
     encoding: str = "utf-8"
     reason: str = ""
     detail: str = ""
+    cut_at: _Whole | None = None
 
 
 def read_letters(
@@ -119,7 +120,7 @@ def read_letters(
             repeat = seen[where_from, position.partition, position.offset]
             seen[where_from, position.partition, position.offset] += 1
         place = LetterPlace(where_from, position.partition, repeat, position.offset)
-        yield DeadLetter(line, place, written.reason, written.detail, raw, len(written.raw))
+        yield DeadLetter(line, place, written.reason, written.detail, raw, written.cut_at)
 
 
 def _raw(written: _LetterLine) -> bytes:
@@ -161,6 +162,7 @@ def _csv_objects(path: Path, texts: Iterator[str]) -> Iterator[tuple[int, Any]]:
         for row in filter(None, rows):
             values: dict[str, Any] = dict(zip(names, row, strict=False))
             values["position"] = json.loads(values.get("position", ""))
+            values["cut_at"] = json.loads(values.get("cut_at") or "null")
             yield rows.line_num, values
     except (csv.Error, ValueError, RecursionError) as error:
         raise _no_letter(path, rows.line_num, f"{error!s:.100}") from None

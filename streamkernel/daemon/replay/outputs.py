@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.ports import Position, Sink, SinkError
+from streamkernel.daemon.assembly.columns import target_type_of
+from streamkernel.daemon.assembly.connectors import make_sink
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.feed import is_replayed
 from streamkernel.daemon.stream.sinks import Sinks
-from streamkernel.daemon.wiring.columns import target_type_of
-from streamkernel.daemon.wiring.connectors import make_sink
 
 __all__ = ["ReplaySinks", "open_outputs"]
 

@@ -11,14 +11,18 @@ from typing import Any
 
 from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.connectors.ports import Record
+from streamkernel.daemon.assembly import parts
+from streamkernel.daemon.assembly.plan import plan_of
+from streamkernel.daemon.assembly.processor import compared, make_processor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.config.document import dump, parse
-from streamkernel.daemon.config.grouped import group_of, partition_document
+from streamkernel.daemon.components.group_mode import group_of, partition_document
+from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import KafkaSinkConfig
+from streamkernel.daemon.config.yaml_text import dump
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.recovery.stopped import lock_stopped, newest_of
@@ -31,9 +35,6 @@ from streamkernel.daemon.replay.selection import LetterSelection
 from streamkernel.daemon.replay.sources import open_sources
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring import parts
-from streamkernel.daemon.wiring.plan import plan_of
-from streamkernel.daemon.wiring.processor import compared, make_processor
 
 __all__ = ["replay"]
 
@@ -157,11 +158,13 @@ class _ReplayCheckpoints(Checkpoints):
 def _check_configuration(plan: Plan) -> None:
     problems = []
     if plan.config.checkpoint is None:
-        problems.append("checkpoint: required by replay, which learns into the newest checkpoint of its directory")
+        why = "required by replay, which learns into the newest checkpoint of its directory"
+        problems.append(Problem("checkpoint", why))
     if plan.config.mode == "predict":
-        problems.append("mode: must be learn for replay: in mode predict, read the fixed records as a source")
+        why = "must be learn for replay: in mode predict, read the fixed records as a source"
+        problems.append(Problem("mode", why))
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
 
 
 def _check_file(plan: Plan, path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.several import is_several
+from streamkernel.daemon.config.sources import is_several
 from streamkernel.daemon.recovery.replayed import MOST_REPLAYED, LetterPlace
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.letters import DeadLetter, read_letters

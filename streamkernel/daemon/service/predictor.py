@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamkernel.connectors.ports import Fault
+from streamkernel.daemon.assembly.processor import make_learner
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.plan import Plan
@@ -25,7 +26,6 @@ from streamkernel.daemon.recovery.trained import TrainedModel
 from streamkernel.daemon.stream.known_inputs import ENOUGH, KnownInputs
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.record_batch import RecordBatch
-from streamkernel.daemon.wiring.processor import make_learner
 
 __all__ = ["NoModelError", "Predictor"]
 

@@ -7,16 +7,17 @@ from math import ceil
 from typing import Any
 
 from streamkernel.connectors.ports import Fault, Position, Record, Source
-from streamkernel.daemon.config.document import dump, parse
-from streamkernel.daemon.config.grouped import group_of, partition_document
+from streamkernel.daemon.assembly.connectors import make_source
+from streamkernel.daemon.assembly.plan import plan_of
+from streamkernel.daemon.components.group_mode import group_of, partition_document
+from streamkernel.daemon.components.predict_mode import with_mode_defaults
+from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.predicting import with_mode_defaults
-from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import JournalSourceConfig, JsonlSourceConfig, ServeConfig, SourceConfig
-from streamkernel.daemon.config.several_targets import is_list
+from streamkernel.daemon.config.sources import is_list
+from streamkernel.daemon.config.yaml_text import dump
 from streamkernel.daemon.labels.keys import key_of
-from streamkernel.daemon.wiring.connectors import make_source
-from streamkernel.daemon.wiring.plan import plan_of
 
 __all__ = ["Role", "ServicePlan", "service_plan"]
 
@@ -128,18 +129,22 @@ def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
     config = plan.config
     if config.mode == "learn":
         if config.checkpoint is None:
-            raise ConfigError(["checkpoint: required, serve reads the model of the run that learns from its directory"])
+            raise ConfigError(
+                Problem("checkpoint", "required, serve reads the model of the run that learns from its directory")
+            )
         # Of several models, the one that the checkpoint says is published, also after a promotion.
         alone: dict[str, Any] = {"mode": "predict", "initial_model": None, "publish": None}
         config = with_mode_defaults(config.model_copy(update=alone))
     if is_list(config.source):
-        raise ConfigError(["source.target: serve predicts one target: name one column, or use run for several"])
+        raise ConfigError(
+            Problem("source.target", "serve predicts one target: name one column, or use run for several")
+        )
     key = None if config.labels is None else config.labels.key
     records = _role("source", config.source, plan, key)
     labels = records if config.labels is None else _role("labels.source", config.labels.source, plan, key)
     seconds = 1.0 if plan.config.checkpoint is None else plan.config.checkpoint.every_seconds
     if labels.journal is not None and labels.target is None:
-        raise ConfigError([f"{labels.section}.target: required, it names the field that holds the label"])
+        raise ConfigError(Problem(f"{labels.section}.target", "required, it names the field that holds the label"))
     return ServicePlan(
         replace(plan, config=config),
         config.serve or ServeConfig(),
@@ -153,15 +158,14 @@ def _of_partition(plan: Plan, partition: int | None) -> Plan:
     """Return the configuration of one partition, where those of a group have a model each."""
     if group_of(plan.config) is None:
         if partition is not None:
-            raise ConfigError(["--partition: only with source.group, where each partition has its own model"])
+            raise ConfigError(Problem("--partition", "only with source.group, where each partition has its own model"))
         return plan
     if partition is None:
-        raise ConfigError(
-            [
-                "source.group: each partition has its own model: choose one with --partition N. A second service on "
-                "this machine needs another port, such as --set serve.port=9110"
-            ]
+        why = (
+            "each partition has its own model: choose one with --partition N. A second service on this machine needs "
+            "another port, such as --set serve.port=9110"
         )
+        raise ConfigError(Problem("source.group", why))
     return plan_of(plan.path, partition_document(parse(dump(plan.raw), str(plan.path)), partition))
 
 

@@ -79,5 +79,6 @@ def dead_letter_schema() -> LineSchema:
         (
             LineField("position", position, optional=False),
             *(LineField(name, "text", optional=False) for name in ("reason", "detail", "encoding", "raw")),
+            LineField("cut_at", "integer"),
         ),
     )

@@ -150,7 +150,8 @@ def dead_letter(
     where: dict[str, Any] = {"partition": position.partition, "offset": position.offset}
     if source is not None:
         where["source"] = source
-    return {"position": where, "reason": reason, "detail": detail, "encoding": encoding, "raw": text}
+    cut_at = len(raw) if reason == "too_long" else None  # a source keeps only the beginning of such a record
+    return {"position": where, "reason": reason, "detail": detail, "encoding": encoding, "raw": text, "cut_at": cut_at}
 
 
 def _as_text(raw: bytes, encoding: str) -> tuple[str, str] | None:
@@ -175,7 +176,7 @@ def shortened(letter: Mapping[str, Any], most: int) -> dict[str, Any]:
     Returns
     -------
     line
-        Its detail says how much of the record is left.
+        Its detail says how much of the record is left, and `cut_at` how many bytes.
 
     Examples
     --------
@@ -188,7 +189,11 @@ def shortened(letter: Mapping[str, Any], most: int) -> dict[str, Any]:
     raw, kept = letter["raw"], len(letter["raw"])
     while True:
         detail = f"{letter['detail']} (raw holds its first {kept:,} characters of {len(raw):,})"
-        line = {**letter, "detail": detail, "raw": raw[:kept]}
+        line = {**letter, "detail": detail, "raw": raw[:kept], "cut_at": _n_bytes(raw[:kept], letter["encoding"])}
         if kept == 0 or len(to_json(line)) <= most:
             return line
         kept = kept // 8 * 4  # what is left of base64 can be decoded
+
+
+def _n_bytes(text: str, encoding: str) -> int:
+    return len(text) // 4 * 3 - text.count("=") if encoding == "base64" else len(text.encode(encoding))

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from streamkernel.daemon.assembly.processor import make_learner
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
@@ -14,7 +15,6 @@ from streamkernel.daemon.recovery.trained import TrainedModel
 from streamkernel.daemon.stream.loop import Observer
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
-from streamkernel.daemon.wiring.processor import make_learner
 
 __all__ = ["ModelReload"]
 

@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamkernel.connectors.ports import Sink, Source, SourceError
+from streamkernel.connectors.ports import SettingError, Sink, Source, SourceError
+from streamkernel.daemon.assembly.columns import included_names, model_columns, passed_columns
 from streamkernel.daemon.config import schema as settings
 from streamkernel.daemon.config.columns import PassingColumnsConfig
-from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.config.several import is_several
+from streamkernel.daemon.config.problems import ConfigError, Problem
+from streamkernel.daemon.config.sources import is_several
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import shortened
 from streamkernel.daemon.stream.long_columns import LongColumns
-from streamkernel.daemon.wiring.columns import included_names, model_columns, passed_columns
 
 if TYPE_CHECKING:
     from streamkernel.connectors.files.source import LineSource
@@ -95,7 +95,7 @@ def make_source(
             max_batch_bytes=limits.max_batch_bytes,
         )
     except (SourceError, ValueError) as error:
-        raise ConfigError([_line(key, error)]) from None
+        raise ConfigError(_problem(key, error)) from None
 
 
 def _of_files(
@@ -179,7 +179,7 @@ def make_sink(
                 shorten=shortened if key == "dead_letters" else LongColumns(names) if names else None,
             )
         except ValueError as error:
-            raise ConfigError([_line(key, error)]) from None
+            raise ConfigError(_problem(key, error)) from None
     from streamkernel.connectors.memory import NullSink
 
     return NullSink()
@@ -191,10 +191,12 @@ def _extra(kind: str, key: str) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        line = f"{key}.kind: {kind} needs libraries that are not installed: pip install 'streamkernel[{kind}]'"
-        raise ConfigError([line]) from None
+        why = f"{kind} needs libraries that are not installed: pip install 'streamkernel[{kind}]'"
+        raise ConfigError(Problem(f"{key}.kind", why)) from None
 
 
-def _line(key: str, error: Exception) -> str:
-    """Return the line of an error in the section at a key, some of which begin with a key below it."""
-    return f"{key}.{error}" if str(error).startswith("schema_registry") else f"{key}: {error}"
+def _problem(key: str, error: Exception) -> Problem:
+    """Return the problem of a connector with the section at a key, or with one of its settings."""
+    if isinstance(error, SettingError):
+        return Problem(f"{key}.{error.setting}", error.message)
+    return Problem(key, str(error))

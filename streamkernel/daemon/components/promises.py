@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from streamkernel.connectors.ports import Sink
 from streamkernel.daemon.base.model import Model, is_binary, last_step, n_lags, never_learning, task_of
+from streamkernel.daemon.components.warm_start import learned_twice
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
-from streamkernel.daemon.config.warm import learned_twice
 
 __all__ = ["caveats", "label_advice"]
 

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 from river import base, compose
 
 from streamkernel.connectors.names import hint
+from streamkernel.daemon.assembly.names import HOME, NameRefused, full_name, resolve
+from streamkernel.daemon.assembly.short_names import long_form
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError, dotted, shown
-from streamkernel.daemon.wiring.names import HOME, NameRefused, full_name, resolve
-from streamkernel.daemon.wiring.short_names import long_form
+from streamkernel.daemon.config.problems import ConfigError, Problem, dotted, shown
 
 __all__ = ["build_model", "try_model"]
 
@@ -32,10 +32,10 @@ class _Refused(Exception):
 class _Builder:
     def __init__(self, imports: Sequence[str]) -> None:
         self._imports = imports
-        self.problems: list[str] = []
+        self.problems: list[Problem] = []
 
     def refuse(self, path: _Path, reason: str) -> _Refused:
-        self.problems.append(f"{dotted(path)}: {' '.join(reason.split())}")
+        self.problems.append(Problem(dotted(path), " ".join(reason.split())))
         return _Refused()
 
     def step(self, path: _Path, written: object) -> base.Base:
@@ -210,13 +210,13 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequ
         else:
             made.append(step)
     if builder.problems:
-        raise ConfigError(builder.problems)
+        raise ConfigError(*builder.problems)
     if len(made) == 1:
         return made[0]  # type: ignore[return-value]
     try:
         return compose.Pipeline(*made)
     except Exception as error:
-        raise ConfigError([f"{dotted(path)}: {error}"]) from None
+        raise ConfigError(Problem(f"{dotted(path)}", f"{error}")) from None
 
 
 def _why_no_task(step: Any) -> str:

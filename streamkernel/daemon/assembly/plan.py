@@ -8,20 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.ports import Source, SourceError
-from streamkernel.daemon.base.model import Model, Task, task_of
+from streamkernel.daemon.assembly.columns import let_pass
+from streamkernel.daemon.assembly.connectors import make_sink, make_source
+from streamkernel.daemon.assembly.model import build_model
+from streamkernel.daemon.assembly.tasks import model_conflicts
+from streamkernel.daemon.base.model import Model, task_of
+from streamkernel.daemon.components.catalogue import feature_problems
+from streamkernel.daemon.components.predict_mode import with_mode_defaults
+from streamkernel.daemon.components.warm_start import problems_of_warm_source
 from streamkernel.daemon.config.document import Document, read
-from streamkernel.daemon.config.files import problems as file_problems
+from streamkernel.daemon.config.files import file_problems
 from streamkernel.daemon.config.overrides import Override
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.config.validate import validate
-from streamkernel.daemon.config.warm import problems_of_warm_source
 from streamkernel.daemon.stream.quality import REPORTS
-from streamkernel.daemon.wiring.columns import let_pass
-from streamkernel.daemon.wiring.connectors import make_sink, make_source
-from streamkernel.daemon.wiring.model import build_model
-from streamkernel.daemon.wiring.tasks import problems_of_refit, problems_of_task
 
 __all__ = ["plan_of", "prepare"]
 
@@ -44,17 +46,19 @@ def plan_of(path: Path, document: Document) -> Plan:
     """Return what a document that was read from a path asks for; see `prepare`."""
     config, problems = validate(document)
     if config is not None:
-        problems += file_problems(config, path)
+        config = with_mode_defaults(config)
+        problems += [*feature_problems(config), *file_problems(config, path)]
+    problems = [*document.problems, *problems]
     models, model_problems = _models(document, problems)
-    problems = _first_for_each_key([*document.problems, *problems, *model_problems])
+    problems = _first_for_each_key([*problems, *model_problems])
     if config is not None:
         sources, connector_problems = _connectors(config)
         problems = _first_for_each_key([*problems, *connector_problems])
     if models and config is not None:
         model = models[config.publish if config.publish in models else next(iter(models))]
-        task = task_of(model)
-        problems += [*problems_of_task(config, model), *_other_tasks(models, task), *problems_of_refit(config, models)]
+        problems += model_conflicts(config, models, model)
         if not problems:
+            task = task_of(model)
             report = config.metrics.report if config.metrics is not None else None
             return Plan(
                 path=path,
@@ -69,65 +73,57 @@ def plan_of(path: Path, document: Document) -> Plan:
                 warm=sources.get("warm_start.source"),
                 models={} if config.models is None else models,
             )
-    raise ConfigError([document.redact(document.as_written(line)) for line in problems])
+    raise ConfigError(*map(document.as_written, problems))
 
 
-def _connectors(config: Config) -> tuple[dict[str, Source], list[str]]:
-    """Make the sources, unopened, by the key of their section, and try what the sinks are made of."""
-    sources, problems = {}, []
+def _connectors(config: Config) -> tuple[dict[str, Source], list[Problem]]:
+    """Make the sources, unopened, by the key of their section, and try to make the sinks."""
+    sources: dict[str, Source] = {}
+    problems: list[Problem] = []
     for key, source in config.sources.items():
         try:
             sources[key] = make_source(source, config.limits, key, config.checkpoint, config.mode)
             if key == "source":
                 let_pass(sources[key], config)
         except ConfigError as error:
-            problems += error.lines
+            problems += error.problems
         except SourceError as error:
-            problems.append(f"predictions.include: {error}")
-    if "warm_start.source" in sources:
-        kind = config.sources["warm_start.source"].kind
-        problems += problems_of_warm_source(sources["warm_start.source"], kind)
+            problems.append(Problem("predictions.include", str(error)))
+    if (warm := sources.get("warm_start.source")) is not None:
+        problems += problems_of_warm_source(warm, config.sources["warm_start.source"].kind)
     for key, sink in config.outputs.items():
         try:
             make_sink(sink, key)
         except ConfigError as error:
-            problems += error.lines
+            problems += error.problems
     return sources, problems
 
 
-def _models(document: Document, problems: list[str]) -> tuple[dict[str, Model], list[str]]:
-    """Build the models by their names even where other sections are wrong, so that all mistakes are told at once.
+def _models(document: Document, problems: Sequence[Problem]) -> tuple[dict[str, Model], list[Problem]]:
+    """Build the models by their names, also if other sections are wrong, so that all mistakes come at once.
 
-    One that is under ``model`` has an empty name; there are none where one is wrong.
+    The one under ``model`` has an empty name. There are none if one is wrong.
     """
-    values = document.values
-    if any(line.startswith(("model:", "models", "imports")) for line in [*problems, *document.problems]):
+    if any(one.path == "model" or one.within("models") or one.within("imports") for one in problems):
         return {}, []
+    values = document.values
     named = values.get("models")
     written: dict[str, tuple[tuple[str, ...], Any]] = {"": (("model",), values.get("model"))}
     if named is not None:
         written = {name: (("models", name), steps) for name, steps in named.items()}
     built: dict[str, Model] = {}
-    wrong: list[str] = []
+    wrong: list[Problem] = []
     for name, (path, steps) in written.items():
         try:
             built[name] = build_model(steps, values.get("imports") or [], path)
         except ConfigError as error:
-            wrong += error.lines
+            wrong += error.problems
     return ({}, wrong) if wrong else (built, [])
 
 
-def _first_for_each_key(lines: list[str]) -> list[str]:
-    """Drop what only follows from another mistake, as a missing variable: its key has a line already."""
-    kept: dict[str, str] = {}
-    for line in lines:
-        kept.setdefault(line.partition(": ")[0], line)
+def _first_for_each_key(problems: Sequence[Problem]) -> list[Problem]:
+    """Drop what follows from another mistake, such as a missing variable: its key has a problem already."""
+    kept: dict[str, Problem] = {}
+    for one in problems:
+        kept.setdefault(one.path, one)
     return list(kept.values())
-
-
-def _other_tasks(models: Mapping[str, Model], task: Task) -> list[str]:
-    return [
-        f"models.{name}: is for {task_of(model)}, and the published one for {task}: all learn the same target"
-        for name, model in models.items()
-        if task_of(model) != task
-    ]

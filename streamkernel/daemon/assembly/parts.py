@@ -7,6 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from streamkernel.connectors.ports import Record, Source
+from streamkernel.daemon.assembly.columns import target_type_of
+from streamkernel.daemon.assembly.connectors import make_sink
+from streamkernel.daemon.assembly.processor import feed_of
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -20,9 +23,6 @@ from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.columns import target_type_of
-from streamkernel.daemon.wiring.connectors import make_sink
-from streamkernel.daemon.wiring.processor import feed_of
 
 __all__ = [
     "log_reading",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from river import base
 
-from streamkernel.daemon.wiring.kernel_expressions import written_out
+from streamkernel.daemon.assembly.kernel_expressions import written_out
 
 __all__ = ["long_form"]
 

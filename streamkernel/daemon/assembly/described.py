@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import yaml
 
+from streamkernel.daemon.assembly.model import build_model
+from streamkernel.daemon.assembly.names import HOME
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.recovery.stored import steps_of
-from streamkernel.daemon.wiring.model import build_model
 
 __all__ = ["as_in_yaml", "load_described"]
 
@@ -86,9 +87,23 @@ def _built(steps: Sequence[Any], imports: Sequence[str]) -> Model:
         raise UnfitError("; ".join(error.lines)) from None
     try:
         if document.problems:
-            raise ConfigError(document.problems)
+            raise ConfigError(*document.problems)
         return build_model(document.values["model"], imports)
     except ConfigError as error:
-        lines = "; ".join(document.redact(document.as_written(line)) for line in error.lines)
-        advice = " (--imports PACKAGE)" if "under imports" in lines else ""
+        lines = "; ".join(str(document.as_written(problem)) for problem in error.problems)
+        unlisted = set(_packages(steps)).difference(HOME, imports)
+        advice = " (--imports PACKAGE)" if unlisted else ""
         raise UnfitError(f"the model cannot be built as its configuration describes it: {lines}{advice}") from None
+
+
+def _packages(written: Any) -> Iterator[str]:
+    """Yield the packages of the classes that steps name."""
+    if isinstance(written, str) and "." in written:
+        yield written.partition(".")[0]
+    elif isinstance(written, Mapping):
+        for key, value in written.items():
+            yield from _packages(key)
+            yield from _packages(value if isinstance(value, list | Mapping) else None)
+    elif isinstance(written, list):
+        for one in written:
+            yield from _packages(one)

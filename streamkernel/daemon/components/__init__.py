@@ -1,0 +1,1 @@
+"""The optional features of the daemon: for each, the settings that turn it on and what they need and exclude."""

@@ -1,0 +1,46 @@
+"""Several models that learn one stream, of which one is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamkernel.connectors.names import hint
+from streamkernel.daemon.components.declaration import Component
+from streamkernel.daemon.config.columns import PassingColumnsConfig
+from streamkernel.daemon.config.problems import Problem, shown
+from streamkernel.daemon.config.schema import Config
+
+__all__ = ["ALL_MODELS", "PUBLISH", "SEVERAL_MODELS"]
+
+
+def _problems(config: Config) -> Iterator[Problem]:
+    assert config.models is not None
+    if config.model is not None:
+        yield Problem("model", "not together with models: list it there under its own name")
+    if (name := config.publish) is not None and name not in config.models:
+        known = ", ".join(config.models)
+        yield Problem("publish", f"must be one of {known}, got {shown(name)}{hint(name, config.models)}")
+
+
+def _writes_all(config: Config) -> list[str]:
+    output = config.predictions
+    return ["predictions.models"] if isinstance(output, PassingColumnsConfig) and output.models == "all" else []
+
+
+SEVERAL_MODELS = Component(
+    "several_models",
+    lambda config: [] if config.models is None else ["models"],
+    provides=("named_models",),
+    problems=_problems,
+)
+PUBLISH = Component(
+    "publish",
+    lambda config: [] if config.publish is None else ["publish"],
+    needs={"named_models": "only with models: it names the one to publish"},
+)
+ALL_MODELS = Component(
+    "all_models",
+    _writes_all,
+    needs={"several_models": "all needs models; with one model there are no others"},
+    excludes={"predict_mode": "must be published in mode predict: only the model named by publish predicts"},
+)
