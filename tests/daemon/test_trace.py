@@ -16,7 +16,7 @@ from tests.daemon.conftest import Home, write_stream
 
 ROOT = Path(__file__).parents[2]
 RECORDS = 300
-MOST = {"functions": 60, "files": 20, "changes": 40}
+MOST = {"functions": 165, "files": 64, "changes": 160}
 
 
 class Trace:

@@ -45,7 +45,7 @@ class DeadLetter(NamedTuple):
     raw
         The record, mended or not.
     cut_at
-        If the writer of the letter cut the record: how many bytes it kept.
+        How many bytes of the record were kept, if it was cut.
 
     """
 
@@ -120,7 +120,9 @@ def read_letters(
             repeat = seen[where_from, position.partition, position.offset]
             seen[where_from, position.partition, position.offset] += 1
         place = LetterPlace(where_from, position.partition, repeat, position.offset)
-        yield DeadLetter(line, place, written.reason, written.detail, raw, written.cut_at)
+        # A source keeps only the beginning of a record that is too long.
+        cut_at = max_record_bytes if written.reason == "too_long" and written.cut_at is None else written.cut_at
+        yield DeadLetter(line, place, written.reason, written.detail, raw, cut_at)
 
 
 def _raw(written: _LetterLine) -> bytes:
@@ -162,7 +164,6 @@ def _csv_objects(path: Path, texts: Iterator[str]) -> Iterator[tuple[int, Any]]:
         for row in filter(None, rows):
             values: dict[str, Any] = dict(zip(names, row, strict=False))
             values["position"] = json.loads(values.get("position", ""))
-            values["cut_at"] = json.loads(values.get("cut_at") or "null")
             yield rows.line_num, values
     except (csv.Error, ValueError, RecursionError) as error:
         raise _no_letter(path, rows.line_num, f"{error!s:.100}") from None

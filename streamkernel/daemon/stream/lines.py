@@ -150,8 +150,7 @@ def dead_letter(
     where: dict[str, Any] = {"partition": position.partition, "offset": position.offset}
     if source is not None:
         where["source"] = source
-    cut_at = len(raw) if reason == "too_long" else None  # a source keeps only the beginning of such a record
-    return {"position": where, "reason": reason, "detail": detail, "encoding": encoding, "raw": text, "cut_at": cut_at}
+    return {"position": where, "reason": reason, "detail": detail, "encoding": encoding, "raw": text}
 
 
 def _as_text(raw: bytes, encoding: str) -> tuple[str, str] | None:
