@@ -56,8 +56,7 @@ STACKS = {
     "connectors/registry": [
         {"framing", "settings"},
         {"client", "plain"},
-        {"schemas"},
-        {"avro", "descriptors", "lookup", "message_count"},
+        {"avro", "descriptors", "lookup"},
         {"line_schema", "objects", "protobuf"},
         {"reading", "writing"},
         {"__init__"},

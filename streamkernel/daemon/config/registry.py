@@ -1,4 +1,4 @@
-"""What a configuration says about a schema registry."""
+"""The configuration of a schema registry."""
 
 from __future__ import annotations
 
@@ -31,20 +31,15 @@ def _urls(text: str) -> str:
     return text
 
 
-def _printable(text: str) -> str:
+def _printable(value: str | SecretStr) -> str | SecretStr:
+    text = value.get_secret_value() if isinstance(value, SecretStr) else value
     if not text.isprintable():  # it would end the header of the request
         raise ValueError("must not contain line ends or control characters")
-    return text
-
-
-def _printable_secret(secret: SecretStr | None) -> SecretStr | None:
-    if secret is not None:
-        _printable(secret.get_secret_value())
-    return secret
+    return value
 
 
 _Text: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
-_Secret: TypeAlias = Annotated[SecretStr | None, AfterValidator(_printable_secret)]
+_Secret: TypeAlias = Annotated[SecretStr, AfterValidator(_printable)]
 
 
 class _RegistryConfig(Section):
@@ -52,8 +47,10 @@ class _RegistryConfig(Section):
         description="The http or https address. Separate several with commas: the daemon tries them in turn."
     )
     username: _Text | None = Field(default=None, description="For basic authentication.")
-    password: _Secret = Field(default=None, description="Best set by an environment variable.")
-    token: _Secret = Field(default=None, description="For bearer authentication. Best set by an environment variable.")
+    password: _Secret | None = Field(default=None, description="Best set by an environment variable.")
+    token: _Secret | None = Field(
+        default=None, description="For bearer authentication. Best set by an environment variable."
+    )
     ssl_cafile: Path | None = Field(
         default=None, description="The CA certificates for the registry, a PEM file. null: the system's."
     )
@@ -108,13 +105,12 @@ class SinkRegistryConfig(_RegistryConfig):
 def registry_problems(
     key: str, value_format: ValueFormat, registry: SourceRegistryConfig | SinkRegistryConfig | None
 ) -> Iterator[str]:
-    """Yield a line for each setting of the registry, of the section at a key, that another one rules out."""
-    if value_format == "json":
+    """Yield a line for each registry setting of the section at a key that contradicts another one."""
+    if value_format == "json" or registry is None:
         if registry is not None:
             yield f"{key}.value_format: must be avro, json_schema or protobuf with {key}.schema_registry, is json"
-        return
-    if registry is None:
-        yield f"{key}.schema_registry: required with {key}.value_format: {value_format}"
+        elif value_format != "json":
+            yield f"{key}.schema_registry: required with {key}.value_format: {value_format}"
         return
     at = f"{key}.schema_registry"
     if registry.token is not None and registry.username is not None:
@@ -126,18 +122,11 @@ def registry_problems(
         yield f"{at}.ssl_certfile: required with ssl_keyfile"
     if "http:" in registry.url and any((registry.ssl_cafile, registry.ssl_certfile)):
         yield f"{at}.url: must be https with ssl_cafile and ssl_certfile"
-    yield from _of_protobuf(at, value_format, registry)
-
-
-def _of_protobuf(
-    at: str, value_format: ValueFormat, registry: SourceRegistryConfig | SinkRegistryConfig
-) -> Iterator[str]:
+    latest = not isinstance(registry, SinkRegistryConfig) or registry.use_latest_version
     for name in ("descriptor_set", "message"):
         if getattr(registry, name) is not None and value_format != "protobuf":
             yield f"{at}.{name}: works only with value_format protobuf, is {value_format}"
+        if getattr(registry, name) is not None and not latest:
+            yield f"{at}.{name}: works only with use_latest_version: otherwise the lines have our schema"
     if registry.descriptor_set is not None and registry.message is None:
         yield f"{at}.message: required with descriptor_set"
-    if isinstance(registry, SinkRegistryConfig) and not registry.use_latest_version:
-        for name in ("descriptor_set", "message"):
-            if getattr(registry, name) is not None:
-                yield f"{at}.{name}: works only with use_latest_version: otherwise the lines have our schema"
