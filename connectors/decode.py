@@ -86,7 +86,7 @@ def decode_inputs(values: Iterable[tuple[str, Any]], max_string: int) -> dict[st
 
 
 def finite_floats(texts: Sequence[str]) -> list[float] | None:
-    """Return texts without underscores as finite numbers; None where one of them is something else, or may be."""
+    """Return texts without underscores as finite numbers; None if one of them is something else, or may be."""
     try:
         numbers = list(map(float, texts))
     except ValueError:
@@ -94,15 +94,15 @@ def finite_floats(texts: Sequence[str]) -> list[float] | None:
     return numbers if math.isfinite(sum(numbers)) else None
 
 
-def numbers_with_gaps(fields: Sequence[str]) -> list[float | None] | None:
-    """Return a column of finite numbers, of which some are absent; None for any other."""
+def numbers_with_gaps(texts: Sequence[str]) -> Sequence[float | None] | None:
+    """Return texts without underscores as finite numbers, None for empty ones and NaN; None for any other column."""
+    if (finite := finite_floats(texts)) is not None:
+        return finite
     try:
-        numbers = [float(field) if field else math.nan for field in fields]
+        numbers = [float(text) if text else math.nan for text in texts]
     except ValueError:
         return None
-    if any(map(math.isinf, numbers)):
-        return None
-    return [None if math.isnan(number) else number for number in numbers]
+    return None if any(map(math.isinf, numbers)) else [None if math.isnan(number) else number for number in numbers]
 
 
 def present(inputs: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 import orjson
@@ -14,18 +13,16 @@ import orjson
 from streamkernel.connectors.bulk import BulkDecoder
 from streamkernel.connectors.columns.objects import ObjectColumns
 from streamkernel.connectors.columns.rules import ColumnRules
-from streamkernel.connectors.decode import UndecodableError, decode_inputs
+from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.names import find, take, with_normal_names
 from streamkernel.connectors.ports import Label
 from streamkernel.connectors.target_columns import Target
 
-_NUMBERS = frozenset({float, int, bool})
 # JSON has four blanks: Python's two others, \v and \f, are damage.
 _WHITESPACE = b" \t\r\n"
 # orjson rounds integers of more than 64 bits to floats at least this large.
 _ROUNDED_FROM = 2.0**63
 _LONGEST_INTEGER = 4000
-_MOST_NAMES = 10_000
 
 
 class JsonObjects(BulkDecoder):
@@ -46,14 +43,14 @@ class JsonObjects(BulkDecoder):
 
     def __init__(self, target: Target, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
         super().__init__(target, target_type, max_string, rules)
-        # Without rules there is a shorter way.
-        self._columns = None if rules is None and self.several is None else ObjectColumns(self.rules)
-        self._names: set[str] = set()
+        self._columns = ObjectColumns(self.rules)
         types = {} if rules is None else rules.settings.types
         # As text, each digit of a long integer counts.
         self._texts = [name for name, column in types.items() if column.type in ("string", "hash")]
 
-    def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
+    def decode_all(
+        self, raws: Sequence[bytes]
+    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
         """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
         objects = self.load_all(raws)
         odd = []
@@ -68,18 +65,9 @@ class JsonObjects(BulkDecoder):
             if float in map(type, values) and any(map(_is_rounded, values)):
                 raise UndecodableError("target", "a target is to be read exactly")
             targets = self.targets.decode_all(values)
-        if self._columns is not None:
-            if self._lose_digits(objects):
-                raise UndecodableError("input_type", "a text is to be read exactly")
-            return self._columns.read_all(objects), targets, odd
-        names = self._names
-        # orjson lets no infinite number through.
-        if not (names.issuperset(set().union(*objects)) and _are_numbers(objects)):
-            objects = [
-                x if names.issuperset(x) and _NUMBERS.issuperset(map(type, x.values())) else self._inputs(x)
-                for x in objects
-            ]
-        return objects, targets, odd
+        if self._lose_digits(objects):
+            raise UndecodableError("input_type", "a text must be read exactly")
+        return self._columns.read_all(objects), targets, odd
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
@@ -93,8 +81,6 @@ class JsonObjects(BulkDecoder):
         if _is_rounded(y):
             y = find(self.load_exactly(raw), str(self.target))
         label = self.targets.decode(y)
-        if self._columns is None:
-            return self._inputs(x), label
         if self._lose_digits([x]):
             x = self.load_exactly(raw)
             take(x, self.target or "")
@@ -110,8 +96,6 @@ class JsonObjects(BulkDecoder):
 
     def extras(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Return the inputs that names and plain values from next to an object become, by the same rules."""
-        if self._columns is None:
-            return decode_inputs(with_normal_names(dict(pairs)).items(), self.max_string)
         return self._columns.read(dict(pairs))
 
     def values(self, raw: bytes) -> Mapping[str, Any]:
@@ -151,26 +135,6 @@ class JsonObjects(BulkDecoder):
             if float in map(type, values) and any(map(_is_rounded, values)):
                 return True
         return False
-
-    def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
-        new = not self._names.issuperset(values)
-        if new:
-            values = with_normal_names(values)
-        inputs = decode_inputs(values.items(), self.max_string)
-        # Names seen once need not be measured again; a stream of ever new names must not fill the memory.
-        if new and len(self._names) < _MOST_NAMES:
-            self._names.update(values)
-        return inputs
-
-
-def _are_numbers(objects: list[dict[str, Any]]) -> bool:
-    """Tell whether all values are numbers or booleans, of what orjson can return."""
-    try:
-        # Nothing else can be added up, and a sum asks for the type of a value at a third of the cost.
-        sum(chain.from_iterable(map(dict.values, objects)))
-    except TypeError:
-        return False
-    return True
 
 
 def _is_plain(name: str) -> bool:

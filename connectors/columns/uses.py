@@ -80,7 +80,8 @@ def _use(name: str, value: Any, rules: ColumnRules, read: Callable[[str, Any], M
     column = rules.column(name)
     if column is None:
         return ColumnUse(name, shown(value), type_of(value), rules.why_not(name))
-    declared = rules.settings.types[name].type if name in rules.settings.types and column.typed is not None else None
+    kind = rules.settings.types[name].type if name in rules.settings.types else "auto"
+    declared = None if kind == "auto" else kind
     try:
         inputs = read(name, value)
     except UndecodableError as error:
@@ -88,10 +89,9 @@ def _use(name: str, value: Any, rules: ColumnRules, read: Callable[[str, Any], M
     if not inputs:
         return ColumnUse(name, shown(value), declared or type_of(value), _MISSING)
     only = inputs.get(name)
-    kind = declared or type_of(only)
     use = "input" if len(inputs) == 1 and only == value else "input " + ", ".join(map(_assigned, inputs.items()))
-    hint = "" if column.typed is not None else _hint(name, value, only)
-    return ColumnUse(name, shown(value), kind, f"{use}; {hint}" if hint else use)
+    hint = "" if declared else _hint(name, value, only)
+    return ColumnUse(name, shown(value), declared or type_of(only), f"{use}; {hint}" if hint else use)
 
 
 def _why_without(name: str, value: Any, rules: ColumnRules) -> str:
