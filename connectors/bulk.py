@@ -12,8 +12,8 @@ from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.columns.uses import input_uses, target_use
 from streamkernel.connectors.decode import TargetDecoder, UndecodableError
 from streamkernel.connectors.names import take
-from streamkernel.connectors.passed import SourceMessage
-from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.pass_through import SourceMessage
+from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Label, Position, Record
 from streamkernel.connectors.target_columns import Target, TargetColumns, names_of
 

@@ -41,10 +41,10 @@ STACKS = {
         {"cli"},
     ],
     "connectors": [
-        {"file_id", "moments", "names", "os_reason", "passed"},
-        {"encode", "ports", "regular"},
+        {"file_id", "moments", "names", "os_reason", "pass_through"},
+        {"encode", "ports", "regular_files"},
         {"class_columns", "decode", "durable"},
-        {"columns", "passing"},
+        {"columns", "pass_through_reader"},
         {"target_columns"},
         {"bulk"},
         {"objects"},

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
 from streamkernel.connectors.encode import to_json
-from streamkernel.connectors.passed import ColumnType, PassedColumn
+from streamkernel.connectors.pass_through import ColumnType, PassedColumn
 from streamkernel.connectors.ports import SinkError
 
 __all__ = ["LineColumns", "ParquetColumn", "prediction_columns"]

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from streamkernel.connectors.ports import ConnectorError, Position, Record, Source
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
-from streamkernel.connectors.regular import write_obstacle
+from streamkernel.connectors.regular_files import write_obstacle
 from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health

@@ -14,7 +14,7 @@ from streamkernel.connectors.decode import TargetDecoder, shown
 from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.moments import read_moment
 from streamkernel.connectors.names import find, nfc
-from streamkernel.connectors.passed import Passed, PassedColumn, SourceMessage
+from streamkernel.connectors.pass_through import Passed, PassedColumn, SourceMessage
 
 _log = logging.getLogger(__name__)
 
