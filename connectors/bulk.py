@@ -1,4 +1,4 @@
-"""Decoding many raw records at once, which is several times faster, and the odd ones among them by themselves."""
+"""Decoding of raw records: many at once, which is several times faster, and odd ones one at a time."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.columns.uses import input_uses, target_use
 from streamkernel.connectors.decode import TargetDecoder, UndecodableError
 from streamkernel.connectors.names import take
-from streamkernel.connectors.passed import SourceMessage
-from streamkernel.connectors.passing import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Label, Position, Record
+from streamkernel.connectors.pass_through import SourceMessage
+from streamkernel.connectors.pass_through_reader import PassThrough
+from streamkernel.connectors.ports import ColumnUse, Position, Record
 from streamkernel.connectors.target_columns import Target, TargetColumns, names_of
 
 
 class BulkDecoder(ABC):
-    """A decoder from the bytes of records to their inputs and targets.
+    """A decoder of the bytes of records to their inputs and targets.
 
-    `target` is the name of the target, or those of several, None where every record is unlabeled; `target_type` and
-    `max_string` are those of `TargetDecoder`. A single target is decoded with the inputs. Several are no inputs, and
-    read of the record once more. The columns are read by `rules`; None: all are inputs, each as it is. What
-    `passing` reads of a record is in its `passed`.
+    `target` is the name of the target, the names of several, or None for unlabeled records; `target_type` and
+    `max_string` are those of `TargetDecoder`. `rules` read the columns; None: all are inputs, each as it is. The record
+    has the columns of `passing` in `passed`.
     """
 
     def __init__(self, target: Target, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
@@ -41,11 +40,11 @@ class BulkDecoder(ABC):
         self.passing: PassThrough | None = None
 
     def ready(self, raws: Sequence[bytes | None]) -> int:
-        """Return how many of the first of `raws` can be decoded for now; all of them, by default."""
+        """Return how many leading records can be decoded now (default: all)."""
         return len(raws)
 
     def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
-        """Return a record for each of `raws`, which begins at one of `starts` and whose successor at one of `ends`."""
+        """Return a record for each of `raws`, with its start and the start of the next one."""
         records = self._decoded(raws, starts, ends)
         return records if self.passing is None else [self.with_passed(record, self.passing) for record in records]
 
@@ -59,7 +58,6 @@ class BulkDecoder(ABC):
         """Return the record with its pass-through columns filled in: values, known facts and its message."""
         if record.fault is not None or record.blank:
             return record
-        # Read once more: as the source has them, they are not what the model is given.
         values = self.values(record.raw)
         return record._replace(passed=passing(values if about is None else {**about, **values}, message))
 
@@ -68,13 +66,11 @@ class BulkDecoder(ABC):
             return []
         try:
             xs, ys, odd = self.decode_all(raws)
+            if self.several is not None:
+                left_out = set(odd)
+                ys = [self.several.read(self.values(raw)) for place, raw in enumerate(raws) if place not in left_out]
         except UndecodableError:
             return list(map(self.record, raws, starts, ends))
-        if self.several is not None:
-            try:
-                ys = self._several_of(self.several, raws, odd)
-            except UndecodableError:
-                return list(map(self.record, raws, starts, ends))
         firsts: Iterator[Position] = iter(starts)
         lasts: Iterator[Position] = iter(ends)
         texts = iter(raws)
@@ -91,7 +87,7 @@ class BulkDecoder(ABC):
         return records
 
     def record(self, raw: bytes, start: Position, following: Position) -> Record:
-        """Return the record of `raw` by itself."""
+        """Return the record of one `raw`."""
         try:
             decoded = self.decode_one(raw)
             if decoded is not None and self.several is not None:
@@ -103,13 +99,8 @@ class BulkDecoder(ABC):
         x, y = decoded
         return Record(x, y, start, following, raw)
 
-    def _several_of(self, several: TargetColumns, raws: Sequence[bytes], odd: Sequence[int]) -> list[Any]:
-        """Return the targets of the records that are not odd, each a dict."""
-        left_out = set(odd)
-        return [several.read(self.values(raw)) for place, raw in enumerate(raws) if place not in left_out]
-
     def columns(self, raw: bytes) -> list[ColumnUse]:
-        """Return what becomes of each column of a record that can be used."""
+        """Return the use of each column of a usable record."""
         values = self.fields(raw)
         if self.several is not None:
             uses = input_uses(values, self.rules, self.read)
@@ -117,36 +108,30 @@ class BulkDecoder(ABC):
         if self.target is None:
             return input_uses(values, self.rules, self.read)
         target = target_use(self.target, take(values, self.target), self.targets)
-        # A list keeps the empty place of a target, and so may what is above it: that is no column.
+        # A list keeps the empty place of a target: that is not a column.
         above = f"{self.target}."
         uses = input_uses(values, self.rules, self.read)
         return [target, *(use for use in uses if use.type != "missing" or not above.startswith(f"{use.name}."))]
 
     @abstractmethod
     def fields(self, raw: bytes) -> dict[str, Any]:
-        """Return what stands in the columns of a record that can be used, by name."""
+        """Return the values in the columns of a usable record, by name."""
 
     @abstractmethod
     def read(self, name: str, value: Any) -> Mapping[str, Any]:
-        """Return the inputs that a value becomes in a column; raise UndecodableError where it cannot be used."""
+        """Return the inputs of a column's value; raise UndecodableError if it is unusable."""
 
     @abstractmethod
-    def decode_all(
-        self, raws: Sequence[bytes]
-    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
-        """Return inputs and targets exactly as `decode_one` would, and the indices of the records left out, in order.
+    def decode_all(self, raws: Sequence[bytes]) -> tuple[Sequence[dict[str, Any]], Sequence[Any], Sequence[int]]:
+        """Return inputs and targets, the same as `decode_one`, and the indices of records to decode one at a time.
 
-        Left out are those that are to be decoded by themselves. Raises UndecodableError where another cannot be
-        decoded.
+        Raises UndecodableError if another record is unusable.
         """
 
     @abstractmethod
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Any] | None:
-        """Return the inputs and the target of a record, None for a blank one.
-
-        Raises UndecodableError, with the fault, where it cannot be decoded.
-        """
+        """Return the inputs and the target of a record, None for a blank one; raises UndecodableError."""
 
     @abstractmethod
     def values(self, raw: bytes) -> Mapping[str, Any]:
-        """Return the values of a record that could be decoded, by their names, as the source has them."""
+        """Return the values of a decodable record by name, as they are in the source."""

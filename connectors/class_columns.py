@@ -1,4 +1,4 @@
-"""The probabilities of a line as columns: one for each class that is named, and one for all others."""
+"""Columns of probabilities: one for each named class, and one for all others."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from streamkernel.connectors.encode import to_json
 
 OTHERS = "other_probability"
-"""The column of the classes that are not named."""
+"""The column of all other classes."""
 
 PROBABILITIES = "probabilities"
-"""The name under which a line has the probabilities of all classes."""
+"""The name of a line's probabilities."""
 
 
 def class_columns(classes: Sequence[Any]) -> tuple[str, ...]:
-    """Return the names of the columns for some classes; none for none.
+    """Return the column names of some classes.
 
     Examples
     --------
@@ -27,12 +27,12 @@ def class_columns(classes: Sequence[Any]) -> tuple[str, ...]:
 
 
 class ClassColumns:
-    """Spreads the probabilities of lines over columns.
+    """A converter of a line's probabilities to columns.
 
     Parameters
     ----------
     classes
-        The classes that have a column of their own; without any, lines stay as they are.
+        The classes with a column each; without any, lines stay as they are.
 
     Examples
     --------
@@ -49,9 +49,9 @@ class ClassColumns:
         self._columns = dict(zip(map(_text, classes), self.names, strict=False))
 
     def __call__(self, line: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a line with a column for each class in the place of its probabilities.
+        """Return a line with a column for each class in place of its probabilities.
 
-        A class the model has not met has probability 0; all are None where it gives none.
+        A class that the model has not seen has probability 0. Without probabilities, all columns are None.
         """
         if not self.names:
             return line
@@ -64,7 +64,7 @@ class ClassColumns:
         return spread if PROBABILITIES in line else spread | self.values(None)
 
     def values(self, probabilities: Mapping[Any, float] | None) -> dict[str, float | None]:
-        """Return the columns of the probabilities of one line."""
+        """Return the columns of one line's probabilities."""
         if not probabilities:
             return dict.fromkeys(self.names)
         found: dict[str, float | None] = dict.fromkeys(self.names, 0.0)
@@ -80,5 +80,5 @@ class ClassColumns:
 
 
 def _text(label: Any) -> str:
-    """Return a label as JSON has it as a key: true, 3."""
+    """Return a label as a key of JSON: true, 3."""
     return label if isinstance(label, str) else to_json(label).decode()

@@ -1,7 +1,7 @@
-"""Decoding the values of a record to its inputs and its target, by the same rules for every source.
+"""Decoding of inputs and targets, by the same rules for every source.
 
-An input that is None, NaN or an empty string is absent: its name is left out. What no model could use (an infinite
-number, a nested value, a string beyond the limit) makes the whole record a fault, with the reason.
+A missing input (None, NaN, an empty text) is left out. An unusable value (an infinite number, a nested value, a text
+beyond the limit) makes the whole record a fault, with the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EXACT_BELOW = 2.0**53
 
 
 class UndecodableError(ValueError):
-    """A value makes its record unusable; the attribute `fault` is the `Fault` of this reason and detail."""
+    """A record is unusable; the attribute `fault` has the reason and the detail."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -29,11 +29,10 @@ class UndecodableError(ValueError):
 
 
 def shown(value: object) -> str:
-    """Return `value` as it may stand in a fault's detail: in at most 60 characters."""
+    """Return a value for the detail of a fault, in at most 60 characters."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, dict | list):
-        # Its repr may be a megabyte, or nested deeper than Python's stack.
         return f"a {type(value).__name__}"
     text = repr(value[:80] if isinstance(value, str | bytes) else value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -46,10 +45,10 @@ def listed(names: Sequence[Any], phrase: Callable[[Any], str] = shown) -> str:
 
 
 def decode_inputs(values: Iterable[tuple[str, Any]], max_string: int) -> dict[str, Any]:
-    """Decode pairs of a name and a plain value; return the inputs that are present, in the given order.
+    """Return the inputs of pairs of a name and a value, without missing ones, in the given order.
 
-    A plain value is None, a bool, an int, a float or a str. Raises UndecodableError for an infinite number, a name or a
-    string of more than `max_string` characters, or a value of any other type.
+    Raises UndecodableError for an infinite number, a name or a text of more than `max_string` characters, and a value
+    that is not None, a bool, an int, a float or a str.
 
     Examples
     --------
@@ -86,7 +85,7 @@ def decode_inputs(values: Iterable[tuple[str, Any]], max_string: int) -> dict[st
 
 
 def finite_floats(texts: Sequence[str]) -> list[float] | None:
-    """Return texts without underscores as finite numbers; None where one of them is something else, or may be."""
+    """Return texts without underscores as finite numbers; None if one of them is something else, or may be."""
     try:
         numbers = list(map(float, texts))
     except ValueError:
@@ -94,15 +93,15 @@ def finite_floats(texts: Sequence[str]) -> list[float] | None:
     return numbers if math.isfinite(sum(numbers)) else None
 
 
-def numbers_with_gaps(fields: Sequence[str]) -> list[float | None] | None:
-    """Return a column of finite numbers, of which some are absent; None for any other."""
+def numbers_with_gaps(texts: Sequence[str]) -> Sequence[float | None] | None:
+    """Return texts without underscores as finite numbers, None for empty ones and NaN; None for any other column."""
+    if (finite := finite_floats(texts)) is not None:
+        return finite
     try:
-        numbers = [float(field) if field else math.nan for field in fields]
+        numbers = [float(text) if text else math.nan for text in texts]
     except ValueError:
         return None
-    if any(map(math.isinf, numbers)):
-        return None
-    return [None if math.isnan(number) else number for number in numbers]
+    return None if any(map(math.isinf, numbers)) else [None if math.isnan(number) else number for number in numbers]
 
 
 def present(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def present(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def text_of_float(value: float) -> str:
-    """Return a finite number as text, a whole one without a point: of 1 and 1.0, only their writer knows which it is.
+    """Return a finite number as text, a whole one without a point, so that 1 and 1.0 are the same text.
 
     Examples
     --------
@@ -125,17 +124,17 @@ def text_of_float(value: float) -> str:
 
 
 class TargetDecoder:
-    """Decode targets to labels.
+    """A decoder of targets to labels.
 
     Parameters
     ----------
     target_type
-        ``"str"`` (a text as it stands; of numbers equal ones are one label, ``"1"`` for 1.0; ``"true"`` for true),
-        ``"int"``, ``"bool"`` (true, t, yes, y, 1 and false, f, no, n, 0, in any case, 1.0 and 0.0) or ``"float"``.
+        ``"str"`` (the exact text; ``"1"`` for the number 1.0, ``"true"`` for true), ``"int"``, ``"bool"`` (true, t,
+        yes, y, 1 and false, f, no, n, 0, in any case, 1.0 and 0.0) or ``"float"``.
     max_string
-        The most characters a string label may have.
+        The maximum length of a text label.
     plain
-        Returns the text of a number as Python writes it, or raises ValueError; None: it is written so.
+        Returns a number's text in Python's notation, or raises ValueError; None: it has that notation.
 
     Raises
     ------
@@ -160,7 +159,7 @@ class TargetDecoder:
         self._convert, self._meaning, self._labels = _CONVERTERS[target_type]
 
     def decode(self, value: Any) -> Label | None:
-        """Return the label of a text, a number or a bool; None for a target that is missing, empty or NaN.
+        """Return the label of a text, a number or a bool; None for a missing, empty or NaN target.
 
         Raises UndecodableError for anything else, with the reason ``"target"`` or ``"string_too_long"``.
         """
@@ -183,7 +182,7 @@ class TargetDecoder:
             raise self._unfit(value) from None
 
     def decode_all(self, values: Sequence[Any]) -> Sequence[Label | None]:
-        """Return the labels of many targets, the same as `decode` gives; raise where one of them cannot be decoded."""
+        """Return the labels of many targets, the same as `decode`; raise if one of them is unusable."""
         kinds = set(map(type, values))
         if kinds <= self._labels and (self._type != "float" or math.isfinite(sum(values))):
             return values
@@ -191,7 +190,6 @@ class TargetDecoder:
             plain = self._type == "float" and self._plain is None and "_" not in "".join(values)
             if plain and (numbers := finite_floats(values)) is not None:
                 return numbers
-            # Labels are few: what is the same text is the same label.
             labels = {text: self.decode(text) for text in set(values)}
             return [labels[text] for text in values]
         return [self.decode(value) for value in values]
@@ -201,7 +199,7 @@ class TargetDecoder:
 
 
 def too_long(what: str, value: str, max_string: int) -> UndecodableError:
-    """Return the error of a string beyond the limit."""
+    """Return the error of a text beyond the limit."""
     return UndecodableError(
         "string_too_long", f"{what} is {len(value)} characters long, more than max_string ({max_string})"
     )
@@ -252,8 +250,7 @@ def _boolean(value: Label) -> bool:
     raise ValueError(value)
 
 
-# How a target becomes a label, what to call that, and the types of values that are labels as they stand (of the
-# floats, the finite ones).
+# The conversion of a target, the name of the label's type, and the types of values that are labels already.
 _CONVERTERS: dict[str, tuple[Callable[[Any], Label], str, frozenset[type]]] = {
     "str": (_string, "a label", frozenset()),
     "int": (_integer, "an int", frozenset({int, NoneType})),

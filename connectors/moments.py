@@ -1,4 +1,4 @@
-"""Reads dates and times of ISO 8601 or of a format, also those at the end of a day that Python does not take."""
+"""Dates and times of ISO 8601 or a format, with 24:00 and leap seconds, which Python refuses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import partial
 
 __all__ = ["read_moment"]
 
-# A leap second, or 24:00 as the end of a day, of which Python reads neither.
 _END_OF_DAY = re.compile(
     r"(?<!\d)(?P<minute>\d\d:\d\d):(?P<leap>60)(?!\d)|(?<!\d)24:00(:00(\.0+)?)?(?![\d:.])", re.ASCII
 )
@@ -17,7 +16,7 @@ _END_OF_DAY = re.compile(
 def read_moment(text: str, format: str | None = None) -> datetime:
     """Return the moment of a date, with or without a time, in ISO 8601 or in a format of `strptime`.
 
-    24:00 is the next day's 0:00, and so is a leap second. Raises ValueError for what is no date.
+    24:00 and a leap second are 0:00 of the next day. Raises ValueError for any other text.
 
     Examples
     --------

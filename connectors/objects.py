@@ -1,4 +1,4 @@
-"""Decoding records that are JSON objects, wherever they come from."""
+"""Decoding of records that are JSON objects, of any source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 import orjson
@@ -14,26 +13,24 @@ import orjson
 from streamkernel.connectors.bulk import BulkDecoder
 from streamkernel.connectors.columns.objects import ObjectColumns
 from streamkernel.connectors.columns.rules import ColumnRules
-from streamkernel.connectors.decode import UndecodableError, decode_inputs
+from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.names import find, take, with_normal_names
 from streamkernel.connectors.ports import Label
 from streamkernel.connectors.target_columns import Target
 
-_NUMBERS = frozenset({float, int, bool})
-# JSON has four blanks: Python's two others, \v and \f, are damage.
+# The blanks of JSON.
 _WHITESPACE = b" \t\r\n"
 # orjson rounds integers of more than 64 bits to floats at least this large.
 _ROUNDED_FROM = 2.0**63
 _LONGEST_INTEGER = 4000
-_MOST_NAMES = 10_000
 
 
 class JsonObjects(BulkDecoder):
-    """Decode JSON objects in UTF-8; a byte order mark before one is skipped.
+    """A decoder of JSON objects in UTF-8, with or without a byte order mark.
 
-    ``null``, ``NaN`` and empty strings are absent inputs. Numbers, booleans and strings are taken as they are; integers
-    of more than 64 bits as inputs become the nearest float, as targets and as texts they stay exact. Of a name that
-    occurs twice in an object the last value counts.
+    ``null``, ``NaN`` and empty texts are missing inputs. Numbers, booleans and texts stay as they are. Integers of more
+    than 64 bits become the nearest float as inputs, and stay exact as targets and texts. The last value of a name in an
+    object counts.
 
     The parameters are those of `streamkernel.connectors.files.jsonlines.JsonLinesSource`, and those of `BulkDecoder`.
 
@@ -46,14 +43,14 @@ class JsonObjects(BulkDecoder):
 
     def __init__(self, target: Target, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
         super().__init__(target, target_type, max_string, rules)
-        # Without rules there is a shorter way.
-        self._columns = None if rules is None and self.several is None else ObjectColumns(self.rules)
-        self._names: set[str] = set()
+        self._columns = ObjectColumns(self.rules)
         types = {} if rules is None else rules.settings.types
-        # As text, each digit of a long integer counts.
+        # Integers in these columns keep all their digits.
         self._texts = [name for name, column in types.items() if column.type in ("string", "hash")]
 
-    def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
+    def decode_all(
+        self, raws: Sequence[bytes]
+    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
         """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
         objects = self.load_all(raws)
         odd = []
@@ -65,21 +62,12 @@ class JsonObjects(BulkDecoder):
             target = self.target
             plain = _is_plain(target)
             values = [x.pop(target, None) if plain else take(x, target) for x in objects]
-            if float in map(type, values) and any(map(_is_rounded, values)):
-                raise UndecodableError("target", "a target is to be read exactly")
+            if any(map(_is_rounded, values)):
+                raise UndecodableError("target", "a target must be read exactly")
             targets = self.targets.decode_all(values)
-        if self._columns is not None:
-            if self._lose_digits(objects):
-                raise UndecodableError("input_type", "a text is to be read exactly")
-            return self._columns.read_all(objects), targets, odd
-        names = self._names
-        # orjson lets no infinite number through.
-        if not (names.issuperset(set().union(*objects)) and _are_numbers(objects)):
-            objects = [
-                x if names.issuperset(x) and _NUMBERS.issuperset(map(type, x.values())) else self._inputs(x)
-                for x in objects
-            ]
-        return objects, targets, odd
+        if self._lose_digits(objects):
+            raise UndecodableError("input_type", "a text must be read exactly")
+        return self._columns.read_all(objects), targets, odd
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
@@ -93,8 +81,6 @@ class JsonObjects(BulkDecoder):
         if _is_rounded(y):
             y = find(self.load_exactly(raw), str(self.target))
         label = self.targets.decode(y)
-        if self._columns is None:
-            return self._inputs(x), label
         if self._lose_digits([x]):
             x = self.load_exactly(raw)
             take(x, self.target or "")
@@ -109,9 +95,7 @@ class JsonObjects(BulkDecoder):
         return self.extras([(name, value)])
 
     def extras(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-        """Return the inputs that names and plain values from next to an object become, by the same rules."""
-        if self._columns is None:
-            return decode_inputs(with_normal_names(dict(pairs)).items(), self.max_string)
+        """Return the inputs of values from outside an object, by the same rules."""
         return self._columns.read(dict(pairs))
 
     def values(self, raw: bytes) -> Mapping[str, Any]:
@@ -123,14 +107,14 @@ class JsonObjects(BulkDecoder):
         return values
 
     def load_all(self, raws: Sequence[bytes]) -> list[Any]:
-        """Return the values of records; what is no dict is loaded again by itself."""
+        """Return the values of records; None for those to load one at a time."""
         try:
             return list(map(orjson.loads, raws))
         except orjson.JSONDecodeError:
             return list(map(_loads_or_none, raws))
 
     def load(self, raw: bytes) -> Any:
-        """Return the value of a record; raises `UndecodableError` where it cannot be read."""
+        """Return the value of a record; raises `UndecodableError` if it is not JSON."""
         try:
             return orjson.loads(raw)
         except orjson.JSONDecodeError as error:
@@ -140,41 +124,16 @@ class JsonObjects(BulkDecoder):
             return _loads_lenient(raw, error)
 
     def load_exactly(self, raw: bytes) -> Any:
-        """Return the value of a record that `load` could read, with its long integers as they are."""
+        """Return the value of a record that `load` can read, with exact long integers."""
         return _loads_lenient(raw)
 
     def _lose_digits(self, objects: Sequence[dict[str, Any]]) -> bool:
-        """Tell whether an integer that is read as text may be rounded."""
-        for name in self._texts:
-            plain = _is_plain(name)
-            values = [x.get(name) if plain else find(x, name) for x in objects]
-            if float in map(type, values) and any(map(_is_rounded, values)):
-                return True
-        return False
-
-    def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
-        new = not self._names.issuperset(values)
-        if new:
-            values = with_normal_names(values)
-        inputs = decode_inputs(values.items(), self.max_string)
-        # Names seen once need not be measured again; a stream of ever new names must not fill the memory.
-        if new and len(self._names) < _MOST_NAMES:
-            self._names.update(values)
-        return inputs
-
-
-def _are_numbers(objects: list[dict[str, Any]]) -> bool:
-    """Tell whether all values are numbers or booleans, of what orjson can return."""
-    try:
-        # Nothing else can be added up, and a sum asks for the type of a value at a third of the cost.
-        sum(chain.from_iterable(map(dict.values, objects)))
-    except TypeError:
-        return False
-    return True
+        """Whether an integer that is read as text may be rounded."""
+        return any(_is_rounded(find(x, name)) for name in self._texts for x in objects)
 
 
 def _is_plain(name: str) -> bool:
-    """Tell whether a name can only be that of a key: with dots it may be nested, beyond ASCII composed otherwise."""
+    """Whether a name is simply a key: with dots it may be nested, beyond ASCII composed otherwise."""
     return "." not in name and name.isascii()
 
 
@@ -183,7 +142,7 @@ def _is_rounded(value: Any) -> bool:
 
 
 def _holds_rounded(values: dict[str, Any]) -> bool:
-    """Tell whether an object holds, at whatever depth, what may be an integer that orjson rounded."""
+    """Whether an object holds, at any depth, an integer that orjson may have rounded."""
     left: list[Any] = [values]
     while left:
         one = left.pop()
@@ -203,14 +162,14 @@ def _loads_or_none(line: bytes) -> Any:
 
 
 def _loads_lenient(raw: bytes, reason: orjson.JSONDecodeError | None = None) -> Any:
-    """Decode what orjson will not or not exactly: NaN, numbers beyond the range of a float, long integers."""
+    """Decode JSON that orjson refuses or rounds: NaN, numbers beyond the range of a float, long integers."""
     try:
         text = raw.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise UndecodableError("encoding", f"byte {raw[error.start]:#04x} at {error.start} is not UTF-8") from None
     try:
         value = json.loads(text, parse_int=_integer)
-        # A lone surrogate is no character: nothing it went into could be written out again.
+        # A lone surrogate could not be written to an output.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise UndecodableError("not_json", str(reason)) from None
@@ -218,5 +177,5 @@ def _loads_lenient(raw: bytes, reason: orjson.JSONDecodeError | None = None) -> 
 
 
 def _integer(digits: str) -> int | float:
-    # Python refuses to convert very long integers, which are beyond the range of a float anyway.
+    # Python refuses to convert very long integers.
     return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)

@@ -20,8 +20,8 @@ from river.datasets import base, synth
 from streamkernel.connectors.columns.uses import type_of
 from streamkernel.connectors.decode import UndecodableError, decode_inputs, shown
 from streamkernel.connectors.names import hint
-from streamkernel.connectors.passed import PassedColumn
-from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.pass_through import PassedColumn
+from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Fault, Label, Position, Record, Source, SourceError
 
 _SECONDS_PER_DAY = 86_400

@@ -1,4 +1,4 @@
-"""Targets in several columns of a record, and their columns in a table of predictions."""
+"""Several targets: their columns in a record, and in a table of predictions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streamkernel.connectors.ports import ColumnUse, Label
 __all__ = ["SpreadTargets", "Target", "TargetColumns", "names_of"]
 
 Target: TypeAlias = str | Sequence[str] | None
-"""The column of the target, or the columns of several; None: every record is unlabeled."""
+"""The column of the target, or those of several; None: records are unlabeled."""
 
 
 def names_of(target: Target) -> tuple[str, ...]:
-    """Return the names of the columns of one target, of several or of none.
+    """Return the column names of the targets.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def names_of(target: Target) -> tuple[str, ...]:
 
 
 class TargetColumns:
-    """Reads several targets of a record.
+    """A reader of several targets of a record.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class TargetColumns:
         self._decoder = decoder
 
     def read(self, values: Mapping[str, Any]) -> dict[str, Label | None] | None:
-        """Return the targets by name, None for each that is missing; None where all of them are.
+        """Return the targets by name, None for each missing one; None if all are missing.
 
-        Raises UndecodableError for a value that is no target, as `TargetDecoder` does.
+        Raises UndecodableError as `TargetDecoder`.
         """
         targets: dict[str, Label | None] = {}
         for name in self.names:
@@ -63,12 +63,12 @@ class TargetColumns:
         return targets if any(value is not None for value in targets.values()) else None
 
     def uses(self, values: Mapping[str, Any]) -> list[ColumnUse]:
-        """Return what becomes of the columns of the targets."""
+        """Return the use of the targets' columns."""
         return [target_use(name, find(values, name), self._decoder) for name in self.names]
 
 
 class SpreadTargets:
-    """Spreads predictions, targets and probabilities of lines over columns, one for each target.
+    """A converter of a line's predictions, targets and probabilities to columns, one for each target.
 
     Parameters
     ----------

@@ -42,10 +42,10 @@ STACKS = {
         {"cli"},
     ],
     "connectors": [
-        {"file_id", "moments", "names", "os_reason", "passed"},
-        {"encode", "ports", "regular"},
+        {"file_id", "moments", "names", "os_reason", "pass_through"},
+        {"encode", "ports", "regular_files"},
         {"class_columns", "decode", "durable"},
-        {"columns", "passing"},
+        {"columns", "pass_through_reader"},
         {"target_columns"},
         {"bulk"},
         {"objects"},
@@ -57,8 +57,7 @@ STACKS = {
     "connectors/registry": [
         {"framing", "settings"},
         {"client", "plain"},
-        {"schemas"},
-        {"avro", "descriptors", "lookup", "message_count"},
+        {"avro", "descriptors", "lookup"},
         {"line_schema", "objects", "protobuf"},
         {"reading", "writing"},
         {"__init__"},

@@ -16,13 +16,12 @@ from benchmarks.fuzz.mutation import altered, mutated
 from benchmarks.fuzz.target import Target, unexpected
 from streamkernel.connectors.ports import Position
 from streamkernel.connectors.registry.avro import AvroDecoder
-from streamkernel.connectors.registry.client import RegisteredSchema
+from streamkernel.connectors.registry.client import RegisteredSchema, SchemaSet
 from streamkernel.connectors.registry.descriptors import registry_files
 from streamkernel.connectors.registry.framing import frame
 from streamkernel.connectors.registry.objects import FramedObjects, JsonPayload
 from streamkernel.connectors.registry.plain import PayloadDecoder
 from streamkernel.connectors.registry.protobuf import ProtobufDecoder
-from streamkernel.connectors.registry.schemas import SchemaSet
 
 _AVRO: dict[str, Any] = {
     "type": "record",
@@ -84,11 +83,11 @@ class Values(Target):
 
     def _of_protobuf(self, draw: random.Random) -> tuple[PayloadDecoder, list[bytes]]:
         data = self._file if draw.random() < 0.5 else mutated(draw, self._file)
-        return ProtobufDecoder(registry_files(_protobuf(data)), 0), self._messages
+        return ProtobufDecoder(registry_files(_protobuf(data))), self._messages
 
     def _of_json(self, draw: random.Random) -> tuple[PayloadDecoder, list[bytes]]:
         value = _altered(draw, {"a": 1, "b": [None, {"c": "x"}], "y": 2**70})
-        return JsonPayload(0), [json.dumps(value).encode()]
+        return JsonPayload(), [json.dumps(value).encode()]
 
 
 class _Known:

@@ -1,11 +1,11 @@
-"""Dates: from text or a time stamp to parts of the calendar."""
+"""Dates, from text or a time stamp to parts of the calendar."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, tzinfo
-from typing import NamedTuple, TypeAlias
+from datetime import UTC, datetime
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from streamkernel.connectors.columns.settings import DatePart
@@ -15,23 +15,19 @@ __all__ = ["PARTS", "DateParts", "check_format", "zone_of"]
 
 _EPOCH_DAY = datetime(1970, 1, 1).toordinal()
 _SECONDS_PER_DAY = 86_400
-# Directives of strptime that tell a time of day.
+# Directives of strptime with a time of day, and with a year.
 _TIME_DIRECTIVES = ("%H", "%I", "%M", "%S", "%f", "%c", "%X", "%p")
-# Directives of strptime that tell a year.
 _YEAR_DIRECTIVES = ("%Y", "%y", "%G", "%c", "%x")
 _LONGEST_DATE = len("2024-01-31")
 _LEAP_YEAR = 2000
 _SAMPLE = datetime(2001, 2, 3, 14, 5, 6, tzinfo=UTC)
 
-Parsed: TypeAlias = tuple[datetime, bool]
-"""A moment, and whether its time of day is known."""
-
 
 class _DatePart(NamedTuple):
     of: Callable[[datetime], float]
-    first: int  # the least value
-    period: int | None  # after how much it comes round
-    of_day: bool = False  # whether it depends on the time of day
+    first: int
+    period: int | None  # of a cyclic part
+    of_day: bool = False  # whether it needs the time of day
 
 
 def _time_of_day(moment: datetime) -> float:
@@ -62,18 +58,18 @@ class DateParts:
     Parameters
     ----------
     format
-        ``"iso"``, ``"unix"``, ``"unix_ms"`` or a format of `strptime`. One without a year is of 2000, a leap year.
+        ``"iso"``, ``"unix"``, ``"unix_ms"`` or a format of `strptime`. Without a year, it is 2000, a leap year.
     parts
         Names in `PARTS`, in the order of the numbers.
     cyclic
-        Whether a part that comes round is two numbers, a sine and a cosine, from -1 to 1.
+        Whether a cyclic part is two numbers, a sine and a cosine.
     timezone
-        The zone in which the parts are computed, by its IANA name.
+        The IANA name of the zone of the parts.
 
     Raises
     ------
     ValueError
-        For a format, a part or a zone that does not exist.
+        For an unknown format, part or zone.
 
     Examples
     --------
@@ -85,68 +81,60 @@ class DateParts:
 
     def __init__(self, format: str, parts: Sequence[DatePart], cyclic: bool, timezone: str | None) -> None:
         check_format(format)
+        self._format = format
         self._zone = None if timezone is None else zone_of(timezone)
-        self._parse = self._parser(format)
-        self._parts: list[tuple[_DatePart, bool]] = []
+        self._has_year = any(directive in format for directive in _YEAR_DIRECTIVES)
+        self._has_time = any(directive in format for directive in _TIME_DIRECTIVES)
+        self._parts: list[tuple[_DatePart, int | None]] = []
         self.names: list[str] = []
         for name in parts:
             if name not in PARTS:
                 raise ValueError(f"there is no part {name!r} of a date, only {', '.join(PARTS)}")
-            round_and_round = cyclic and PARTS[name].period is not None
-            self._parts.append((PARTS[name], round_and_round))
-            self.names += [f"{name}.sin", f"{name}.cos"] if round_and_round else [name]
+            period = PARTS[name].period if cyclic else None
+            self._parts.append((PARTS[name], period))
+            self.names += [name] if period is None else [f"{name}.sin", f"{name}.cos"]
 
     def read(self, text: str) -> list[float | None]:
-        """Return the parts of a date; None for a time of day where only the day is known.
+        """Return the parts of a date; None for a time of day if the text has a day only.
 
         Raises
         ------
         ValueError
-            The text is no such date.
+            For any other text.
 
         """
-        moment, has_time = self._parse(text)
+        try:
+            moment, has_time = self._moment(text)
+        except (OverflowError, OSError) as error:
+            raise ValueError(str(error)) from None
         numbers: list[float | None] = []
-        for part, round_and_round in self._parts:
+        for part, period in self._parts:
             if part.of_day and not has_time:
-                numbers += [None, None] if round_and_round else [None]
-            elif round_and_round and part.period is not None:
-                angle = 2 * math.pi * (part.of(moment) - part.first) / part.period
-                numbers += [math.sin(angle), math.cos(angle)]
-            else:
+                numbers += [None] if period is None else [None, None]
+            elif period is None:
                 numbers.append(float(part.of(moment)))
+            else:
+                angle = 2 * math.pi * (part.of(moment) - part.first) / period
+                numbers += [math.sin(angle), math.cos(angle)]
         return numbers
 
-    def _parser(self, format: str) -> Callable[[str], Parsed]:
-        zone = self._zone
-        if format == "iso":
-            return lambda text: (_in_zone(read_moment(text), zone), len(text) > _LONGEST_DATE)
-        if format in ("unix", "unix_ms"):
-            unit = 1000 if format == "unix_ms" else 1
-            return lambda text: (_since_1970(text, unit, zone or UTC), True)
-        has_time = any(directive in format for directive in _TIME_DIRECTIVES)
-        if any(directive in format for directive in _YEAR_DIRECTIVES):
-            return lambda text: (_in_zone(read_moment(text, format), zone), has_time)
-        # Python would take 1900, in which there is no 29 February.
-        return lambda text: (_in_zone(read_moment(f"{_LEAP_YEAR} {text}", f"%Y {format}"), zone), has_time)
-
-
-def _in_zone(moment: datetime, zone: tzinfo | None) -> datetime:
-    try:
-        return moment if zone is None or moment.tzinfo is None else moment.astimezone(zone)
-    except OverflowError as error:  # the first or last day there is
-        raise ValueError(str(error)) from None
-
-
-def _since_1970(text: str, unit: int, zone: tzinfo) -> datetime:
-    try:
-        return datetime.fromtimestamp(float(text) / unit, zone)
-    except (OverflowError, OSError) as error:
-        raise ValueError(str(error)) from None
+    def _moment(self, text: str) -> tuple[datetime, bool]:
+        """Return the moment of a text, and whether its time of day is known."""
+        if self._format in ("unix", "unix_ms"):
+            seconds = float(text) / (1000 if self._format == "unix_ms" else 1)
+            return datetime.fromtimestamp(seconds, self._zone or UTC), True
+        if self._format == "iso":
+            moment, has_time = read_moment(text), len(text) > _LONGEST_DATE
+        elif self._has_year:
+            moment, has_time = read_moment(text, self._format), self._has_time
+        else:
+            # Python's default year, 1900, has no 29 February.
+            moment, has_time = read_moment(f"{_LEAP_YEAR} {text}", f"%Y {self._format}"), self._has_time
+        return (moment if self._zone is None or moment.tzinfo is None else moment.astimezone(self._zone)), has_time
 
 
 def check_format(format: str) -> None:
-    """Raise ValueError for a format that no date can be written in."""
+    """Raise ValueError for an invalid date format."""
     if format in ("iso", "unix", "unix_ms"):
         return
     if "%" not in format:
@@ -158,10 +146,10 @@ def check_format(format: str) -> None:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Return a time zone by its name; raise ValueError where there is none."""
+    """Return a time zone by its name; raise ValueError for an unknown one."""
     try:
         return ZoneInfo(name)
-    except (KeyError, OSError, ValueError):  # it may also be a folder, or lead out of the data base
+    except (KeyError, OSError, ValueError):  # the name may be a folder of the data base
         raise ValueError(
             f"there is no time zone {name!r}: use one such as Europe/Berlin (pip install tzdata if the system has none)"
         ) from None

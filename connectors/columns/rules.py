@@ -1,69 +1,53 @@
-"""The rules of a source's columns: which are inputs, and what reads each."""
+"""The rules of a source's columns: which are inputs, and the reader of each."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from streamkernel.connectors.columns.nested import flattened
 from streamkernel.connectors.columns.numbers import NumberFormat
+from streamkernel.connectors.columns.readers import ColumnReader, Missing, column_reader
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings, Nested, ancestry
-from streamkernel.connectors.columns.typed import Missing, TypedColumn, typed_column
 from streamkernel.connectors.decode import shown
 from streamkernel.connectors.names import hint
 
-__all__ = ["Column", "ColumnRules"]
+__all__ = ["ColumnRules"]
 
-_MOST_NAMES = 10_000
+_MOST_NAMES = 2000
 _AS_IT_IS = ColumnSettings()
 
 
-class Column(NamedTuple):
-    """How a column is read.
-
-    Attributes
-    ----------
-    missing
-        What means that a value is missing, besides nothing at all; None: nothing else does.
-    typed
-        What reads it; None: the source by itself.
-
-    """
-
-    missing: Missing | None = None
-    typed: TypedColumn | None = None
-
-
 class ColumnRules:
-    """Which columns are inputs, and how each is read.
+    """A choice of the columns that are inputs, with a reader for each.
 
     Parameters
     ----------
     settings
-        What is known of them.
+        The settings of the columns.
     max_string
-        The most characters of a string value.
+        The maximum length of a text.
     of_texts
-        Whether all values are texts, as in CSV, so that numbers are those texts that read as one.
+        Whether all values are texts, as in CSV: a text that reads as a number is one.
 
     Attributes
     ----------
     may_unnest
-        Whether anything nested may be flattened or left out.
+        Whether the settings flatten or ignore nested values.
     numbers
-        How numbers are written in text; None: as Python writes them.
+        The notation of numbers in text; None: Python's.
 
     Raises
     ------
     ValueError
-        For a date's format, part or zone that does not exist, or a number of buckets below 1.
+        For an unknown date format, part or time zone, or a number of buckets below 1.
 
     Examples
     --------
     >>> rules = ColumnRules(InputSettings(exclude=("id",), types={"zip": ColumnSettings("string")}), 256)
-    >>> rules.column("id"), rules.column("color"), rules.column("zip").typed.outputs
-    (None, Column(missing=None, typed=None), ('zip',))
+    >>> rules.column("id"), rules.column("zip").outputs
+    (None, ('zip',))
 
     """
 
@@ -72,20 +56,18 @@ class ColumnRules:
         self.max_string = max_string
         self.numbers = _number_format(settings)
         self._of_texts = of_texts
-        self._columns: dict[str, Column | None] = {}
+        self._columns: dict[str, ColumnReader | None] = {}
         modes = {settings.nested} | {one.nested for one in settings.types.values()}
         self.may_unnest = not modes <= {"dead_letter", None}
         for name in settings.types:
-            self.column(name)  # what cannot be is an error now, not with the first record
+            self.column(name)  # raise errors of the settings now
 
-    def column(self, name: str) -> Column | None:
-        """Return how a column is read; None where it is no input."""
-        if len(name) > self.max_string:  # of no use to a model, and neither kept nor taken apart here
-            return Column()
+    def column(self, name: str) -> ColumnReader | None:
+        """Return the reader of a column; None if it is not an input."""
         try:
             return self._columns[name]
         except KeyError:
-            column = self._column(name)
+            column = self._column(name) if self.settings.is_input(name) else None
             if len(self._columns) < _MOST_NAMES:
                 self._columns[name] = column
             return column
@@ -95,25 +77,25 @@ class ColumnRules:
         return ColumnRules(self.settings, self.max_string, of_texts=True)
 
     def without(self, names: Collection[str]) -> ColumnRules:
-        """Return the same rules, by which these columns are no inputs."""
+        """Return the same rules with more excluded columns."""
         settings = replace(self.settings, exclude=(*self.settings.exclude, *names))
         return ColumnRules(settings, self.max_string, self._of_texts)
 
     def flat(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return an object without nested values, as far as they are to be flattened or left out."""
+        """Return an object with its nested values flattened or left out, as the settings say."""
         if self.may_unnest and any(isinstance(value, dict | list) for value in values.values()):
             return flattened(values, self._nested)
         return values
 
     def named(self) -> Iterator[tuple[str, str]]:
-        """Yield each name that the settings hold, with the setting it stands in."""
+        """Yield each name in the settings, after the key of its setting."""
         for key in ("include", "exclude", "types"):
             yield from ((key, name) for name in getattr(self.settings, key) or ())
 
     def find_unknown(self, columns: Collection[str], all_excluded: bool = True) -> str | None:
-        """Say which name of the settings is not among the columns that there are; None if all are.
+        """Return an error about a name in the settings that is not among the columns; None if all are.
 
-        Those to leave out need not be there unless `all_excluded` says so.
+        Excluded columns must exist only if `all_excluded`.
         """
         for key, name in self.named():
             if name not in columns and (all_excluded or key != "exclude"):
@@ -122,22 +104,17 @@ class ColumnRules:
         return None
 
     def why_not(self, name: str) -> str:
-        """Say why a column is no input."""
+        """Return why a column is not an input."""
         return "excluded" if self.settings.is_excluded(name) else "not in include"
 
-    def _column(self, name: str) -> Column | None:
-        if not self.settings.is_input(name):
-            return None
+    def _column(self, name: str) -> ColumnReader:
         settings = self.settings.types.get(name, _AS_IT_IS)
-        spellings = self.settings.na if settings.na is None else settings.na
-        missing = Missing.of(spellings)
+        missing = Missing.of(self.settings.na if settings.na is None else settings.na)
         numbers = _number_format(settings) or self.numbers
-        if settings.type == "auto" and not self._of_texts:
-            numbers = None
-        return Column(missing if spellings else None, typed_column(name, settings, missing, self.max_string, numbers))
+        return column_reader(name, settings, missing, self.max_string, numbers, self._of_texts)
 
     def _nested(self, name: str) -> Nested:
-        """Return what becomes of an object or a list under a name: what is said of it, or of what it is nested in."""
+        """Return the treatment of an object or list under a name, by its setting or the nearest outer one."""
         if len(name) > self.max_string:
             return "dead_letter"
         if self.settings.is_excluded(name):

@@ -1,4 +1,4 @@
-"""The settings of columns: which are inputs, and how each is read."""
+"""The settings of columns: the inputs and their types."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ DatePart: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class ColumnSettings:
-    """How one column is read.
+    """The settings of one column.
 
     Attributes
     ----------
     type
-        ``"auto"``: as the source reads it by itself; ``"string"``, ``"number"``, ``"date"`` (parts of the calendar), or
-        ``"hash"`` (one of so many buckets).
+        ``"auto"`` (the type that the source shows), ``"string"``, ``"number"``, ``"date"`` (parts of the calendar), or
+        ``"hash"`` (one of some buckets).
     na
-        Spellings of a missing value, in place of those for all columns; None: those.
+        The spellings of a missing value; None: those of all columns.
     nested
-        What becomes of an object or a list; None: as for all columns.
+        The treatment of an object or a list; None: as for all columns.
     invalid
-        What becomes of a value that is not of the type: the record is a fault, or the value is missing.
+        The treatment of a value of another type: a fault, or a missing value.
     format
-        Of a date: ``"iso"``, ``"unix"`` or ``"unix_ms"`` (seconds or milliseconds since 1970), or one of `strptime`.
+        Date: ``"iso"``, ``"unix"`` or ``"unix_ms"`` (seconds or milliseconds since 1970), or a format of `strptime`.
     parts
-        Of a date: names of `streamkernel.connectors.columns.dates.PARTS`.
+        Date: names of `streamkernel.connectors.columns.dates.PARTS`.
     cyclic
-        Of a date: whether the parts that come round are a sine and a cosine, and not a number.
+        Date: whether a cyclic part is a sine and a cosine instead of a number.
     timezone
-        Of a date: the zone of its parts, where it says or implies one; None: the one it is written in.
+        Date: the zone of the parts; None: the zone of the written date.
     buckets
-        Of a hash: how many.
+        Hash: the number of buckets.
     decimal, thousands
-        Of a number: how it is written, in place of what is said for all columns; None for both: that.
+        Number: the notation; None for both: as for all columns.
 
     """
 
@@ -73,24 +73,23 @@ class ColumnSettings:
 
 @dataclass(frozen=True)
 class InputSettings:
-    """Which columns of a source are inputs, and how they are read.
+    """The inputs of a source and their types.
 
     Attributes
     ----------
     include
-        The columns that are inputs; None: all. A name stands for what is nested in it, too.
+        The input columns; None: all. A name covers everything nested in it.
     exclude
-        Columns that are none.
+        The columns that are not inputs.
     na
-        Spellings of a missing value. A number of the same value is missing, too.
+        The spellings of a missing value. An equal number is missing, too.
     nested
-        What becomes of objects and lists: the record is a fault, they are left out, or each value in them is a column
-        ``"outer.inner"``, in a list ``"outer.0"``.
+        The treatment of objects and lists: a fault, left out, or a column for each value in them: ``"outer.inner"``, in
+        a list ``"outer.0"``.
     decimal, thousands
-        How numbers are written in text: what separates the fraction, and what stands between the thousands; None for
-        both: as Python writes them.
+        The notation of numbers in text: the decimal sign, and the separator of thousands; None for both: Python's.
     types
-        How columns are read that are not read as the source does by itself.
+        The settings of single columns.
 
     """
 
@@ -109,18 +108,18 @@ class InputSettings:
         object.__setattr__(self, "types", with_normal_names(self.types))
 
     def is_input(self, name: str) -> bool:
-        """Tell whether a column is an input: neither excluded nor, where some are included, another one."""
+        """Whether a column is an input."""
         if self.is_excluded(name):
             return False
         return self.include is None or any(outer in self.include for outer in ancestry(name))
 
     def is_excluded(self, name: str) -> bool:
-        """Tell whether a column, or what it is nested in, is excluded."""
+        """Whether a column, or an object around it, is excluded."""
         return any(outer in self.exclude for outer in ancestry(name))
 
 
 def ancestry(name: str) -> list[str]:
-    """Return the names that a name is nested in, the outermost first, and the name itself.
+    """Return the names of the objects around a nested value, the outermost first, and its own name.
 
     Examples
     --------

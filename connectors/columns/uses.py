@@ -1,4 +1,4 @@
-"""What becomes of each column of a record, for whoever writes a configuration."""
+"""The use of each column of a record, for `streamkernel check`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHORTEST_DATE = len("2024-01-31")
 
 
 def empty_inputs(source: Source, record: Record) -> list[str]:
-    """Return the columns of a record that are inputs without a value, such as empty cells; none if it cannot say."""
+    """Return the columns of a record that are inputs without a value; none if the source cannot say."""
     try:
         uses = source.columns(record)
     except UndecodableError:  # the source has read on, to a file with another header
@@ -28,16 +28,16 @@ def empty_inputs(source: Source, record: Record) -> list[str]:
 def input_uses(
     values: Mapping[str, Any], rules: ColumnRules, read: Callable[[str, Any], Mapping[str, Any]]
 ) -> list[ColumnUse]:
-    """Return what becomes of the columns of a record.
+    """Return the use of the columns of a record.
 
     Parameters
     ----------
     values
-        As they stand in the source, by name, without the target.
+        The values in the source by name, without the target.
     rules
-        Those by which they are read.
+        The rules of the columns.
     read
-        Returns the inputs that the value of a name becomes; raises UndecodableError.
+        Returns the inputs of a name's value; raises UndecodableError.
 
     """
     flat = rules.flat(dict(values))
@@ -55,7 +55,7 @@ def input_uses(
 
 
 def target_use(name: str, value: Any, targets: TargetDecoder) -> ColumnUse:
-    """Return what becomes of the target."""
+    """Return the use of the target."""
     try:
         label = targets.decode(value)
     except UndecodableError as error:
@@ -66,7 +66,7 @@ def target_use(name: str, value: Any, targets: TargetDecoder) -> ColumnUse:
 
 
 def type_of(value: Any) -> str:
-    """Return what to call the type of a plain value."""
+    """Return the name of a plain value's type."""
     if value is None:
         return "missing"
     if isinstance(value, bool):
@@ -80,7 +80,8 @@ def _use(name: str, value: Any, rules: ColumnRules, read: Callable[[str, Any], M
     column = rules.column(name)
     if column is None:
         return ColumnUse(name, shown(value), type_of(value), rules.why_not(name))
-    declared = rules.settings.types[name].type if name in rules.settings.types and column.typed is not None else None
+    kind = rules.settings.types[name].type if name in rules.settings.types else "auto"
+    declared = None if kind == "auto" else kind
     try:
         inputs = read(name, value)
     except UndecodableError as error:
@@ -88,14 +89,13 @@ def _use(name: str, value: Any, rules: ColumnRules, read: Callable[[str, Any], M
     if not inputs:
         return ColumnUse(name, shown(value), declared or type_of(value), _MISSING)
     only = inputs.get(name)
-    kind = declared or type_of(only)
     use = "input" if len(inputs) == 1 and only == value else "input " + ", ".join(map(_assigned, inputs.items()))
-    hint = "" if column.typed is not None else _hint(name, value, only)
-    return ColumnUse(name, shown(value), kind, f"{use}; {hint}" if hint else use)
+    hint = "" if declared else _hint(name, value, only)
+    return ColumnUse(name, shown(value), declared or type_of(only), f"{use}; {hint}" if hint else use)
 
 
 def _why_without(name: str, value: Any, rules: ColumnRules) -> str:
-    """Say why nothing is left of a nested value."""
+    """Return why a nested value has no columns."""
     if rules.column(name) is None:
         return rules.why_not(name)
     return "ignored" if value else _NOTHING
@@ -107,7 +107,7 @@ def _assigned(one: tuple[str, Any]) -> str:
 
 
 def _hint(name: str, value: Any, read: Any) -> str:
-    """Say how a column might be meant otherwise."""
+    """Return a hint at another type of the column."""
     if isinstance(value, str) and isinstance(read, float) and len(value) > 1 and value.isdigit() and value[0] == "0":
         return f"a code? types: {{{name}: string}} keeps it as it is"
     if isinstance(read, str) and len(read) >= _SHORTEST_DATE and _is_date(read):

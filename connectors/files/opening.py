@@ -16,7 +16,7 @@ from streamkernel.connectors.files.locking import lock
 from streamkernel.connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import Mark, SinkError, SourceError
-from streamkernel.connectors.regular import make_folder, write_obstacle
+from streamkernel.connectors.regular_files import make_folder, write_obstacle
 
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """What becomes of a file that holds something and that no checkpoint knows."""

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import csv
-import math
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamkernel.connectors.bulk import BulkDecoder
-from streamkernel.connectors.columns.rules import Column, ColumnRules
-from streamkernel.connectors.columns.typed import Missing
-from streamkernel.connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
+from streamkernel.connectors.columns.readers import inputs_of_columns
+from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.decode import UndecodableError, present
 from streamkernel.connectors.files.fields import counted, csv_rows, n_named, split_fields
 from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
 from streamkernel.connectors.ports import Label
 from streamkernel.connectors.target_columns import Target
-
-_MOST_WORDS = 10_000
 
 
 class CsvRows(BulkDecoder):
@@ -44,7 +41,9 @@ class CsvRows(BulkDecoder):
         max_string: int,
         rules: ColumnRules | None = None,
     ) -> None:
-        super().__init__(target, target_type, max_string, None if rules is None else rules.in_texts())
+        super().__init__(
+            target, target_type, max_string, (rules or ColumnRules(InputSettings(), max_string)).in_texts()
+        )
         self.delimiter = delimiter
         self.encoding = encoding
         self._header = list(columns)
@@ -58,15 +57,15 @@ class CsvRows(BulkDecoder):
         self.odd_quotes = False
         self._width = len(columns)
         self._target_index = None if self.target is None else columns.index(self.target)
-        self._names = [name for name in columns if name != self.target]
-        self._columns = [
+        self._readers = [
             self.rules.column(name) if index < n_named(columns) else None
             for index, name in enumerate(columns)
             if name != self.target
         ]
-        self._words: set[str] = set()
 
-    def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
+    def decode_all(
+        self, raws: Sequence[bytes]
+    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
         """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
         together = b"\n".join(raws)
         if BOM_UTF8 in together:
@@ -84,7 +83,7 @@ class CsvRows(BulkDecoder):
         targets: Sequence[Label | None] = [None] * len(rows)
         if self._target_index is not None:
             targets = self.targets.decode_all(columns.pop(self._target_index))
-        return self._inputs(columns, len(rows), b"_" in together), targets, odd
+        return inputs_of_columns(zip(self._readers, columns, strict=True), len(rows)), targets, odd
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
@@ -113,9 +112,9 @@ class CsvRows(BulkDecoder):
             return None
         y = None if self._target_index is None else self.targets.decode(fields.pop(self._target_index))
         inputs: dict[str, Any] = {}
-        for name, column, field in zip(self._names, self._columns, fields, strict=True):
-            if column is not None:
-                inputs.update(self._read(name, column, field))
+        for reader, field in zip(self._readers, fields, strict=True):
+            if reader is not None:
+                inputs.update(zip(reader.outputs, reader.read(field), strict=True))
         return present(inputs), y
 
     def fields(self, raw: bytes) -> dict[str, Any]:
@@ -124,8 +123,8 @@ class CsvRows(BulkDecoder):
 
     def read(self, name: str, value: Any) -> dict[str, Any]:
         """Return the inputs that a field becomes; see `BulkDecoder.read`."""
-        column = self.rules.column(name)
-        return {} if column is None else present(dict(self._read(name, column, value)))
+        reader = self.rules.column(name)
+        return {} if reader is None else present(dict(zip(reader.outputs, reader.read(value), strict=True)))
 
     def values(self, raw: bytes) -> Mapping[str, str]:
         """Return the fields as texts, by column; see `BulkDecoder.values`."""
@@ -173,82 +172,6 @@ class CsvRows(BulkDecoder):
             return line.decode(self.encoding)
         except UnicodeDecodeError:
             return ""
-
-    def _inputs(self, columns: Sequence[Sequence[str]], n_rows: int, underscores: bool) -> list[dict[str, Any]]:
-        """Decode columns of `n_rows` fields each, in some of which there may be underscores."""
-        names: list[str] = []
-        values: list[Sequence[Any]] = []
-        gaps = False
-        for name, column, fields in zip(self._names, self._columns, columns, strict=True):
-            if column is None:
-                continue
-            if column.typed is not None:
-                read = column.typed.read_all(fields)
-                names += column.typed.outputs
-                values += read
-                gaps = gaps or any(None in one for one in read)
-            else:
-                found, may_have_gaps = self._untyped(name, column.missing, fields, underscores)
-                names.append(name)
-                values.append(found)
-                gaps = gaps or (may_have_gaps and None in found)
-        rows = zip(*values, strict=True) if values else repeat((), n_rows)
-        inputs: list[dict[str, Any]] = list(map(dict, map(zip, repeat(names), rows)))
-        return list(map(present, inputs)) if gaps else inputs
-
-    def _untyped(
-        self, name: str, missing: Missing | None, fields: Sequence[str], underscores: bool
-    ) -> tuple[Sequence[Any], bool]:
-        """Decode a column without a type; return it, and whether some of its inputs may be absent, which are None."""
-        if missing is not None:
-            fields = missing.without_texts(fields)
-        # Python reads 1_000 as a number; in a file it is a word.
-        exact = not (underscores and any("_" in field for field in fields))
-        numbers = finite_floats(fields) if exact else None
-        found = self._column(name, fields, exact) if numbers is None else numbers
-        if missing is not None:
-            return missing.without_numbers(found), True
-        return found, numbers is None
-
-    def _read(self, name: str, column: Column, field: str) -> Iterator[tuple[str, Any]]:
-        """Yield the inputs that a field becomes, None where they are missing."""
-        if column.typed is not None:
-            yield from zip(column.typed.outputs, column.typed.read(field), strict=True)
-        elif column.missing is None:
-            yield name, self._value(name, field)
-        else:
-            (value,) = column.missing.without_texts([field])
-            yield name, column.missing.without_numbers([self._value(name, value)])[0]
-
-    def _column(self, name: str, fields: Sequence[str], exact: bool) -> Sequence[Any]:
-        """Decode a column that is not all finite numbers; None is an absent input."""
-        if self._words.issuperset(fields):
-            return fields
-        numbers = numbers_with_gaps(fields) if exact else None
-        if numbers is not None:
-            return numbers
-        values = {field: self._value(name, field) for field in set(fields)}
-        return [values[field] for field in fields]
-
-    def _value(self, name: str, field: str) -> str | float | None:
-        """Decode a field; None where it is empty or says nan."""
-        words = self._words
-        if field in words:
-            return field
-        value: str | float = field
-        if "_" not in field:
-            try:
-                value = float(field)
-            except ValueError:
-                pass
-            else:
-                if math.isfinite(value):
-                    return value
-        decoded = decode_inputs([(name, value)], self.max_string).get(name)
-        # Failing to read a number costs more than all the rest, and words that come once often come again.
-        if decoded is field and len(words) < _MOST_WORDS:
-            words.add(field)
-        return decoded
 
 
 def _unmarked(raw: bytes) -> bytes:

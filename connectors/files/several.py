@@ -13,7 +13,7 @@ from streamkernel.connectors.files.csv import CsvSource
 from streamkernel.connectors.files.names import distinct, expanded, is_pattern
 from streamkernel.connectors.files.order import FileOrder, FilesPlace
 from streamkernel.connectors.files.source import LineSource
-from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import ColumnUse, Position, Record, Source, SourceError
 
 _log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from streamkernel.connectors.files.compressed import open_file
 from streamkernel.connectors.files.follow import FollowedFile
 from streamkernel.connectors.files.lines import Chunk, Lines
 from streamkernel.connectors.files.stream import FileStream
-from streamkernel.connectors.passed import PassedColumn
-from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.pass_through import PassedColumn
+from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
 
 # Where records are as long as they may be, the few hundred the daemon asks for would fill the memory.

@@ -11,7 +11,7 @@ import orjson
 
 from streamkernel.connectors.durable import sync_folder
 from streamkernel.connectors.journal.layout import Segment
-from streamkernel.connectors.regular import open_regular
+from streamkernel.connectors.regular_files import open_regular
 
 __all__ = ["RecentIds"]
 

@@ -26,10 +26,10 @@ from streamkernel.connectors.journal.layout import (
 from streamkernel.connectors.journal.lines import parse_line
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.os_reason import os_reason
-from streamkernel.connectors.passed import PassedColumn
-from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.pass_through import PassedColumn
+from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
-from streamkernel.connectors.regular import open_regular
+from streamkernel.connectors.regular_files import open_regular
 
 __all__ = ["JournalSource"]
 

@@ -27,7 +27,7 @@ from streamkernel.connectors.journal.layout import (
 from streamkernel.connectors.journal.lines import JournalEntry, digest_of, parse_line, to_line
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import SinkError
-from streamkernel.connectors.regular import make_folder, open_regular
+from streamkernel.connectors.regular_files import make_folder, open_regular
 
 __all__ = ["JournalWriter", "Refusal"]
 

@@ -1,4 +1,4 @@
-"""Lines as columns of Arrow: which there are, of which types, and how the values of lines become them."""
+"""Arrow columns of lines: their names and types, and the conversion of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
 from streamkernel.connectors.encode import to_json
-from streamkernel.connectors.passed import ColumnType, PassedColumn
+from streamkernel.connectors.pass_through import ColumnType, PassedColumn
 from streamkernel.connectors.ports import SinkError
 
 __all__ = ["LineColumns", "ParquetColumn", "prediction_columns"]
@@ -34,7 +34,7 @@ _LARGEST = 2**63 - 1
 
 
 class ParquetColumn(NamedTuple):
-    """A column: its name, and what its values are."""
+    """A column: its name and type."""
 
     name: str
     type: _Type
@@ -52,14 +52,13 @@ def prediction_columns(
     Parameters
     ----------
     target_type
-        What predictions and targets are; of numbers (``"float"``) there is a standard deviation, of all others there
-        are probabilities.
+        The type of predictions and targets. Numbers (``"float"``) have a standard deviation, others probabilities.
     classes
-        Those with a column of their own; without any, one column maps all classes to their probabilities.
+        Classes with a column each. Without any, one column maps all classes to their probabilities.
     included
-        The columns that pass through, text where they have no type.
+        The pass-through columns, text if they have no type.
     checkpoint
-        Whether the lines name the checkpoint whose model predicted.
+        Whether the lines name the checkpoint of the model.
 
     Examples
     --------
@@ -71,8 +70,8 @@ def prediction_columns(
         ParquetColumn("partition", "int32"),
         ParquetColumn("offset", "int"),
         ParquetColumn("prediction", target_type),
+        ParquetColumn("target", target_type),
     ]
-    own.append(ParquetColumn("target", target_type))
     if target_type == "float":
         own.append(ParquetColumn("std", "float"))
     elif classes:
@@ -85,19 +84,19 @@ def prediction_columns(
 
 
 class LineColumns:
-    """Makes batches of Arrow of lines.
+    """A converter of lines to batches of Arrow.
 
     Parameters
     ----------
     columns
-        The columns; ``partition`` and ``offset`` are those of the line's position.
+        The columns; ``partition`` and ``offset`` come from the line's position.
     classes
-        The classes with columns of their own.
+        The classes with a column each.
 
     Attributes
     ----------
     schema
-        The columns as Arrow has them.
+        The Arrow schema.
 
     Examples
     --------
@@ -113,10 +112,10 @@ class LineColumns:
         self.schema = pa.schema([(name, _ARROW[kind]) for name, kind in columns])
         self._spread = ClassColumns(classes)
         self._known = {"position", PROBABILITIES, "std", *(name for name, _ in columns)}
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def batch(self, lines: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
-        """Return lines as one batch; raise SinkError for a line with a name that has no column."""
+        """Return lines as one batch; raise SinkError for a name without a column."""
         if not self._known.issuperset(lines[0]):
             unknown = next(name for name in lines[0] if name not in self._known)
             raise SinkError(f"parquet: there is no column for {unknown!r} of a line")
@@ -131,19 +130,15 @@ class LineColumns:
         values = [line.get(name) for line in lines]
         if kind == "probabilities":
             return [None if value is None else list(_pairs(value)) for value in values]
-        read = _READ[kind]
-        # A fast way first: most columns are as they should be.
-        try:
-            return [None if value is None else read(value) for value in values]
-        except (ValueError, TypeError, OverflowError):
-            return [self._read_one(name, read, value) for value in values]
+        return [self._fitting(name, _READ[kind], value) for value in values]
 
-    def _read_one(self, name: str, read: Callable[[Any], Any], value: Any) -> Any:
+    def _fitting(self, name: str, read: Callable[[Any], Any], value: Any) -> Any:
+        """Return a value of a column's type, or None and warn once."""
         try:
             return None if value is None else read(value)
         except (ValueError, TypeError, OverflowError):
-            if name not in self._told:
-                self._told.add(name)
+            if name not in self._warned:
+                self._warned.add(name)
                 _log.warning("%.60r does not fit the type of column %s: such values are null", value, name)
             return None
 
@@ -155,7 +150,7 @@ def _pairs(probabilities: Mapping[Any, float]) -> Iterator[tuple[str, float | No
 
 def _text(value: Any) -> str:
     text = value if isinstance(value, str) else to_json(value).decode()
-    # A lone surrogate is no character: Arrow's text is UTF-8.
+    # Arrow's text is UTF-8, which has no lone surrogates.
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,14 +1,14 @@
-"""The folder of an output in Parquet: what a restart finds there, what of it counts, and what is removed."""
+"""The folder of a Parquet output: the parts that a restart finds, and those it removes."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,55 +16,37 @@ import pyarrow.parquet as pq
 from streamkernel.connectors.durable import sync_folder
 from streamkernel.connectors.files.locking import lock
 from streamkernel.connectors.files.opening import half_set_aside
-from streamkernel.connectors.parquet.aside import is_marked
-from streamkernel.connectors.parquet.mark import REMEDY, PartsMark
-from streamkernel.connectors.parquet.part_names import part_name, parts_of
-from streamkernel.connectors.parquet.parts import fingerprint, rows_of
-from streamkernel.connectors.parquet.rows import RowsFile
+from streamkernel.connectors.files.set_aside import rename, renamed
+from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name, parts_of
+from streamkernel.connectors.parquet.parts import RowsFile, fingerprint, part_rows
 from streamkernel.connectors.ports import SinkError
-from streamkernel.connectors.regular import write_obstacle
+from streamkernel.connectors.regular_files import write_obstacle
 
 __all__ = ["Existing", "Found", "PartsFolder"]
 
 _log = logging.getLogger(__name__)
 
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
-"""What becomes of parts that no checkpoint knows."""
-
-_ROWS, _MOVED = ".rows", ".moved"
+"""The treatment of parts that no checkpoint knows."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a folder holds for a run that begins or goes on: which part it writes next, and what is not its own.
-
-    Attributes
-    ----------
-    part
-        The number of the next part.
-    removed
-        The parts that were written after the mark, or are replaced.
-    kept
-        The part of which the first rows are kept, because they were complete when the mark was made; None: the rows
-        stand next to the folder.
-
-    """
+class Found(NamedTuple):
+    """The state of a folder at a start: the next part, its rows at the mark, and the parts to remove."""
 
     part: int
+    n_rows: int = 0
     removed: tuple[Path, ...] = ()
-    rows: int = 0
-    kept: Path | None = None
 
 
 class PartsFolder:
-    """A folder of parts, and one next to it, ``.NAME.unfinished``, with what is not a part yet.
+    """A folder of parts, and one next to it, ``.NAME.unfinished``, for files that are not parts yet.
 
-    Readers that take every file of a folder would stumble over anything else in it.
+    Readers that take every file of a folder would stumble over other files in it.
 
     Parameters
     ----------
     path
-        The folder; of a link, the one it leads to.
+        The folder; of a link, its target.
     schema
         The columns of the parts.
 
@@ -73,102 +55,79 @@ class PartsFolder:
     def __init__(self, path: str | os.PathLike[str], schema: pa.Schema) -> None:
         self.path = Path(os.path.realpath(path))
         self.beside = self.path.with_name(f".{self.path.name}.unfinished")
+        self.old = self.path.with_name(f"{self.path.name}.old")
         self._shown = Path(path)
         self._schema = schema
 
     def find(self, mark: PartsMark | None, existing: Existing) -> Found:
-        """Return what is there for a run; raise SinkError where it may not go on there. Nothing is changed."""
+        """Return the state of the folder, without a change; raise SinkError if a run must not write there."""
         if self.path.exists() and not self.path.is_dir():
             raise SinkError(f"{self._shown}: is a file, and Parquet needs a folder: give another path")
-        return self._find_new(existing) if mark is None else self._find_marked(mark)
-
-    def _find_new(self, existing: Existing) -> Found:
         parts = parts_of(self.path)
+        if mark is not None:
+            self._check_identity(mark, parts)
+            if mark.rows and self._kept(mark.part, mark.rows) is None:
+                raise SinkError(
+                    f"{self._shown}: the first {mark.rows:,} rows of {part_name(mark.part)} are recorded at the "
+                    f"checkpoint, and neither there nor in {self.beside}: put them back, {REMEDY}"
+                )
+            later = tuple(path for number, path in parts.items() if number >= mark.part)
+            whole = parts.get(mark.part)
+            if mark.rows and whole is not None and pq.read_metadata(whole).num_rows == mark.rows:
+                return Found(mark.part + 1, removed=later[1:])  # a stop ended the part at the mark
+            return Found(mark.part, mark.rows, later)
         if existing == "replace":
-            return Found(0, tuple(parts.values()))
-        if existing == "append":
-            if parts:
-                self._check_columns(pq.read_schema(list(parts.values())[-1]))
-            return Found(max(parts, default=-1) + 1)
+            return Found(0, removed=tuple(parts.values()))
         others = sorted(self.path.glob("*.parquet"))
-        if others:
+        if existing == "refuse" and others:
             raise SinkError(
                 f"{self._shown}: holds {len(others):,} files of Parquet that no checkpoint of this daemon knows, "
                 "and was not touched: move the folder away, or set existing: append or existing: replace for this "
                 "output"
             )
-        return Found(0)
-
-    def _check_columns(self, schema: pa.Schema) -> None:
-        if not schema.equals(self._schema):
+        if parts and not (schema := pq.read_schema(list(parts.values())[-1])).equals(self._schema):
             raise SinkError(
                 f"{self._shown}: its parts have the columns {_listed(schema)}, and new ones would have "
                 f"{_listed(self._schema)}: move the folder away, or give another path"
             )
-
-    def _find_marked(self, mark: PartsMark) -> Found:
-        parts = parts_of(self.path)
-        self._check_identity(mark, parts)
-        later = tuple(path for number, path in parts.items() if number >= mark.part)
-        if not mark.rows:
-            return Found(mark.part, later)
-        if self._holds_rows(mark):
-            return Found(mark.part, later, mark.rows)
-        whole = parts.get(mark.part, self.moved(mark.part))
-        n_rows = pq.read_metadata(whole).num_rows if whole.exists() else 0
-        if n_rows < mark.rows:
-            raise SinkError(
-                f"{self._shown}: the first {mark.rows:,} rows of {part_name(mark.part)} are recorded at the "
-                f"checkpoint, and neither there nor in {self.beside}: put them back, {REMEDY}"
-            )
-        if n_rows == mark.rows:
-            return Found(mark.part + 1, later[1:])
-        return Found(mark.part, later, mark.rows, whole)
+        return Found(max(parts, default=-1) + 1)
 
     def _check_identity(self, mark: PartsMark, parts: dict[int, Path]) -> None:
-        """Raise SinkError where the folder is not the one of a mark: parts may be moved away, a copy has the last."""
+        """Raise SinkError for another folder than the mark's: parts may be moved away, a copy has the last one."""
         if not mark.part and not mark.rows:
             if parts and not mark.names(self.path):
                 raise SinkError(f"{self._shown}: holds parts that no checkpoint of this daemon knows: {REMEDY}")
-            return
-        if not self.path.is_dir():
-            old = self.path.with_name(self.path.name + ".old")
-            advice = half_set_aside(old) if is_marked(old, mark) else f"put it back, {REMEDY}"
+        elif not self.path.is_dir():
+            advice = half_set_aside(self.old) if _is_marked(self.old, mark) else f"put it back, {REMEDY}"
             raise SinkError(
                 f"{self._shown}: there is no such folder, and {mark.part:,} parts of it are recorded at the "
                 f"checkpoint: {advice}"
             )
-        if mark.names(self.path):
-            return
-        last = parts.get(mark.part - 1)
-        if mark.last is not None and (last is None or fingerprint(last) != mark.last):
+        elif mark.last is not None and not _is_marked(self.path, mark):
             raise SinkError(
                 f"{self._shown}: is another folder than at the checkpoint, without the {part_name(mark.part - 1)} "
                 f"recorded there: put the right folder back, {REMEDY}"
             )
 
-    def _holds_rows(self, mark: PartsMark) -> bool:
-        file = self.rows(mark.part)
-        try:
-            if file.path.stat().st_size < mark.bytes:
-                return False
-            file.length = mark.bytes
-            return file.digest() == mark.tail
-        except OSError:
-            return False
+    def _kept(self, part: int, n_rows: int) -> list[pa.RecordBatch] | None:
+        """Return the first rows of a part: from those next to the folder, or from the part; None if they are gone."""
+        for batches in (self.rows(part).batches(), part_rows(self.path / part_name(part), self._schema)):
+            kept, left = [], n_rows
+            for batch in batches:
+                kept.append(batch.slice(0, left))
+                left -= kept[-1].num_rows
+            if not left:
+                return kept
+        return None
 
     def rows(self, part: int) -> RowsFile:
-        """Return the file of the rows of a part that is not complete."""
-        return RowsFile(self.beside / f"{part_name(part)}{_ROWS}", self._schema)
-
-    def aside(self, part: int) -> Path:
-        """Return the name of a part until it is whole."""
-        return self.beside / part_name(part)
+        """Return the file with the rows of an unfinished part."""
+        return RowsFile(self.beside / f"{part_name(part)}.rows", self._schema)
 
     def open(self) -> int:
-        """Make the folders and lock them; return the descriptor that holds the lock.
+        """Create and lock the folders; return the descriptor of the lock.
 
-        Raises SinkError where another process writes there, or a part could not be renamed into the folder.
+        Raises SinkError if another process writes there, or a part could not be renamed into the folder.
         """
         for one in (self.path / "part", self.beside / "part"):
             if (why := write_obstacle(one)) is not None:
@@ -181,6 +140,9 @@ class PartsFolder:
             )
         self.beside.mkdir(exist_ok=True)
         sync_folder(self.path.parent)
+        return self._lock()
+
+    def _lock(self) -> int:
         descriptor = os.open(self.beside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             lock(descriptor, self._shown)
@@ -191,63 +153,63 @@ class PartsFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock for a moment, where the folder is there: nobody writes to it then."""
-        if not self.beside.is_dir():
-            yield
-            return
-        descriptor = os.open(self.beside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        """Hold the lock for a moment, if the folder is there."""
+        descriptor = self._lock() if self.beside.is_dir() else None
         try:
-            lock(descriptor, self._shown)
             yield
         finally:
-            os.close(descriptor)
+            if descriptor is not None:
+                os.close(descriptor)
 
-    def settle(self, found: Found, mark: PartsMark | None) -> RowsFile:
-        """Make a locked folder what `find` found it to be, and return the rows of its next part.
+    def settle(self, found: Found) -> RowsFile:
+        """Bring a locked folder to the state of the mark, and return the rows of its next part.
 
-        Only parts are removed, by their names, and only those written after the mark or to be replaced: their lines
-        are written again.
+        Removes parts only, by their names: the replay writes their lines again.
         """
-        rows, whole = self.rows(found.part), self.moved(found.part)
-        if found.kept is not None:
-            # It stays next to the folder until the next mark knows the rows as they are written now.
-            if found.kept != whole:
-                found.kept.rename(whole)
-                sync_folder(self.beside)
-            rows.append([_as(self._schema, batch) for batch in rows_of(whole, found.rows)])
-            rows.sync()
-        elif found.rows and mark is not None:
-            rows.length = mark.bytes
+        rows = self.rows(found.part)
+        if found.n_rows:
+            rows.replace(self._kept(found.part, found.n_rows) or ())
         for path in found.removed:
             path.unlink(missing_ok=True)
         if found.removed:
             _log.info("%s: %d parts that no checkpoint knows are removed", self._shown, len(found.removed))
         sync_folder(self.path)
-        self.sweep([rows.path] * bool(found.rows) + [whole] * (found.kept is not None))
+        for path in self.beside.glob("part-*.parquet*"):
+            if not (found.n_rows and path == rows.path):
+                path.unlink(missing_ok=True)
         return rows
 
-    def sweep(self, but: Sequence[Path] = ()) -> None:
-        """Remove what is next to the folder of parts that are not complete, but some files."""
-        for end in ("", _ROWS, _MOVED):
-            for path in self.beside.glob(f"part-*.parquet{end}"):
-                if path not in but:
-                    path.unlink(missing_ok=True)
+    def find_old_name(self, mark: PartsMark | None, before: PartsMark | None) -> bool:
+        """Whether `set_aside` would rename the folder; raises SinkError if the name belongs to another folder."""
+        if not parts_of(self.path) or not (mark is None or _is_marked(self.path, mark)):
+            return False
+        if self.old.exists() and not (
+            before is not None
+            and _is_marked(self.old, before)
+            and len(parts_of(self.old)) == len(list(self.old.iterdir()))
+        ):
+            raise SinkError(
+                f"{self.path}: cannot be set aside as {self.old.name}, which is another one: move that away"
+            )
+        return True
 
-    def moved(self, part: int) -> Path:
-        """Return where a part is kept that a restart goes back into."""
-        return self.beside / f"{part_name(part)}{_MOVED}"
+    def set_aside(self, mark: PartsMark | None, before: PartsMark | None) -> str:
+        """Rename the folder of a mark to ``NAME.old``, in place of the one before; return a phrase about it."""
+        if not self.find_old_name(mark, before):
+            return ""
+        replaced = self.old.exists()
+        if replaced:
+            shutil.rmtree(self.old)
+        rename(self.path, self.old)
+        return renamed(self.path, self.old, replaced)
 
-    def leave(self) -> None:
-        """Remove the second folder where nothing is in it."""
-        try:
-            self.beside.rmdir()
-        except OSError:
-            return
 
-
-def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch that was read from a part with the very types it was written with."""
-    return batch.cast(schema) if batch.schema != schema else batch
+def _is_marked(path: Path, mark: PartsMark) -> bool:
+    """Whether a folder is the one of a mark."""
+    try:
+        return mark.names(path) or (mark.last is not None and fingerprint(path / part_name(mark.part - 1)) == mark.last)
+    except OSError:
+        return False
 
 
 def _listed(schema: pa.Schema) -> str:

@@ -1,7 +1,9 @@
-"""The mark of a folder of parts in a checkpoint: which part comes next, and which of its rows are kept next to it."""
+"""The parts of a folder, found without pyarrow, and their mark in a checkpoint: how many are complete."""
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,42 +11,40 @@ from typing import Any
 from streamkernel.connectors.file_id import file_id, is_file_id
 from streamkernel.connectors.ports import Mark, SinkError
 
-__all__ = ["REMEDY", "PartsMark"]
+__all__ = ["REMEDY", "PartsMark", "part_name", "parts_of"]
 
 REMEDY = "give another path to continue in a new folder, or start over with --fresh"
+
+_PART = re.compile(r"part-(\d{8,})\.parquet", re.ASCII)
 
 
 @dataclass(frozen=True)
 class PartsMark:
-    """How far a folder of parts was written.
+    """The progress of a folder of parts.
 
     Attributes
     ----------
     part
         The number of the next part: all before it are complete.
-    rows, bytes
-        How many rows of it are kept already, and in how many bytes.
-    tail
-        The SHA-256 of the last 4,096 of these bytes, in hexadecimal.
+    rows
+        How many of its rows are durable next to the folder.
     folder
-        Its `file_id`; None where the system does not tell.
+        The folder's `file_id`; None if the system does not give one.
     last
         The size of the part before the next one, and the SHA-256 of its last 4,096 bytes; None before the first.
     columns
-        The columns, as ``[name, type]``.
+        The columns, as ``(name, type)``.
 
     """
 
     part: int
     rows: int
-    bytes: int
-    tail: str
     folder: list[int] | None
     last: tuple[int, str] | None
     columns: tuple[tuple[str, str], ...]
 
     def names(self, folder: Path) -> bool:
-        """Tell whether this is a mark of the very folder; OSError where there is none."""
+        """Whether this is a mark of the very folder; OSError if there is none."""
         return self.folder is not None and file_id(folder) == self.folder
 
     def to_json(self) -> dict[str, Any]:
@@ -54,11 +54,11 @@ class PartsMark:
 
     @classmethod
     def from_json(cls, path: Path, mark: Mark | None) -> PartsMark | None:
-        """Return the mark that `to_json` returned; raises `SinkError` where it is none.
+        """Return the mark of `to_json`; raises `SinkError` for any other value.
 
         Examples
         --------
-        >>> mark = PartsMark(3, 10, 400, "ab", [17, 5], (900, "cd"), (("offset", "int"),))
+        >>> mark = PartsMark(3, 10, [17, 5], (900, "cd"), (("offset", "int"),))
         >>> PartsMark.from_json(Path("out"), mark.to_json()) == mark
         True
 
@@ -67,13 +67,13 @@ class PartsMark:
             return None
         try:
             given: dict[str, Any] = mark  # type: ignore[assignment]
-            last = given["last"]
+            folder, last = given["folder"], given["last"]
+            if not is_file_id(folder):
+                raise ValueError(folder)
             return cls(
                 _count(given["part"]),
                 _count(given["rows"]),
-                _count(given["bytes"]),
-                str(given["tail"]),
-                _id(given["folder"]),
+                folder,
                 None if last is None else (_count(last[0]), str(last[1])),
                 tuple((str(name), str(kind)) for name, kind in given["columns"]),
             )
@@ -87,7 +87,27 @@ def _count(value: Any) -> int:
     return value
 
 
-def _id(value: Any) -> list[int] | None:
-    if not is_file_id(value):
-        raise ValueError(value)
-    return None if value is None else list(value)
+def part_name(number: int) -> str:
+    """Return the name of a part.
+
+    Examples
+    --------
+    >>> part_name(7)
+    'part-00000007.parquet'
+
+    """
+    return f"part-{number:08d}.parquet"
+
+
+def parts_of(folder: Path) -> dict[int, Path]:
+    """Return the parts in a folder by their number; files with other names are not ours."""
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return {}
+    found = {
+        int(match[1]): Path(entry.path)
+        for entry in entries
+        if (match := _PART.fullmatch(entry.name)) and entry.is_file(follow_symlinks=False)
+    }
+    return {number: path for number, path in sorted(found.items()) if path.name == part_name(number)}

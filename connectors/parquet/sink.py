@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,45 +14,43 @@ import pyarrow as pa
 
 from streamkernel.connectors.file_id import file_id
 from streamkernel.connectors.os_reason import os_reason
-from streamkernel.connectors.parquet.aside import find_old_name, set_aside
 from streamkernel.connectors.parquet.columns import LineColumns, ParquetColumn
 from streamkernel.connectors.parquet.folder import Existing, PartsFolder
-from streamkernel.connectors.parquet.mark import REMEDY, PartsMark
-from streamkernel.connectors.parquet.part_names import part_name
-from streamkernel.connectors.parquet.parts import fingerprint, write_part
-from streamkernel.connectors.parquet.rows import RowsFile
+from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name
+from streamkernel.connectors.parquet.parts import RowsFile, fingerprint, write_part
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
 __all__ = ["MOST_BYTES", "ParquetSink"]
 
 _LINES_AT_ONCE = 4096
-# What waits for the end of a part beyond this waits in a file.
+# More bytes of an unfinished part than this go to a file.
 MOST_BYTES = 2**24
-# How long a part that could not be written is filled on, in seconds.
+# The pause after a part could not be written, in seconds.
 _PAUSE_SECONDS = 10.0
-# What a line takes as a dict, about.
+# The approximate size of a line as a dict.
 _LINE_BYTES = 600
 
 
 class ParquetSink(Sink):
-    """Write lines to the part files of a folder, ``part-00000000.parquet`` and so on.
+    """A sink that writes lines to the part files of a folder, ``part-00000000.parquet`` and so on.
 
-    A part is written next to the folder, made durable and renamed into it, so that readers find whole files only. After
-    a restart the parts that the mark does not know are removed, and their lines come again: each stands in one part.
+    The sink writes a part next to the folder, makes it durable, and renames it into the folder, so that readers find
+    whole files only. After a restart it removes the parts that the mark does not know. The replay writes their lines
+    again, so each line is in one part.
 
     Parameters
     ----------
     path
-        The folder, made where it is missing.
+        The folder. It is created if it is missing.
     columns
-        The columns of a line and their types, which are those of all parts.
+        The columns of a line and their types, the same in all parts.
     classes
-        Classes with a column each for their probability.
+        Classes with a probability column each.
     existing
-        What becomes of parts that are there already, where there is no mark to go on from: ``"refuse"`` to open the
-        folder, ``"append"`` parts after them, or ``"replace"`` them.
+        The treatment of existing parts without a mark: ``"refuse"`` to open the folder, ``"append"`` parts after them,
+        or ``"replace"`` them.
     roll_seconds
-        How long a part is filled, in seconds; its rows are durable with each flush. None: each flush ends a part.
+        How long to fill a part, in seconds; each flush makes its rows durable. None: each flush ends a part.
     compression
         ``"zstd"``, ``"snappy"``, ``"gzip"`` or ``"none"``.
     clock
@@ -89,54 +88,50 @@ class ParquetSink(Sink):
         self._folder = PartsFolder(path, self._columns.schema)
         self._clock = clock
         self._descriptor: int | None = None
-        self._begin(0, self._folder.rows(0), 0)
-        self._last: tuple[int, str] | None = None
+        self._begin(0, self._folder.rows(0))
 
-    def _begin(self, part: int, rows: RowsFile, n_rows: int) -> None:
-        """Begin a part, of which some rows are kept."""
+    def _begin(self, part: int, rows: RowsFile) -> None:
+        """Begin a part, with the rows it has already."""
         self._part = part
         self._rows = rows
-        self._n_kept = n_rows
         self._lines: list[Mapping[str, Any]] = []
         self._batches: list[pa.RecordBatch] = []
-        self._began: float | None = self._clock() if n_rows else None
+        self._began: float | None = self._clock() if rows.n_rows else None
         self._not_before = 0.0
+        self._last = fingerprint(self._folder.path / part_name(part - 1))
 
     def open(self, mark: Mark | None = None) -> None:
-        """Open the folder, or go on after the part of the mark; see `Sink.open`.
+        """Open the folder, or continue at the part of the mark; see `Sink.open`.
 
         Raises
         ------
         SinkError
-            Also where the folder is not the one of the mark, its parts have other columns, it holds parts though there
-            is no mark (as `existing` says), or another sink writes to it.
+            Also if the folder is not the mark's, its parts have other columns, it has parts without a mark (as
+            `existing` says), or another sink writes to it.
 
         """
         self.close()
         known = self._known(mark)
         with self._system_errors():
-            self._folder.find(known, self.existing)  # before anything is made
+            self._folder.find(known, self.existing)  # before any change
             self._descriptor = self._folder.open()
             try:
                 found = self._folder.find(known, self.existing)
-                rows = self._folder.settle(found, known)
+                self._begin(found.part, self._folder.settle(found))
             except BaseException:
                 self._unlock()
                 raise
-        self._begin(found.part, rows, found.rows)
-        self._last = self._fingerprint(found.part - 1)
 
     def find_problem(self, mark: Mark | None = None) -> None:
-        """Raise what `open` would, without opening the folder for writing; see `Sink.find_problem`."""
+        """Raise the error of `open`, without opening the folder for writing; see `Sink.find_problem`."""
         with self._system_errors():
             self._folder.find(self._known(mark), self.existing)
 
     def find_problem_anew(self, mark: Mark | None, before: Mark | None = None, *, stays: bool = False) -> None:
-        """Raise what `set_aside` and `open` would, changing nothing; see `Sink.find_problem_anew`."""
-        path = self._folder.path
+        """Raise the error of `set_aside` and `open`, without a change; see `Sink.find_problem_anew`."""
         with self._system_errors(), self._folder.locked():
             kept = stays or self.existing != "refuse"
-            if kept or find_old_name(path, self._read(mark), self._read(before)) is None:
+            if kept or not self._folder.find_old_name(self._read(mark), self._read(before)):
                 self._folder.find(None, self.existing)
 
     def set_aside(self, mark: Mark | None, before: Mark | None = None) -> str:
@@ -144,13 +139,13 @@ class ParquetSink(Sink):
         if self.existing != "refuse":
             return ""
         with self._system_errors(), self._folder.locked():
-            return set_aside(self._folder.path, self._read(mark), self._read(before))
+            return self._folder.set_aside(self._read(mark), self._read(before))
 
     def _read(self, mark: Mark | None) -> PartsMark | None:
         return PartsMark.from_json(self.path, mark)
 
     def _known(self, mark: Mark | None) -> PartsMark | None:
-        """Return a mark to go on from; raise SinkError where it has other columns."""
+        """Return a mark to continue from; raise SinkError if it has other columns."""
         known = self._read(mark)
         if known is not None and known.columns != self._columns.columns:
             before, now = (
@@ -164,7 +159,7 @@ class ParquetSink(Sink):
         return known
 
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
-        """Take lines; a part whose time is over is written. See `Sink.write`."""
+        """Take lines, and write a part after its time; see `Sink.write`."""
         self._check_open()
         self._lines += lines
         if lines and self._began is None:
@@ -178,7 +173,7 @@ class ParquetSink(Sink):
                 self._keep()
 
     def flush(self) -> dict[str, Any]:
-        """Make the lines durable, as a part or as rows of one that is still filled; see `Sink.flush`."""
+        """Make the lines durable, as a part or as rows of an unfinished one; see `Sink.flush`."""
         self._check_open()
         self._encode()
         with self._system_errors():
@@ -188,9 +183,8 @@ class ParquetSink(Sink):
                 self._keep()
                 self._rows.sync()
             folder = file_id(self._folder.path)
-            rows = self._rows
             columns = tuple((name, kind) for name, kind in self._columns.columns)
-            mark = PartsMark(self._part, self._n_kept, rows.length, rows.digest(), folder, self._last, columns)
+            mark = PartsMark(self._part, self._rows.n_rows, folder, self._last, columns)
         return mark.to_json()
 
     def _encode(self) -> None:
@@ -200,11 +194,9 @@ class ParquetSink(Sink):
 
     def _keep(self) -> None:
         """Move the rows in memory to the file next to the folder."""
-        if not self._batches:
-            return
-        self._rows.append(self._batches)
-        self._n_kept += sum(batch.num_rows for batch in self._batches)
-        self._batches = []
+        if self._batches:
+            self._rows.append(self._batches)
+            self._batches = []
 
     @property
     def _batched_bytes(self) -> int:
@@ -219,45 +211,36 @@ class ParquetSink(Sink):
         return now - began >= seconds and now >= self._not_before
 
     def _roll(self) -> None:
-        """End the part, where it has any rows."""
+        """End the part, if it has any rows."""
         self._encode()
-        if not self._batches and not self._n_kept:
+        if not self._batches and not self._rows.n_rows:
             return
-        aside, path = self._folder.aside(self._part), self._folder.path / part_name(self._part)
-        self._rows.sync()  # what the disk lost must not be read as if it were there
+        name = part_name(self._part)
+        self._rows.sync()  # rows that the disk lost must not be read from memory
+        rows = chain(self._rows.batches() if self._rows.n_rows else (), self._batches)
         try:
-            write_part(aside, path, self._columns.schema, self._all_rows(), self.compression)
+            write_part(
+                self._folder.path / name, self._folder.beside / name, self._columns.schema, rows, self.compression
+            )
         except OSError:
             self._not_before = self._clock() + _PAUSE_SECONDS
             raise
         self._rows.remove()
-        self._folder.moved(self._part).unlink(missing_ok=True)
-        self._last = self._fingerprint(self._part)
-        self._begin(self._part + 1, self._folder.rows(self._part + 1), 0)
-
-    def _all_rows(self) -> Iterator[pa.RecordBatch]:
-        yield from self._rows.batches()
-        yield from self._batches
-
-    def _fingerprint(self, part: int) -> tuple[int, str] | None:
-        try:
-            return fingerprint(self._folder.path / part_name(part))
-        except OSError:  # the first one, or one that was moved away
-            return None
+        self._begin(self._part + 1, self._folder.rows(self._part + 1))
 
     @property
     def waiting(self) -> int:
-        """1 where the time of a part is over: the next `write` ends it, of no lines, too."""
+        """1 after the time of a part: the next `write` ends it, even without lines."""
         return int(self._due)
 
     @property
     def waiting_bytes(self) -> int:
-        """How many bytes wait in memory, about."""
+        """Approximately how many bytes wait in memory."""
         return _LINE_BYTES * len(self._lines) + self._batched_bytes
 
     @property
     def exactly_once(self) -> bool:
-        """True: parts that a mark does not know are removed at a restart."""
+        """True: a restart removes the parts that the mark does not know."""
         return True
 
     def close(self) -> None:
@@ -266,7 +249,7 @@ class ParquetSink(Sink):
         Raises
         ------
         SinkError
-            Where the part cannot be made. Up to the last mark its rows are kept next to the folder.
+            If the part cannot be written. Its rows up to the last mark stay next to the folder.
 
         """
         if self._descriptor is None:
@@ -281,7 +264,8 @@ class ParquetSink(Sink):
 
     def _unlock(self) -> None:
         assert self._descriptor is not None
-        self._folder.leave()
+        with suppress(OSError):  # rows wait there
+            self._folder.beside.rmdir()
         os.close(self._descriptor)
         self._descriptor = None
 
@@ -291,7 +275,7 @@ class ParquetSink(Sink):
 
     @contextmanager
     def _system_errors(self) -> Iterator[None]:
-        """Raise SinkError, in one sentence, for what the system refuses."""
+        """Raise SinkError, in one sentence, for an error of the system."""
         try:
             yield
         except OSError as error:

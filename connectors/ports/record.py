@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-from streamkernel.connectors.passed import Passed
+from streamkernel.connectors.pass_through import Passed
 
 __all__ = ["ColumnUse", "Fault", "Label", "Position", "Record"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 
-from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports.connector import Connector, SourceError
 from streamkernel.connectors.ports.record import ColumnUse, Position, Record
 

@@ -1,4 +1,4 @@
-"""The wire format of schema registries: a magic byte, the id of the schema, and what the schema encodes."""
+"""The wire format of schema registries: a zero byte, the schema's id, the indexes of a Protobuf message, the value."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from streamkernel.connectors.decode import UndecodableError
 __all__ = ["HEAD_BYTES", "frame", "message_indexes", "schema_number", "varint_indexes"]
 
 HEAD_BYTES = 5
-"""How many bytes stand before the payload, or before the message indexes of Protobuf."""
+"""The length of the zero byte and the id."""
 
 _HEAD = struct.Struct(">BI")
-# No file nests its messages deeper, and none has more of them.
-_MOST_INDEXES, _LARGEST_INDEX = 32, 2**16
+_MOST_INDEXES = 32
 
 
 def schema_number(value: bytes) -> int:
-    """Return the id of the schema of a value; raises `UndecodableError` where it is not in the wire format.
+    """Return the id of the schema of a value; raises `UndecodableError` if the value has another format.
 
     Examples
     --------
@@ -28,15 +27,13 @@ def schema_number(value: bytes) -> int:
     """
     if len(value) < HEAD_BYTES or value[0]:
         what = f"has {len(value)} bytes" if len(value) < HEAD_BYTES else f"begins with the byte {value[0]:02x}"
-        raise UndecodableError(
-            "schema", f"the value {what}, not with the byte 00 and the id of a schema as a schema registry has it"
-        )
+        raise UndecodableError("schema", f"the value {what}, not with the byte 00 and a schema id of a registry")
     number: int = _HEAD.unpack_from(value)[1]
     return number
 
 
 def frame(number: int) -> bytes:
-    """Return what stands before a payload.
+    """Return the bytes before a payload.
 
     Examples
     --------
@@ -50,7 +47,7 @@ def frame(number: int) -> bytes:
 def message_indexes(value: bytes) -> tuple[tuple[int, ...], int]:
     """Return the path of a Protobuf message in its file, and where its payload begins.
 
-    The path holds the number of a message among those of the file, then among those nested in it.
+    The path holds the message's index in the file, then the index in each message around it.
 
     Examples
     --------
@@ -60,20 +57,20 @@ def message_indexes(value: bytes) -> tuple[tuple[int, ...], int]:
     ((1, 0), 8)
 
     """
-    count, at = _varint(value, HEAD_BYTES)
+    count, at = _zigzag_number(value, HEAD_BYTES)
     if count == 0:
         return (0,), at
-    if count > _MOST_INDEXES:
+    if not 0 < count <= _MOST_INDEXES:
         raise UndecodableError("schema", f"the value names its message by {count} indexes")
     path = []
     for _ in range(count):
-        index, at = _varint(value, at)
+        index, at = _zigzag_number(value, at)
         path.append(index)
     return tuple(path), at
 
 
 def varint_indexes(path: Sequence[int]) -> bytes:
-    """Return the path of a Protobuf message as it stands after the id.
+    """Return the path of a Protobuf message as bytes.
 
     Examples
     --------
@@ -81,31 +78,20 @@ def varint_indexes(path: Sequence[int]) -> bytes:
     (b'\\x00', b'\\x04\\x02\\x00')
 
     """
-    if list(path) == [0]:
-        return b"\0"
-    return b"".join(_zigzag(number) for number in (len(path), *path))
-
-
-def _zigzag(number: int) -> bytes:
-    number *= 2
     data = bytearray()
-    while number > 0x7F:
-        data.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*data, number])
+    for number in [0] if list(path) == [0] else [len(path), *path]:
+        left = 2 * number
+        while left > 0x7F:
+            data.append(left & 0x7F | 0x80)
+            left >>= 7
+        data.append(left)
+    return bytes(data)
 
 
-def _varint(value: bytes, at: int) -> tuple[int, int]:
+def _zigzag_number(value: bytes, at: int) -> tuple[int, int]:
     result = 0
-    for shift in (0, 7, 14, 21):
-        if at >= len(value):
-            raise UndecodableError("schema", "the value ends within the indexes of its message")
-        byte = value[at]
-        at += 1
-        result |= (byte & 0x7F) << shift
+    for place, byte in enumerate(value[at : at + 5]):
+        result |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
-            number = result >> 1 if not result & 1 else -1
-            if not 0 <= number <= _LARGEST_INDEX:
-                break
-            return number, at
-    raise UndecodableError("schema", "an index of the value's message is out of range")
+            return (result >> 1) ^ -(result & 1), at + place + 1
+    raise UndecodableError("schema", "the value ends within the indexes of its message")

@@ -1,4 +1,4 @@
-"""Decoding records that a schema registry has the schema of, by the same rules as JSON objects."""
+"""Decoding of records by the schemas of a registry, by the same rules as JSON objects."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ __all__ = ["FramedObjects", "JsonPayload"]
 
 
 class JsonPayload:
-    """Decodes values of a JSON Schema, which are JSON after the schema's id: the schema itself is not looked at."""
+    """A decoder of the values of a JSON Schema: JSON after the schema's id. The schema itself is not used."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self) -> None:
         self._objects = JsonObjects(None, "str", 1)
 
     def decode(self, value: bytes) -> Any:
@@ -31,21 +30,20 @@ class JsonPayload:
 
 
 class FramedObjects(JsonObjects):
-    """Decode values in the wire format of schema registries.
+    """A decoder of values in the wire format of schema registries.
 
-    A record, message or object becomes inputs and a target as a JSON object of the same content does.
+    A record, message or object becomes inputs and a target like a JSON object of the same content.
 
     Parameters
     ----------
     target, target_type, max_string
-        As those of `streamkernel.connectors.objects.JsonObjects`.
+        As for `streamkernel.connectors.objects.JsonObjects`.
     schemas
         Finds the decoder of a schema by its id.
     bears_unknown
-        Whether a value whose schema is missing, or cannot be used, is one that cannot be decoded; where not, it ends
-        the source.
+        Whether a value with an unknown or unusable schema is undecodable; otherwise it ends the source.
     rules
-        How the columns are read; None: all are inputs, each as it is.
+        The rules of the columns; None: all are inputs, each as it is.
 
     """
 
@@ -61,16 +59,16 @@ class FramedObjects(JsonObjects):
         super().__init__(target, target_type, max_string, rules)
         self._schemas = schemas
         self._bears_unknown = bears_unknown
-        # Those of the values that were asked for last: the cache may drop some of them.
+        # The decoders of the current batch: the cache may drop some of them.
         self._decoders: dict[bytes, PayloadDecoder | UndecodableError] = {}
 
     def ready(self, raws: Sequence[bytes | None]) -> int:
-        """Return how many of the first of `raws` can be decoded, and have the schema of the next one looked up.
+        """Return how many of the first of `raws` have a known schema, and start to look up the next one.
 
         Raises
         ------
         ConnectorError
-            Where none can, and never will: the registry refuses, or does not know the schema of the first one.
+            If the first one will never have one: the registry refuses, or does not know its schema.
 
         """
         heads = dict.fromkeys(raw[:HEAD_BYTES] for raw in raws if raw)
@@ -92,11 +90,9 @@ class FramedObjects(JsonObjects):
 
     def _find(self, head: bytes) -> PayloadDecoder | UndecodableError | None:
         try:
-            number = schema_number(head)
+            return self._schemas.get(schema_number(head))
         except UndecodableError as error:
             return error
-        try:
-            return self._schemas.get(number)
         except FailedLookupError as error:
             if error.final:
                 raise ConnectorError(str(error)) from None
@@ -107,11 +103,11 @@ class FramedObjects(JsonObjects):
             return UndecodableError("schema", str(error))
 
     def columns(self, raw: bytes) -> list[ColumnUse]:
-        """Return what becomes of each column of a record; nothing if its schema is not at hand any more."""
+        """Return the use of each column of a record; none if its schema is no longer at hand."""
         return super().columns(raw) if raw[:HEAD_BYTES] in self._decoders else []
 
     def load(self, raw: bytes) -> Any:
-        """Return the value of a record, for which `ready` has found the schema."""
+        """Return the value of a record, after `ready` has found its schema."""
         decoder = self._decoders.get(raw[:HEAD_BYTES])
         if isinstance(decoder, UndecodableError):
             raise UndecodableError(*decoder.fault)
@@ -119,40 +115,30 @@ class FramedObjects(JsonObjects):
         try:
             return decoder.decode(raw)
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
-            # None is known, but a schema that is out for harm must not end each start at the same record.
+            # An odd schema must not stop the daemon at the same record at each start.
             raise UndecodableError("schema", f"unexpected {type(error).__name__}: {error}"[:200]) from None
 
     def load_exactly(self, raw: bytes) -> Any:
-        """Return the value of a record with its long integers as they are."""
+        """Return the value of a record with its long integers unrounded."""
         if isinstance(self._decoders.get(raw[:HEAD_BYTES]), JsonPayload):
             return super().load_exactly(raw[HEAD_BYTES:])
         return self.load(raw)
 
     def load_all(self, raws: Sequence[bytes]) -> list[Any]:
-        """Return the values of records; None for those that are to be looked at by themselves."""
+        """Return the values of records; None for those to decode one at a time."""
         return [self._plain_or_none(raw) for raw in raws]
 
     def _plain_or_none(self, raw: bytes) -> Any:
-        if not raw:
-            return None
         try:
-            value = self.load(raw)
+            value = self.load(raw) if raw else None
         except UndecodableError:
             return None
         return value if self._is_finite(value) else None
 
     def _is_finite(self, value: Any) -> bool:
-        """Return whether no value is infinite or NaN, of those that are looked at: nested ones where they may be."""
-        if type(value) is dict:
-            inner: Iterable[Any] = value.values()
-        elif type(value) is list:
-            inner = value
-        else:
-            return True
-        if not all(map(math.isfinite, filter(_is_float, inner))):
-            return False
-        return not self.rules.may_unnest or all(map(self._is_finite, inner))
-
-
-def _is_float(value: Any) -> bool:
-    return type(value) is float
+        """Whether no number is infinite or NaN; nested ones count only if rules may flatten them."""
+        inner: Iterable[Any] = value.values() if type(value) is dict else value if type(value) is list else ()
+        return all(
+            math.isfinite(one) if type(one) is float else not self.rules.may_unnest or self._is_finite(one)
+            for one in inner
+        )

@@ -1,11 +1,10 @@
-"""Settings of a schema registry: where it is, who asks, and by which schema is read and written."""
+"""Settings of a schema registry: its address, the credentials, and which schema is read and written."""
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from streamkernel.connectors.os_reason import os_reason
@@ -14,15 +13,15 @@ from streamkernel.connectors.ports import SettingError
 __all__ = ["SCHEMA_TYPES", "RegistrySettings", "ValueFormat"]
 
 ValueFormat: TypeAlias = Literal["json", "avro", "json_schema", "protobuf"]
-"""How the values of messages are encoded: ``"json"`` without a registry, the others with one."""
+"""The encoding of message values: ``"json"`` without a registry, the others with one."""
 
 SCHEMA_TYPES: Mapping[ValueFormat, str] = {"avro": "AVRO", "json_schema": "JSON", "protobuf": "PROTOBUF"}
-"""What a registry calls the format of a schema."""
+"""The registry's name of each format."""
 
 
 @dataclass(frozen=True)
 class RegistrySettings:
-    """The settings of a schema registry with the REST interface of Confluent's (Apicurio's is its ``ccompat``).
+    """The settings of a schema registry with Confluent's REST interface (Apicurio's is its ``ccompat``).
 
     Parameters
     ----------
@@ -33,25 +32,24 @@ class RegistrySettings:
     token
         For bearer authentication; None: none.
     ssl_cafile
-        The authorities that may sign the registry's certificate, as a PEM file; None: those of the system.
+        The CA certificates for the registry, a PEM file; None: the system's.
     ssl_certfile, ssl_keyfile, ssl_password
         The client's certificate and its key as PEM files, and the key's passphrase.
     timeout_seconds
-        How long one request may take.
+        The timeout of one request.
     unknown_seconds
-        How long a schema that the registry does not know is asked for again before it counts as missing.
+        How long to ask for a schema that the registry does not know.
     on_unknown_schema
-        What to do with a message whose schema is missing or cannot be used: ``"stop"``, or take it for a
-        ``"dead_letter"``.
+        The treatment of a message with a missing or unusable schema: ``"stop"`` or ``"dead_letter"``.
     descriptor_set, message
-        A file that ``protoc --include_imports --descriptor_set_out`` wrote, and the full name of the message in it;
-        None: the registry's own.
+        A file of ``protoc --include_imports --descriptor_set_out``, and the full name of its message; None: the
+        registry's schema.
     subject
-        What lines are registered under; None: ``"<topic>-value"``.
+        The subject of the lines' schema; None: ``"<topic>-value"``.
     auto_register_schemas
-        Whether the schema of lines is registered where it is not; where not, it must be there.
+        Whether to register the schema of the lines; otherwise it must be registered already.
     use_latest_version
-        Whether lines are written by the latest schema of the subject, whatever that is.
+        Whether to write with the latest schema of the subject.
 
     Examples
     --------
@@ -83,28 +81,23 @@ class RegistrySettings:
         return tuple(one.strip().rstrip("/") for one in self.url.split(","))
 
     def tls(self) -> ssl.SSLContext:
-        """Return the context of TLS connections; raises `ValueError`, naming the file, for one that cannot be used."""
-        for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"):
-            path = getattr(self, name)
-            try:
-                if path is not None:
-                    Path(path).read_bytes()
-            except OSError as error:
-                raise SettingError(f"schema_registry.{name}", f"{path}: cannot be read: {os_reason(error)}") from None
-        name = "ssl_cafile"
+        """Return the context of TLS connections; raises `ValueError`, naming the key, for an unusable file."""
+        key = "ssl_cafile"
         try:
             context = ssl.create_default_context(cafile=self.ssl_cafile)
-            # Python 3.13 would refuse authorities that 3.12 takes, and that the client of Kafka takes there, too.
+            # Python 3.13 would refuse authorities that 3.12 and the Kafka client accept.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-            name = "ssl_certfile"
+            key = "ssl_certfile"
             if self.ssl_certfile is not None:
-                # Without one, OpenSSL would ask for the passphrase of an encrypted key at the terminal.
+                # Without a passphrase, OpenSSL would ask for one at the terminal.
                 context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, self.ssl_password or "")
-        except (ssl.SSLError, OSError) as error:
-            reason = getattr(error, "reason", None) or os_reason(error)
+        except OSError as error:
+            path = getattr(self, key)
+            if not isinstance(error, ssl.SSLError):
+                raise SettingError(f"schema_registry.{key}", f"{path}: cannot be read: {os_reason(error)}") from None
             raise SettingError(
-                f"schema_registry.{name}",
-                f"{getattr(self, name)}: is not a usable PEM file ({reason}): check the "
-                "file, and ssl_keyfile and ssl_password for a certificate with a key",
+                f"schema_registry.{key}",
+                f"{path}: is not a usable PEM file ({error.reason}): check the file, and ssl_keyfile and ssl_password "
+                "for a certificate with a key",
             ) from None
         return context

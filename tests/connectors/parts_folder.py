@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from streamkernel.connectors.parquet.columns import ParquetColumn
-from streamkernel.connectors.parquet.part_names import part_name
+from streamkernel.connectors.parquet.mark import part_name
 from streamkernel.connectors.parquet.sink import ParquetSink
 
 COLUMNS = [ParquetColumn("offset", "int"), ParquetColumn("prediction", "str")]

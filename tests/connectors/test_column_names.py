@@ -12,7 +12,7 @@ import pytest
 from streamkernel.connectors import CsvSource, JsonLinesSource, Source
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
 from streamkernel.connectors.names import take
-from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.pass_through import PassedColumn
 
 FORMS = ["NFC", "NFD"]
 NAMES = ["größe", "länge", "schlüssel", "ä"]

@@ -8,7 +8,7 @@ from streamkernel.connectors import CsvSource, Position, Record, SourceError
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.header import delimiter_hint
 from streamkernel.connectors.files.identity import identity
-from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.pass_through import PassedColumn
 
 
 def read(tmp_path: Path, data: bytes, at_once: int = 1000, **options: Any) -> list[Record]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.connectors.columns.dates import PARTS, DateParts
-from streamkernel.connectors.passing import to_timestamp
+from streamkernel.connectors.pass_through_reader import to_timestamp
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from streamkernel.connectors.kafka.consumer.batches import OddHeaders
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
-from streamkernel.connectors.passed import Passed, SourceMessage
-from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.pass_through import Passed, SourceMessage
+from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import Position, Record
 
 STREAM = "cluster/t/1"

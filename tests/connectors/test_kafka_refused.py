@@ -13,7 +13,7 @@ from streamkernel.connectors.kafka.writing.refusals import Refusals
 from streamkernel.connectors.kafka.writing.session import Line, Refused
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from streamkernel.connectors.kafka.writing.taken_over import TakenOver
-from streamkernel.connectors.passed import MessageLine, SourceMessage
+from streamkernel.connectors.pass_through import MessageLine, SourceMessage
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 

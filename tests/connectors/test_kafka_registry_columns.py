@@ -11,7 +11,7 @@ from fake_kafka import FakeCluster, Make, drain, until
 from fake_output import FakeTopic, at, flushed, made
 
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
-from streamkernel.connectors.passed import MessageLine, PassedColumn, SourceMessage
+from streamkernel.connectors.pass_through import MessageLine, PassedColumn, SourceMessage
 from streamkernel.connectors.ports import Position, SourceError
 from streamkernel.connectors.registry.settings import RegistrySettings
 from streamkernel.daemon.stream.line_schemas import prediction_schema

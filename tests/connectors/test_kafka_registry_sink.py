@@ -91,7 +91,7 @@ class TestSink:
         schema, topic = LineSchema("Line", (*LINE.fields, LineField("id", "integer"))), FakeTopic()
         numbers = [2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**30, None]
         lines = [{"position": {"offset": 1}, "id": number} for number in numbers]
-        writing._tell_of_integers.cache_clear()
+        writing._warn_of_integers.cache_clear()
         with made(topic, value_format=value_format, registry=registry.settings(), schema=schema) as sink:
             sink.open()
             write(sink, lines)
@@ -286,7 +286,7 @@ class TestSink:
         assert probed() == f"{there}, new"
         with pytest.raises(SinkError, match=r"no schema: .*use_latest_version"):
             probed(use_latest_version=True)
-        with pytest.raises(SinkError, match=r'register this one: {"type":"record"'):
+        with pytest.raises(SinkError, match=r'register this one: {"namespace":"streamkernel","type":"record"'):
             probed(auto_register_schemas=False)
         assert registry.subjects == {}
         registry.add(schema_text(LINE, "avro"), subject="out-value")

@@ -16,7 +16,7 @@ from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from streamkernel.connectors.kafka.writing.taken_over import TakenOver, take_over
 from streamkernel.connectors.kafka.writing.topic_scan import FoundLine
 from streamkernel.connectors.kafka.writing.written_since import written_since
-from streamkernel.connectors.passed import MessageLine, SourceMessage
+from streamkernel.connectors.pass_through import MessageLine, SourceMessage
 from streamkernel.connectors.ports import Position, SinkError
 
 pytestmark = pytest.mark.usefixtures("short_naps")

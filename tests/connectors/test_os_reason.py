@@ -11,8 +11,7 @@ import pytest
 
 from streamkernel.connectors.files.bytes import system_error
 from streamkernel.connectors.os_reason import os_reason, reason_and_file
-from streamkernel.connectors.registry.settings import RegistrySettings
-from streamkernel.connectors.regular import make_folder
+from streamkernel.connectors.regular_files import make_folder
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints import file
 from streamkernel.daemon.checkpoints.directory import StateDirectory
@@ -58,8 +57,6 @@ def test_messages_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ConfigError) as refused:
         read(tmp_path / "config.yaml")
     assert refused.value.lines == [f"{tmp_path / 'config.yaml'}: cannot be read: the share is gone"]
-    with pytest.raises(ValueError, match=r"ca\.pem: .*: the share is gone$"):
-        RegistrySettings(url="https://here", ssl_cafile="ca.pem").tls()
 
 
 def test_a_folder_is_made_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.connectors.parquet.columns import LineColumns, prediction_columns
-from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import SinkError
 
 

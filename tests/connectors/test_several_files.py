@@ -14,7 +14,7 @@ from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record
 from streamkernel.connectors.files.names import MOST_FILES, expanded, natural_key
 from streamkernel.connectors.files.order import FileOrder, FilesPlace, FinishedFile
 from streamkernel.connectors.files.several import SeveralFiles
-from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.pass_through import PassedColumn
 from tests.connectors.draining import drain, written
 
 CSV = partial(CsvSource, target="y")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from streamkernel.connectors import MemorySource
-from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import SinkError, SourceError
 from streamkernel.daemon.assembly.columns import let_pass, passed_columns, target_type_of
 from streamkernel.daemon.assembly.plan import prepare

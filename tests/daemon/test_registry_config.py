@@ -128,7 +128,7 @@ def test_lines_have_the_schema_of_their_labels(tmp_path: Path, target_type: str)
     plan = plan_of(tmp_path, text)
     made = make_sink(plan.config.predictions, "predictions", target_type_of(plan))
     kinds = {"str": "string", "int": "long", "bool": "boolean"}
-    assert f'"name":"target","type":["null","{kinds[target_type]}"]' in made._encoder._own().text  # type: ignore[attr-defined]
+    assert f'"name":"target","type":["null","{kinds[target_type]}"]' in made._encoder._own.text  # type: ignore[attr-defined]
 
 
 def test_the_schemas_name_every_field_of_the_lines() -> None:

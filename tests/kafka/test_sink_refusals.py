@@ -10,7 +10,7 @@ import pytest
 
 from streamkernel.connectors import SinkError
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
-from streamkernel.connectors.passed import MessageLine, SourceMessage
+from streamkernel.connectors.pass_through import MessageLine, SourceMessage
 from streamkernel.daemon.stream.lines import dead_letter, shortened
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster

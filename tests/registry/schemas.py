@@ -6,10 +6,9 @@ import io
 import json
 from typing import Any
 
-from streamkernel.connectors.registry.client import RegisteredSchema
+from streamkernel.connectors.registry.client import RegisteredSchema, SchemaSet
 from streamkernel.connectors.registry.framing import frame
 from streamkernel.connectors.registry.line_schema import LineField, LineSchema
-from streamkernel.connectors.registry.schemas import SchemaSet
 
 #: The schema of a sink's lines.
 LINE = LineSchema(

@@ -1,12 +1,10 @@
-"""Values of Avro: the same as fastavro reads, of every schema; and bytes and schemas that are out for harm."""
+"""Values of Avro: the JSON form of each type; and hostile bytes and schemas."""
 
 from __future__ import annotations
 
-import base64
 import io
 import math
 import tracemalloc
-from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -17,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.connectors.decode import UndecodableError
-from streamkernel.connectors.ports import Fault
 from streamkernel.connectors.registry.avro import AvroDecoder
+from streamkernel.connectors.registry.client import UnusableSchemaError
 from streamkernel.connectors.registry.framing import frame
-from streamkernel.connectors.registry.schemas import UnusableSchemaError
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record, schema_set
 
@@ -106,131 +103,19 @@ class TestValues:
         assert AvroDecoder(schema_set(text)).decode(frame(1) + b"\x04ab") == "ab"
 
 
-NAMES = st.sampled_from("abcdefg")
-LEAVES = st.sampled_from(["null", "boolean", "int", "long", "float", "double", "bytes", "string"])
-
-
-def _compound(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return (
-        st.builds(lambda items: {"type": "array", "items": items}, inner)
-        | st.builds(lambda values: {"type": "map", "values": values}, inner)
-        | st.builds(
-            lambda branch: ["null", branch], inner.filter(lambda kind: kind != "null" and type(kind) is not list)
-        )
-        | st.builds(
-            lambda fields: {"type": "record", "fields": [{"name": name, "type": kind} for name, kind in fields]},
-            st.lists(st.tuples(NAMES, inner), max_size=4, unique_by=lambda pair: pair[0]),
-        )
-    )
-
-
-def _named(schema: Any, count: list[int]) -> Any:
-    """Give each record a name of its own."""
-    if isinstance(schema, list):
-        return [_named(branch, count) for branch in schema]
-    if isinstance(schema, dict):
-        named = {
-            key: [{**field, "type": _named(field["type"], count)} for field in value]
-            if key == "fields"
-            else (value if key == "type" else _named(value, count))
-            for key, value in schema.items()
-        }
-        if schema["type"] == "record":
-            count[0] += 1
-            named["name"] = f"R{count[0]}"
-        return named
-    return schema
-
-
-SCHEMAS = st.recursive(LEAVES, _compound, max_leaves=8).map(lambda schema: _named(schema, [0]))
-
-
-def datum(draw: Any, schema: Any) -> Any:
-    """Draw a value of a schema."""
-    if isinstance(schema, list):
-        return datum(draw, draw(st.sampled_from(schema)))
-    if isinstance(schema, dict):
-        if schema["type"] == "record":
-            return {field["name"]: datum(draw, field["type"]) for field in schema["fields"]}
-        if schema["type"] == "array":
-            return [datum(draw, schema["items"]) for _ in range(draw(st.integers(0, 3)))]
-        return {name: datum(draw, schema["values"]) for name in draw(st.lists(NAMES, max_size=3, unique=True))}
-    return draw(
-        {
-            "null": st.none(),
-            "boolean": st.booleans(),
-            "int": st.integers(-(2**31), 2**31 - 1),
-            "long": st.integers(-(2**63), 2**63 - 1),
-            "float": st.floats(width=32, allow_nan=False),
-            "double": st.floats(allow_nan=False),
-            "bytes": st.binary(max_size=9),
-            "string": st.text(max_size=9),
-        }[schema]
-    )
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list) else value
-
-
-def fault_of(call: Callable[[], object]) -> Fault | None:
-    """Call something, and give the fault that it raises."""
-    try:
-        call()
-    except UndecodableError as error:
-        return error.fault
-    return None
-
-
-class TestPeer:
-    @given(data=st.data(), schema=SCHEMAS)
-    def test_the_same_as_fastavro(self, data: st.DataObject, schema: Any) -> None:
-        value = avro_value(schema, datum(data.draw, schema))
-        expected = fastavro.schemaless_reader(io.BytesIO(value[5:]), fastavro.parse_schema(schema), None)
-        assert decoded(schema, value) == plain(expected)
-
-    @given(schema=SCHEMAS, payload=st.binary(max_size=60))
-    def test_any_bytes_are_a_value_or_a_fault(self, schema: Any, payload: bytes) -> None:
-        decoder = AvroDecoder(schema_set(schema))
-        fault = fault_of(lambda: decoder.decode(frame(1) + payload))
-        assert fault is None or (fault.reason in ("schema", "encoding", "nested") and len(fault.detail) < 200)
-
-    @given(data=st.data(), schema=SCHEMAS)
-    def test_what_is_cut_or_longer_does_not_fit(self, data: st.DataObject, schema: Any) -> None:
-        value = avro_value(schema, datum(data.draw, schema))
-        decoder = AvroDecoder(schema_set(schema))
-        with pytest.raises(UndecodableError):
-            decoder.decode(value + b"\0")
-        if len(value) > 5:
-            with pytest.raises(UndecodableError):
-                decoder.decode(value[: data.draw(st.integers(5, len(value) - 1))])
-
-
 class TestHarm:
     @pytest.mark.parametrize(
         ("kind", "payload", "reason"),
         [
-            ("string", b"\x05abc", "schema"),  # a negative length
             ("bytes", b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01abc", "schema"),
             ("string", b"\x02\xff", "encoding"),
-            ("long", b"\xff" * 30 + b"\x01", "schema"),
-            ("long", b"\xff" * 9 + b"\x7f", "schema"),
-            ("int", b"\xfe\xff\xff\xff\xff\x01", "schema"),
-            ("boolean", b"\x02", "schema"),
-            ({"type": "enum", "name": "E", "symbols": ["a"]}, b"\x01", "schema"),
-            ({"type": "enum", "name": "E", "symbols": ["a"]}, b"\x02", "schema"),
-            (["null", "int"], b"\x01", "schema"),
+            ("string", b"\x04ab!", "schema"),
+            ("double", b"abc", "schema"),
             (["null", "int"], b"\x08", "schema"),
-            ({"type": "array", "items": "null"}, b"\x80\x80\x80\x80\x80\x80\x80\x80\x40\x00", "nested"),
-            ({"type": "array", "items": "null"}, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00", "nested"),
-            ({"type": "array", "items": record("Empty")}, b"\x80\x89\x7a\x00", "nested"),
-            ({"type": "map", "values": "null"}, b"\x80\x89\x7a", "nested"),
+            ({"type": "enum", "name": "E", "symbols": ["a"]}, b"\x02", "schema"),
+            ({"type": "array", "items": "int"}, b"\x80\x80\x80\x80\x80\x80\x80\x80\x40\x00", "schema"),
+            ({"type": "map", "values": "null"}, b"\x80\x89\x7a", "schema"),
             ({"type": "fixed", "name": "F", "size": 2**40}, b"ab", "schema"),
-            ({"type": "bytes", "logicalType": "decimal", "precision": 9}, b"\x82\x01" + 65 * b"\x01", "schema"),
         ],
     )
     def test_bytes(self, kind: Any, payload: bytes, reason: str) -> None:
@@ -244,49 +129,32 @@ class TestHarm:
             tracemalloc.stop()
         assert raised.value.fault.reason == reason
 
-    def test_depth(self) -> None:
-        """The compiled reader of fastavro takes the process with it here."""
+    def test_a_type_that_contains_itself(self) -> None:
+        """The compiled reader of fastavro ends the process here."""
         decoder = AvroDecoder(schema_set(record("Node", next=["null", "Node"])))
-        with pytest.raises(UndecodableError, match="more than 64 levels deep") as raised:
+        with pytest.raises(UndecodableError, match="nested too deeply"):
             decoder.decode(frame(1) + b"\x02" * 1_000_000 + b"\0")
-        assert raised.value.fault.reason == "nested"
 
-    def test_depth_between_records(self) -> None:
-        deep: Any = ["null", "Node"]
-        for _ in range(150):
-            deep = {"type": "array", "items": deep}
-        decoder = AvroDecoder(schema_set(record("Node", next=deep)))
-        with pytest.raises(UndecodableError, match="nested"):
-            decoder.decode(frame(1) + b"\x02" * 1_000_000)
-
-    def test_few_bytes_for_many_values(self) -> None:
-        wide = record("Wide", **{f"n{number}": "null" for number in range(1000)}, i="boolean")
-        decoder = AvroDecoder(schema_set({"type": "array", "items": wide}))
-        with pytest.raises(UndecodableError, match="more than 100,000 values"):
-            decoder.decode(frame(1) + b"\x80\x10" + bytes(2**20))
+    @pytest.mark.parametrize(
+        "items", ["null", record("Empty", a="null", b=record("Inner")), {"type": "fixed", "name": "F", "size": 0}]
+    )
+    def test_an_array_of_nothing(self, items: Any) -> None:
+        """Its count alone would make a list of any length."""
+        with pytest.raises(UnusableSchemaError, match="items without any bytes"):
+            AvroDecoder(schema_set({"type": "array", "items": items}))
 
     @pytest.mark.parametrize(
         "text",
         [
-            *("", "{", "nothing", "[" * 5000 + "]" * 5000, '{"type": "record"}', '{"type": "what"}', "12", "null"),
-            '{"type": "array", "items": ' * 150 + '"int"' + "}" * 150,
+            *("", "{", "nothing", "[" * 5000 + "]" * 5000, '{"type": "record"}', '{"type": "what"}', "12"),
             '{"type": "fixed", "name": "F", "size": -1}',
-            '{"type": "fixed", "name": "F", "size": "9"}',
             '{"type": "enum", "name": "E"}',
             '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "Elsewhere"}]}',
-            '{"type": {"type": {"type": 7}}}',
-            '{"type": "record", "name": "R", "fields": [{"name": 1, "type": "int"}]}',
-            '{"type": "record", "name": "R", "fields": [{"name": ["a"], "type": "int"}]}',
         ],
     )
     def test_schemas(self, text: str) -> None:
-        """A schema is of use or not; either way, nothing comes of it but that."""
-        try:
-            decoder = AvroDecoder(schema_set(text))
-        except (UnusableSchemaError, LookupError):
-            return
-        with pytest.raises(UndecodableError):
-            decoder.decode(frame(1) + b"\xff\xff\xff")
+        with pytest.raises(UnusableSchemaError):
+            AvroDecoder(schema_set(text))
 
     @given(
         tree=st.recursive(

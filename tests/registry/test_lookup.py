@@ -7,22 +7,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from streamkernel.connectors.ports import ConnectorError
 from streamkernel.connectors.registry import lookup as lookup_module
-from streamkernel.connectors.registry.client import Reference, RegisteredSchema, RegistryOutage, UnknownSchemaError
+from streamkernel.connectors.registry.client import (
+    Reference,
+    RegisteredSchema,
+    RegistryClient,
+    RegistryOutage,
+    UnknownSchemaError,
+    UnusableSchemaError,
+)
 from streamkernel.connectors.registry.lookup import FailedLookupError, RegistryLookup
-from streamkernel.connectors.registry.schemas import UnusableSchemaError, fetch, parse_json
+from streamkernel.connectors.registry.settings import RegistrySettings
 
 
 class Thing(NamedTuple):
     """What is found."""
 
     key: int
-    size: int = 1
 
 
 @pytest.fixture(autouse=True)
@@ -139,62 +145,41 @@ class TestLookup:
 
     def test_what_is_kept_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lookup_module, "MOST_KEPT", 3)
-        monkeypatch.setattr(lookup_module, "MOST_CHARACTERS", 100)
         asked: list[int] = []
-        with looking(lambda key: asked.append(key) or Thing(key, key)) as lookup:
+        with looking(lambda key: asked.append(key) or Thing(key)) as lookup:
             for key in (1, 2, 3, 1, 4, 1, 2):  # 2 is the oldest when 4 comes
                 found(lookup, key)
             assert asked == [1, 2, 3, 4, 2]
-            found(lookup, 500)
-            found(lookup, 500)
-            found(lookup, 1)
-            assert asked[5:] == [500, 1]
 
 
-class FakeClient:
-    """Schemas by subject and version."""
+class FakeClient(RegistryClient):
+    """Schemas by subject."""
 
     def __init__(self, **schemas: RegisteredSchema) -> None:
+        super().__init__(RegistrySettings("http://a"))
         self.schemas = schemas
         self.asked: list[str] = []
 
-    def version(self, subject: str, _: int, __: bool = False) -> RegisteredSchema:
+    def version(self, subject: str, *_: object) -> RegisteredSchema:
         self.asked.append(subject)
         return self.schemas[subject]
 
 
-def refers(*subjects: str, text: str = "{}") -> RegisteredSchema:
-    return RegisteredSchema("AVRO", text, tuple(Reference(f"n-{one}", one, 1) for one in subjects))
-
-
-def fetched(main: RegisteredSchema, **schemas: RegisteredSchema) -> Any:
-    return fetch(FakeClient(**schemas), main)  # type: ignore[arg-type]
+def refers(*subjects: str) -> RegisteredSchema:
+    return RegisteredSchema("AVRO", "{}", tuple(Reference(f"n-{one}", one, 1) for one in subjects))
 
 
 class TestReferences:
-    def test_each_comes_behind_those_it_needs(self) -> None:
+    def test_each_comes_after_those_it_needs(self) -> None:
         client = FakeClient(a=refers("c"), b=refers("c"), c=refers())
-        found = fetch(client, refers("a", "b"))  # type: ignore[arg-type]
-        assert list(found.references) == ["n-c", "n-a", "n-b"]
+        assert list(client.with_references(refers("a", "b")).references) == ["n-c", "n-a", "n-b"]
         assert client.asked == ["a", "c", "b"]
-        assert found.size == 8
 
-    def test_circles(self) -> None:
-        with pytest.raises(UnusableSchemaError, match="go round in a circle"):
-            fetched(refers("a"), a=refers("b"), b=refers("a"))
-
-    def test_too_many(self) -> None:
+    def test_circles_and_crowds(self) -> None:
         many = [f"s{number}" for number in range(201)]
-        with pytest.raises(UnusableSchemaError, match="more than 200 schemas"):
-            fetched(refers(*many), **dict.fromkeys(many, refers()))
-
-    def test_too_much(self) -> None:
-        with pytest.raises(UnusableSchemaError, match="longer than 1,048,576 characters"):
-            fetched(refers("a", text="x" * 2**20), a=refers())
-        with pytest.raises(UnusableSchemaError, match="longer than 1,048,576 characters"):
-            fetched(refers(text="x" * (2**20 + 1)))
-
-    def test_a_schema_that_is_nested_too_deeply(self) -> None:
-        assert parse_json("[" * 190 + "]" * 190)
-        with pytest.raises(UnusableSchemaError, match="more than 200 levels deep"):
-            parse_json("[" * 201 + "]" * 201)
+        for main, schemas in [
+            (refers("a"), {"a": refers("b"), "b": refers("a")}),
+            (refers(*many), dict.fromkeys(many, refers())),
+        ]:
+            with pytest.raises(UnusableSchemaError, match="round in a circle, or are too many"):
+                FakeClient(**schemas).with_references(main)

@@ -18,8 +18,8 @@ from streamkernel.connectors.kafka.reading.order import ArrivalOrder, SingleOrde
 from streamkernel.connectors.kafka.reading.reader import TopicReader
 from streamkernel.connectors.kafka.reading.starting_offsets import StartingOffsets
 from streamkernel.connectors.kafka.reading.value_decoder import value_decoder
-from streamkernel.connectors.passed import PassedColumn
-from streamkernel.connectors.passing import PassThrough
+from streamkernel.connectors.pass_through import PassedColumn
+from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import ColumnUse, ConnectorError, Position, Record, Source, SourceError
 from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
 

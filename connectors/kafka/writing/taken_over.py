@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from kafka import errors
 
 from streamkernel.connectors.kafka.writing.provenance import OFFSET, PARTITION, STREAM, WRITER
-from streamkernel.connectors.passed import MessageLine, SourceMessage
+from streamkernel.connectors.pass_through import MessageLine, SourceMessage
 
 __all__ = ["TOO_LARGE", "KeyOf", "Passing", "TakeOver", "TakenOver", "take_over"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamkernel.connectors.passed import PassedColumn
+from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import Source
 from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.base.model import OF_EACH

@@ -1,4 +1,4 @@
-"""What a configuration says about a schema registry."""
+"""The configuration of a schema registry."""
 
 from __future__ import annotations
 
@@ -32,20 +32,15 @@ def _urls(text: str) -> str:
     return text
 
 
-def _printable(text: str) -> str:
+def _printable(value: str | SecretStr) -> str | SecretStr:
+    text = value.get_secret_value() if isinstance(value, SecretStr) else value
     if not text.isprintable():  # it would end the header of the request
         raise ValueError("must not contain line ends or control characters")
-    return text
-
-
-def _printable_secret(secret: SecretStr | None) -> SecretStr | None:
-    if secret is not None:
-        _printable(secret.get_secret_value())
-    return secret
+    return value
 
 
 _Text: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
-_Secret: TypeAlias = Annotated[SecretStr | None, AfterValidator(_printable_secret)]
+_Secret: TypeAlias = Annotated[SecretStr, AfterValidator(_printable)]
 
 
 class _RegistryConfig(Section):
@@ -53,8 +48,10 @@ class _RegistryConfig(Section):
         description="The http or https address. Separate several with commas: the daemon tries them in turn."
     )
     username: _Text | None = Field(default=None, description="For basic authentication.")
-    password: _Secret = Field(default=None, description="Best set by an environment variable.")
-    token: _Secret = Field(default=None, description="For bearer authentication. Best set by an environment variable.")
+    password: _Secret | None = Field(default=None, description="Best set by an environment variable.")
+    token: _Secret | None = Field(
+        default=None, description="For bearer authentication. Best set by an environment variable."
+    )
     ssl_cafile: Path | None = Field(
         default=None, description="The CA certificates for the registry, a PEM file. null: the system's."
     )
@@ -109,15 +106,14 @@ class SinkRegistryConfig(_RegistryConfig):
 def registry_problems(
     key: str, value_format: ValueFormat, registry: SourceRegistryConfig | SinkRegistryConfig | None
 ) -> Iterator[Problem]:
-    """Yield a problem for each setting of the registry, of the section at a key, that another one rules out."""
-    if value_format == "json":
+    """Yield a problem for each registry setting of the section at a key that contradicts another one."""
+    if value_format == "json" or registry is None:
         if registry is not None:
             yield Problem(
                 f"{key}.value_format", f"must be avro, json_schema or protobuf with {key}.schema_registry, is json"
             )
-        return
-    if registry is None:
-        yield Problem(f"{key}.schema_registry", f"required with {key}.value_format: {value_format}")
+        elif value_format != "json":
+            yield Problem(f"{key}.schema_registry", f"required with {key}.value_format: {value_format}")
         return
     at = f"{key}.schema_registry"
     if registry.token is not None and registry.username is not None:
@@ -129,18 +125,11 @@ def registry_problems(
         yield Problem(f"{at}.ssl_certfile", "required with ssl_keyfile")
     if "http:" in registry.url and any((registry.ssl_cafile, registry.ssl_certfile)):
         yield Problem(f"{at}.url", "must be https with ssl_cafile and ssl_certfile")
-    yield from _of_protobuf(at, value_format, registry)
-
-
-def _of_protobuf(
-    at: str, value_format: ValueFormat, registry: SourceRegistryConfig | SinkRegistryConfig
-) -> Iterator[Problem]:
+    latest = not isinstance(registry, SinkRegistryConfig) or registry.use_latest_version
     for name in ("descriptor_set", "message"):
         if getattr(registry, name) is not None and value_format != "protobuf":
             yield Problem(f"{at}.{name}", f"works only with value_format protobuf, is {value_format}")
+        if getattr(registry, name) is not None and not latest:
+            yield Problem(f"{at}.{name}", "works only with use_latest_version: otherwise the lines have our schema")
     if registry.descriptor_set is not None and registry.message is None:
         yield Problem(f"{at}.message", "required with descriptor_set")
-    if isinstance(registry, SinkRegistryConfig) and not registry.use_latest_version:
-        for name in ("descriptor_set", "message"):
-            if getattr(registry, name) is not None:
-                yield Problem(f"{at}.{name}", "works only with use_latest_version: otherwise the lines have our schema")

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.files.mark import FileMark
-from streamkernel.connectors.parquet.mark import PartsMark
-from streamkernel.connectors.parquet.part_names import parts_of
+from streamkernel.connectors.parquet.mark import PartsMark, parts_of
 from streamkernel.connectors.ports import SinkError
 
 __all__ = ["is_marked", "tell_left"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from streamkernel.connectors.decode import TargetType
-from streamkernel.connectors.passed import ColumnType, PassedColumn
+from streamkernel.connectors.pass_through import ColumnType, PassedColumn
 from streamkernel.connectors.registry.line_schema import REST, LineField, LineSchema, Scalar
 
 __all__ = ["dead_letter_schema", "prediction_schema"]

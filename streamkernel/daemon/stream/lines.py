@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamkernel.connectors.encode import to_json
-from streamkernel.connectors.passed import MessageLine
+from streamkernel.connectors.pass_through import MessageLine
 from streamkernel.connectors.ports import Position, Record
 from streamkernel.estimators.base import AdvanceResult
 

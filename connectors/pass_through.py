@@ -1,4 +1,4 @@
-"""What passes from a record of a source to the line that is written for it, besides inputs and target."""
+"""Pass-through columns: values of a record that its output line repeats, besides prediction and target."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 ColumnType: TypeAlias = Literal["str", "int", "float", "bool", "timestamp"]
-"""What the values of a column are read as."""
+"""The type of a column's values."""
 
 
 class PassedColumn(NamedTuple):
-    """A column of the source that passes through: its name there, its name in the line, and its type.
+    """A pass-through column: its name in the source, its name in the line, and its type.
 
-    Without a type its values stay as the source has them: text in CSV, any value of JSON in JSON.
+    Without a type, values stay as they are in the source: text in CSV, any JSON value in JSON.
     """
 
     column: str
@@ -21,7 +21,7 @@ class PassedColumn(NamedTuple):
 
 
 class SourceMessage(NamedTuple):
-    """Key, headers and timestamp (milliseconds since 1970) of the message of Kafka that a record came in."""
+    """Key, headers and timestamp (milliseconds since 1970) of a record's Kafka message."""
 
     key: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
@@ -29,14 +29,14 @@ class SourceMessage(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """The columns of a record that pass through, by their names in the line, and its message where that passes."""
+    """The pass-through columns of a record by their names in the line, and its message if that passes, too."""
 
     columns: dict[str, Any]
     message: SourceMessage | None = None
 
 
 class MessageLine(dict[str, Any]):
-    """A line, with the message of the source from which the written one takes over key, headers or timestamp.
+    """A line with the source message that gives the written one its key, headers or timestamp.
 
     Examples
     --------

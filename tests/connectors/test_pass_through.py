@@ -20,8 +20,8 @@ from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
-from streamkernel.connectors.passed import Passed, PassedColumn, SourceMessage
-from streamkernel.connectors.passing import PassThrough, to_timestamp
+from streamkernel.connectors.pass_through import Passed, PassedColumn, SourceMessage
+from streamkernel.connectors.pass_through_reader import PassThrough, to_timestamp
 from streamkernel.connectors.ports import Record, Source
 
 

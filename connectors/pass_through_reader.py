@@ -1,4 +1,4 @@
-"""Reading the columns of a record that pass through to its line, of the types that were asked for."""
+"""Reader of pass-through columns: values of a record as the types in the configuration."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from streamkernel.connectors.decode import TargetDecoder, shown
 from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.moments import read_moment
 from streamkernel.connectors.names import find, nfc
-from streamkernel.connectors.passed import Passed, PassedColumn, SourceMessage
+from streamkernel.connectors.pass_through import Passed, PassedColumn, SourceMessage
 
 _log = logging.getLogger(__name__)
 
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?\Z", re.ASCII)
 _BASIC_DATE = re.compile(r"\d{8}\Z", re.ASCII)  # 20261122, which ISO 8601 reads as a date
-# Seconds since 1970 that large are of the year 5138: they are milliseconds.
+# Seconds since 1970 this large would be in the year 5138: they are milliseconds.
 _MILLISECONDS_FROM = 1e11
-# After this many records the log names a column that none of them has: its name is probably wrong.
-_TOLD_AFTER = 100
+# After this many records the log names the columns that none of them has.
+_WARN_AFTER = 100
 _LONGEST_INTEGER = 2**63
 
 
 class PassThrough:
-    """Reads the columns of records that pass through.
+    """A reader of the pass-through columns of records.
 
     Parameters
     ----------
     columns
-        What passes.
+        The columns.
     message
-        Whether the message of the record passes, too.
+        Whether the record's message passes, too.
 
     Examples
     --------
@@ -56,10 +56,7 @@ class PassThrough:
         self._n_records = 0
 
     def __call__(self, values: Mapping[str, Any], message: SourceMessage | None = None) -> Passed:
-        """Return what passes of a record with these values.
-
-        A value that is not of the type of its column is None, which is logged once.
-        """
+        """Return the pass-through columns of a record; a value of another type is None, and the log says so once."""
         passed: dict[str, Any] = {}
         for one in self.columns:
             value = values[one.column] if one.column in values else find(values, one.column)
@@ -69,7 +66,13 @@ class PassThrough:
             self._absent.discard(one.column)
             passed[one.name] = self._read(one, value)
         if self._absent:
-            self._count()
+            self._n_records += 1
+            if self._n_records == _WARN_AFTER:
+                _log.warning(
+                    "none of the first %d records has %s, a column to pass through: it is null in the lines",
+                    *(_WARN_AFTER, ", ".join(map(shown, sorted(self._absent)))),
+                )
+                self._absent.clear()
         return Passed(passed, message)
 
     def _read(self, column: PassedColumn, value: Any) -> Any:
@@ -81,7 +84,7 @@ class PassThrough:
             if column.type == "str" and isinstance(value, dict | list):
                 return to_json(value).decode()
             if column.type == "str" and type(value) is float and math.isfinite(value):
-                return str(value)  # as it is written, where a label is the number
+                return str(value)  # a label would be 1 for 1.0
             read = self._decoders[column.type].decode(value)
             if type(read) is int and abs(read) >= _LONGEST_INTEGER:
                 raise ValueError(value)
@@ -95,20 +98,11 @@ class PassThrough:
                 )
             return None
 
-    def _count(self) -> None:
-        self._n_records += 1
-        if self._n_records == _TOLD_AFTER:
-            _log.warning(
-                "none of the first %d records has %s, a column to pass through: it is null in the lines",
-                *(_TOLD_AFTER, ", ".join(map(shown, sorted(self._absent)))),
-            )
-            self._absent.clear()
-
 
 def to_timestamp(value: Any) -> str:
-    """Return a time as ISO 8601 in UTC, of a text in ISO 8601 or seconds or milliseconds since 1970.
+    """Return a time in ISO 8601 or in seconds or milliseconds since 1970 as ISO 8601 in UTC.
 
-    A time without a zone is one of UTC. Raises ValueError, OverflowError or OSError for what is no time.
+    A time without a zone is in UTC. Raises ValueError, OverflowError or OSError for any other value.
 
     Examples
     --------
