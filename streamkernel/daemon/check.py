@@ -38,7 +38,7 @@ from streamkernel.daemon.config.schema import (
 )
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.first_records import POLL_SECONDS, FirstRecords, take_first
-from streamkernel.daemon.monitoring.remedies import explained
+from streamkernel.daemon.monitoring.dead_letter_advice import explained
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models

@@ -108,7 +108,7 @@ def array(shape: bytes, kind: bytes, data: bytes) -> bytes:
     return build(empty, pickle.MARK + value(1) + shape + kind + value(False) + data + pickle.TUPLE)
 
 
-def buffer(data: bytes, kind: bytes, shape: Any, order: Any = "C") -> bytes:
+def buffer(data: Any, kind: bytes, shape: Any, order: Any = "C") -> bytes:
     return call(name("numpy._core.numeric", "_frombuffer"), value(data), kind, value(shape), value(order))
 
 

@@ -14,6 +14,7 @@ from streamkernel.daemon.base.dead_letters import LABEL_REASONS, REASONS
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.config.schema import LogConfig
 from streamkernel.daemon.config.secrets import Redactor
+from streamkernel.daemon.monitoring.dead_letter_advice import remedy
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.monitoring.remedies import remedy

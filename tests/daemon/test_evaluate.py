@@ -12,9 +12,10 @@ from river import datasets, linear_model, metrics, preprocessing
 from streamkernel import AdaptiveKernelClassifier
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
-from streamkernel.daemon.monitoring import plot as plotting
 from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.monitoring.report import charts as plotting
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, Launcher
@@ -70,10 +71,14 @@ def test_two_runs_of_one_name_are_refused(home: Home, launcher: Launcher) -> Non
     assert "these names repeat: config, config" in ended.stderr
 
 
-def test_a_plot_without_matplotlib_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plotting.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(DaemonError, match=r"pip install 'streamkernel\[plot\]'"):
-        plotting.plot({"a": Evaluation(View(), [1], [0.5], [32])}, tmp_path / "a.png")
+@pytest.mark.parametrize("option", ["--plot", "--html"])
+def test_charts_without_matplotlib_say_what_to_install(
+    option: str, here: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert main(["evaluate", "config.yaml", option, "a.file"]) == 1
+    assert f"{option} needs matplotlib: pip install 'streamkernel[plot]'" in caplog.text
+    assert not (here.folder / "a.file").exists()
 
 
 def test_a_plot_goes_through_a_pipe(tmp_path: Path) -> None:

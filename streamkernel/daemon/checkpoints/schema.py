@@ -6,12 +6,20 @@ header which lacks a key or lies about a number is one sentence, and the next ol
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    Strict,
+    ValidationError,
+    model_validator,
+)
 
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.ports import SinkError
@@ -60,48 +68,28 @@ def _mark(mark: Any) -> Any:
     return mark
 
 
-def _place(place: list[Any]) -> list[Any]:
-    match place:
-        case [str(), int(partition), int(offset)] if type(partition) is type(offset) is int:
-            if 0 <= partition <= _MOST and 0 <= offset <= _MOST:
-                return place
-    raise ValueError("must be a stream, a partition and an offset")
-
-
-def _replayed(group: list[Any]) -> list[Any]:
-    match group:
-        case ["records" | "labels", int(partition), int(repeat), list(offsets)]:
-            numbers = [partition, repeat, *offsets]
-            if all(type(one) is int and 0 <= one <= _MOST for one in numbers):
-                return group
-    raise ValueError("must be a source, a partition, a number and offsets")
-
-
-def _promotion(promotion: list[Any]) -> list[Any]:
-    match promotion:
-        case [int(record), str(), str()] if type(record) is int and 0 <= record <= _MOST:
-            return promotion
-    raise ValueError("must be a number of records and two names")
-
-
-def _one_place_each(positions: list[Any]) -> list[Any]:
+def _one_place_each(positions: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
     partitions = [partition for _, partition, _ in positions]
     if len(set(partitions)) < len(partitions):
         raise ValueError("a partition is listed twice")
     return positions
 
 
-def _moments(moments: list[float]) -> list[float]:
-    match moments:
-        case [int(n), float(mean), float(m2)] if n >= 0 and math.isfinite(mean) and 0 <= m2 < math.inf:
-            return moments
-    raise ValueError("must be a number of targets, their mean and the sum of their squared deviations")
-
-
 _Count: TypeAlias = Annotated[int, Field(ge=0, le=_MOST)]
 _Counts: TypeAlias = Annotated[dict[str, _Count], AfterValidator(_complete)]
 _InputNames: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{16})*( ([0-9a-f]{2})+)*$")]
-_Place: TypeAlias = Annotated[list[Any], AfterValidator(_place)]
+# JSON has no tuples: its lists are.
+_Place: TypeAlias = Annotated[tuple[str, _Count, _Count], Strict(False)]
+_Replayed: TypeAlias = Annotated[
+    tuple[Literal["records", "labels"], _Count, _Count, list[_Count]],
+    Strict(False),
+]
+_Promotion: TypeAlias = Annotated[tuple[_Count, str, str], Strict(False)]
+#: The number of targets, their mean and the sum of their squared deviations.
+_Moments: TypeAlias = Annotated[
+    tuple[Annotated[int, Field(ge=0)], FiniteFloat, Annotated[float, Field(ge=0, allow_inf_nan=False)]],
+    Strict(False),
+]
 
 
 class _Part(BaseModel):
@@ -134,8 +122,8 @@ class _FittedConfig(_Part):
 
 class _ModelHeader(_Part):
     state_digest: str = ""
-    expert_weights: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
-    input_importance: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
+    expert_weights: dict[str, FiniteFloat] = {}
+    input_importance: dict[str, FiniteFloat] = {}
 
 
 class _NamedModelHeader(_Part):
@@ -145,7 +133,7 @@ class _NamedModelHeader(_Part):
     recent_refused: list[_Count] = []
     disabled: str = ""
     inputs: _InputNames = ""
-    target_moments: Annotated[list[Any], AfterValidator(_moments)] | None = None
+    target_moments: _Moments | None = None
     model: _ModelHeader | None = None
 
 
@@ -175,12 +163,12 @@ class _Header(_Part):
     outputs: dict[str, _OutputHeader]
     labels: _LabelsHeader | None = None
     inputs: _InputNames = ""
-    target_moments: Annotated[list[Any], AfterValidator(_moments)] | None = None
+    target_moments: _Moments | None = None
     models: dict[str, _NamedModelHeader] | None = None
     published: str = ""
-    promotions: list[Annotated[list[Any], AfterValidator(_promotion)]] = []
+    promotions: list[_Promotion] = []
     predicted_with: _PredictedWith | None = None
-    replayed: list[Annotated[list[Any], AfterValidator(_replayed)]] = []
+    replayed: list[_Replayed] = []
     warm_start: _WarmStart | None = None
     config: _FittedConfig
     model: _ModelHeader

@@ -1,25 +1,29 @@
-"""The calls that a payload may make: each constructor or function with code of ours that checks its arguments first.
+"""The calls that a payload may make: code of ours checks the arguments of each.
 
-The functions themselves are never handed out; a *shim* stands in their place, and only the reader knows how to use it.
+The reader never hands out these functions. It puts a `Shim` there instead, which only it can call.
 """
 
+import collections
 import datetime
 import functools
 import math
+import operator
 import random
 import re
 import statistics
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
-from numpy.random import MT19937, RandomState, SeedSequence
+from numpy._core import multiarray, numeric
+from numpy.random import MT19937, RandomState, SeedSequence, _pickle, bit_generator
 from river import base
+from river._river_rust.vectordict import VectorDict
 
+from streamkernel import state
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints import allowed
-from streamkernel.daemon.checkpoints.listed_names import NUMERIC_CLASSES, Name
 from streamkernel.daemon.checkpoints.sizes import Sizes, refuse_larger
 
 #: Far above what any estimator needs (the length of a rolling window), far below what hurts.
@@ -37,19 +41,15 @@ class ReadContext(Protocol):
     def spend(self, amount: int) -> None:
         """Account for something copied or allocated."""
 
-    def nest(self, outer: Any, inner: Iterable[Any]) -> None:
-        """Note what is put into what, and refuse what is nested too deeply."""
-
 
 Build = Callable[[ReadContext, Any, Given], Any]
 
 
 class Shim:
-    """Stands where a function would; only the opcode that calls functions knows what to do with it."""
+    """Takes the place of a function that only the reader may call."""
 
-    def __init__(self, function: Any, build: Build) -> None:
+    def __init__(self, function: Any) -> None:
         self.function = function
-        self.build = build
 
 
 def refuse(what: str) -> NoReturn:
@@ -98,8 +98,8 @@ def _are_numbers(values: Any) -> bool:
     return all(type(v) is float or (type(v) in (int, bool) and abs(v) <= MOST) for v in values)
 
 
-def _anything(_: ReadContext, target: Any, given: Given) -> Any:
-    return target(*given)
+def _named_tuple(_: ReadContext, target: Any, given: Given) -> Any:
+    return tuple.__new__(target, given)
 
 
 def _factory(_: ReadContext, target: Any, given: Given) -> Any:
@@ -152,7 +152,7 @@ def _set_partial(_: ReadContext, target: functools.partial[Any], state: Any) -> 
 
 def _rebuild(reader: ReadContext, target: Any, given: Given) -> Any:
     cls, arguments = given
-    ours = isinstance(cls, type) and (cls.__module__, cls.__qualname__) in allowed.our_classes()
+    ours = isinstance(cls, type) and allowed.is_ours(cls)
     check(ours and type(arguments) is dict and all(type(name) is str for name in arguments), "an estimator")
     check(all(map(_is_argument, arguments.values())), "an estimator")
     refuse_larger(cls, arguments, reader.sizes)
@@ -210,7 +210,6 @@ def _set_array(reader: ReadContext, target: np.ndarray[Any, Any], state: Any) ->
     entries = math.prod(shape)
     if dtype.hasobject:
         check(type(data) is list and len(data) == entries, "an array")
-        reader.nest(target, data)
     else:
         check(type(data) is bytes and len(data) == entries * dtype.itemsize, "an array")
     reader.spend(len(data))
@@ -266,34 +265,34 @@ def _set_position(_: ReadContext, target: Any, state: Any) -> None:
     target.__setstate__(state)
 
 
-SHIMS: dict[Name, Build] = {
-    **dict.fromkeys(NUMERIC_CLASSES, _numbers),
-    ("builtins", "getattr"): _bound_method,
-    ("builtins", "iter"): _typed(list),
-    ("builtins", "range"): _typed(int, int, int),
-    ("collections", "Counter"): _typed(dict, least=0),
-    ("collections", "OrderedDict"): _typed(),
-    ("collections", "defaultdict"): _factory,
-    ("collections", "deque"): _deque,
-    ("datetime", "date"): _typed(bytes),
-    ("datetime", "datetime"): _typed(bytes, datetime.timezone, least=1),
-    ("datetime", "timedelta"): _typed(int, int, int),
-    ("datetime", "timezone"): _typed(datetime.timedelta),
-    ("functools", "partial"): _partial,
-    ("operator", "itemgetter"): _typed((str, int)),
-    ("random", "Random"): _typed(),
-    ("statistics", "NormalDist"): _typed(),
-    ("numpy", "dtype"): _dtype,
-    ("numpy._core.multiarray", "_reconstruct"): _empty_array,
-    ("numpy._core.multiarray", "scalar"): _scalar,
-    ("numpy._core.numeric", "_frombuffer"): _array_from_buffer,
-    ("numpy.random._pickle", "__bit_generator_ctor"): _bit_generator,
-    ("numpy.random._pickle", "__randomstate_ctor"): _typed(MT19937),
-    ("numpy.random.bit_generator", "__pyx_unpickle_SeedSequence"): _seed_sequence,
-    ("river._river_rust.vectordict", "VectorDict"): _vector_dict,
-    ("river.imblearn.hard_sampling", "Triplet"): _anything,
-    ("streamkernel.state", "rebuild"): _rebuild,
+#: What a payload may call, by the function or class itself.
+SHIMS: dict[Any, Build] = {
+    getattr: _bound_method,
+    iter: _typed(list),
+    range: _typed(int, int, int),
+    collections.Counter: _typed(dict, least=0),
+    collections.OrderedDict: _typed(),
+    collections.defaultdict: _factory,
+    collections.deque: _deque,
+    datetime.date: _typed(bytes),
+    datetime.datetime: _typed(bytes, datetime.timezone, least=1),
+    datetime.timedelta: _typed(int, int, int),
+    datetime.timezone: _typed(datetime.timedelta),
+    functools.partial: _partial,
+    operator.itemgetter: _typed((str, int)),
+    random.Random: _typed(),
+    statistics.NormalDist: _typed(),
+    np.dtype: _dtype,
+    multiarray._reconstruct: _empty_array,
+    multiarray.scalar: _scalar,
+    numeric._frombuffer: _array_from_buffer,  # type: ignore[attr-defined]
+    _pickle.__bit_generator_ctor: _bit_generator,
+    _pickle.__randomstate_ctor: _typed(MT19937),
+    bit_generator.__pyx_unpickle_SeedSequence: _seed_sequence,  # type: ignore[attr-defined]
+    VectorDict: _vector_dict,
+    state.rebuild: _rebuild,
 }
+SHIMMED = {allowed.name_of(function): function for function in SHIMS}
 
 STATES: dict[type, Callable[[ReadContext, Any, Any], None]] = {
     MT19937: _set_bit_generator,
@@ -305,3 +304,12 @@ STATES: dict[type, Callable[[ReadContext, Any, Any], None]] = {
     statistics.NormalDist: _set_normal,
     type(iter([])): _set_position,
 }
+
+
+def maker_of(cls: type) -> Build | None:
+    """Return the shim that makes instances of a class from arguments, None if it takes none."""
+    if allowed.is_compiled(cls) or (allowed.in_river(cls.__module__) and issubclass(cls, collections.deque)):
+        return _numbers
+    if allowed.in_river(cls.__module__) and issubclass(cls, tuple):
+        return _named_tuple
+    return SHIMS.get(cls)

@@ -1,10 +1,7 @@
-"""Bounds on the size of estimators of ours that a checkpoint may ask for.
+"""Bounds on the size of estimators of ours that a payload may ask for.
 
-Some arguments say how much memory a constructor takes. A payload that was forged must not choose them: each is at most
-what the configuration says, or the default.
+Some arguments decide how much memory a constructor takes. Each is at most the default or what the configuration says.
 """
-
-from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -13,14 +10,12 @@ from typing import Any, TypeAlias
 from river import base
 
 from streamkernel.daemon.base.errors import OtherModelError
-from streamkernel.daemon.checkpoints import allowed
+from streamkernel.daemon.checkpoints.allowed import is_ours
 
 __all__ = ["Sizes", "refuse_larger", "sizes_of"]
 
 #: By class and argument, the largest number or the longest list.
 Sizes: TypeAlias = Mapping[tuple[type, str], int]
-
-_DEEPEST = 50
 
 
 def sizes_of(model: base.Base) -> dict[tuple[type, str], int]:
@@ -34,25 +29,15 @@ def sizes_of(model: base.Base) -> dict[tuple[type, str], int]:
 
     """
     found: dict[tuple[type, str], int] = {}
-    for component in _components(model, 0):
-        cls = type(component)
-        if (cls.__module__, cls.__qualname__) not in allowed.our_classes():
-            continue
-        for name in inspect.signature(cls).parameters:
-            size = _size(getattr(component, name, None))
-            found[cls, name] = max(size, found.get((cls, name), 0))
+    for component in _components(model):
+        for name in inspect.signature(type(component)).parameters:
+            key = type(component), name
+            found[key] = max(_size(getattr(component, name, None)), found.get(key, 0))
     return found
 
 
 def refuse_larger(cls: type, arguments: Mapping[str, Any], sizes: Sizes) -> None:
-    """Refuse arguments that ask for more than the configuration and the defaults do.
-
-    Raises
-    ------
-    OtherModelError
-        Naming the argument.
-
-    """
+    """Raise OtherModelError, with the argument, if one asks for more than the configuration and the defaults do."""
     defaults = {name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()}
     defaults |= getattr(cls, "default_sizes", {})
     for name, value in arguments.items():
@@ -60,10 +45,9 @@ def refuse_larger(cls: type, arguments: Mapping[str, Any], sizes: Sizes) -> None
             continue
         most = max(sizes.get((cls, name), 0), _size(defaults[name]))
         if _size(value) > most:
+            shown = f"{len(value)} entries" if isinstance(value, list | tuple) else f"{value:,}"
             raise OtherModelError(
-                [
-                    f"{cls.__qualname__}.{name}: checkpoint has {_shown(value)}, configuration says at most {most}",
-                ]
+                [f"{cls.__qualname__}.{name}: checkpoint has {shown}, configuration says at most {most}"]
             )
 
 
@@ -73,21 +57,14 @@ def _size(value: Any) -> int:
     return value if type(value) is int else 0
 
 
-def _shown(value: Any) -> str:
-    return f"{len(value)} entries" if isinstance(value, list | tuple) else f"{value:,}"
-
-
-def _components(value: Any, depth: int) -> Iterator[base.Base]:
-    if depth > _DEEPEST:
-        return
+def _components(value: Any, depth: int = 50) -> Iterator[base.Base]:
+    parts: list[Any] = []
     if isinstance(value, base.Base):
-        yield value
         parts = list(vars(value).values()) if hasattr(value, "__dict__") else []
-    elif isinstance(value, dict):
-        parts = list(value.values())
-    elif isinstance(value, list | tuple):
-        parts = list(value)
-    else:
-        return
-    for part in parts:
-        yield from _components(part, depth + 1)
+        kind: Any = type(value)
+        if is_ours(kind):
+            yield value
+    elif isinstance(value, dict | list | tuple):
+        parts = list(value.values() if isinstance(value, dict) else value)
+    for part in parts if depth else ():
+        yield from _components(part, depth - 1)

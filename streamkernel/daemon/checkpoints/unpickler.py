@@ -1,14 +1,13 @@
-"""A pickle reader that builds listed objects and refuses everything else.
+"""A pickle reader that builds what `allowed.py` permits and refuses everything else.
 
-A pickle is a program: whoever can write a checkpoint could run anything with the standard reader. This one looks every
-name up in the exact lists of `listed_names.py`, and narrows what may be done with what it finds:
+A pickle is a program: the standard reader would run whatever a checkpoint's author wrote. This reader narrows it:
 
-- a listed class gives an empty instance (no `__init__`, no arguments), then its attributes are set;
-- what must be called with arguments (`getattr`, `partial`, numpy's constructors, ...) goes through one of
-  `shims.py`: code of ours that checks the arguments. The functions behind shims are never handed out;
-- attributes are set on instances made here only, not on a class, function or module, and never a `__special__` one;
+- a class of River or streamkernel gives an empty instance (no `__init__`, no arguments), then its attributes are set;
+- calls with arguments (`getattr`, `partial`, numpy's constructors, ...) go through a shim of `shims.py`, which checks
+  them;
+- attributes are set on instances made here, not on a class, function or module, and never a `__special__` one;
 - opcodes that protocol 5 does not write for such objects (GLOBAL, INST, EXT1, PERSID, ...) are refused;
-- what is copied or allocated is bounded by the length of the payload.
+- the length of the payload bounds what is copied or allocated.
 
 It is the standard library's pure Python reader with some opcodes replaced.
 """
@@ -26,8 +25,17 @@ import numpy as np
 
 from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, UnfitError
 from streamkernel.daemon.checkpoints import allowed
-from streamkernel.daemon.checkpoints.nesting import DEEPEST, Nesting
-from streamkernel.daemon.checkpoints.shims import MOST, SHIMS, STATES, Build, Shim, check, kind_of, refuse
+from streamkernel.daemon.checkpoints.shims import (
+    MOST,
+    SHIMMED,
+    SHIMS,
+    STATES,
+    Shim,
+    check,
+    kind_of,
+    maker_of,
+    refuse,
+)
 from streamkernel.daemon.checkpoints.sizes import Sizes
 from streamkernel.fields import OtherVersionError
 
@@ -78,8 +86,8 @@ def loads(data: bytes, packages: Sequence[str] = (), sizes: Sizes = _NO_SIZES) -
 
 def permits(module: str, name: str, packages: Sequence[str] = ()) -> bool:
     """Return whether a payload may contain this name."""
-    key = (module, name)
-    return key in SHIMS or allowed.is_listed(key) or (allowed.is_trusted(module, packages) and "." not in name)
+    listed = (module, name) in SHIMMED or allowed.find(module, name) is not None
+    return listed or (allowed.is_trusted(module, packages) and "." not in name)
 
 
 class _RestrictedUnpickler(pickle._Unpickler):
@@ -92,12 +100,7 @@ class _RestrictedUnpickler(pickle._Unpickler):
         super().__init__(io.BytesIO(data))
         self.packages = packages
         self.sizes = sizes
-        self.nest = Nesting().put
         self.budget = 2 * len(data) + MOST
-        self.patience = 16 * len(data) + MOST
-        self.plain: set[type] = set()
-        self.trusted: set[type] = set()
-        self.built: dict[type, Build] = {}
         self.flat: list[Any] = []
 
     def restore(self) -> Any:
@@ -117,35 +120,12 @@ class _RestrictedUnpickler(pickle._Unpickler):
         if self.budget < 0:
             refuse("asks for more memory than its length accounts for")
 
-    def key(self, key: Any) -> Any:
-        """Return a key if hashing it ends soon: tuples in tuples, each twice in the next, would take for ever."""
-        depth, pending = 0, [key] if isinstance(key, tuple | frozenset) else []
-        while pending:
-            self.patience -= sum(map(len, pending))
-            if self.patience < 0:
-                refuse("has a dictionary key that takes too long")
-            depth += 1
-            if depth > DEEPEST:  # hashing descends, and the stack of the process ends somewhere
-                refuse("has a dictionary key that is nested too deeply")
-            pending = [item for items in pending for item in items if isinstance(item, tuple | frozenset)]
-        return key
-
     def find_class(self, module: str, name: str) -> Any:
-        key = (module, name)
-        build = SHIMS.get(key)
-        if build is None and not allowed.is_listed(key):
-            return self._find_trusted(module, name)
-        try:
-            found = allowed.resolve(module, name)
-        except LookupError as error:
-            raise UnfitError(f"the payload needs a name that is missing: {error}") from error
-        if build is not None and not isinstance(found, type):
-            return Shim(found, build)
-        if build is not None:
-            self.built[found] = build
-        elif allowed.is_plain(key):
-            self.plain.add(found)
-        return found
+        found = SHIMMED.get((module, name))
+        if found is not None:
+            return found if isinstance(found, type) else Shim(found)
+        found = allowed.find(module, name)
+        return self._find_trusted(module, name) if found is None else found
 
     def _find_trusted(self, module: str, name: str) -> Any:
         if not allowed.is_trusted(module, self.packages) or "." in name:
@@ -161,9 +141,10 @@ class _RestrictedUnpickler(pickle._Unpickler):
             raise UnfitError(f"the payload names {module}.{name}, which cannot be imported: {error}") from error
         if not isinstance(found, type | types.FunctionType | types.BuiltinFunctionType) or found.__module__ != module:
             refuse(f"names {module}.{name}, no class or function of that module,")
-        if isinstance(found, type):
-            self.trusted.add(found)
         return found
+
+    def _is_trusted(self, cls: Any) -> bool:
+        return isinstance(cls, type) and allowed.is_trusted(cls.__module__, self.packages)
 
     def load_reduce(self) -> None:
         given = self.stack.pop()
@@ -175,19 +156,19 @@ class _RestrictedUnpickler(pickle._Unpickler):
 
     def load_newobj_ex(self) -> None:
         keywords, given, cls = self.stack.pop(), self.stack.pop(), self.stack.pop()
-        check(isinstance(cls, type) and cls in self.trusted, "a class")
+        check(self._is_trusted(cls), "a class")
         self.append(cls.__new__(cls, *given, **keywords))
 
     def _construct(self, target: Any, given: Any, called: bool) -> Any:
         check(type(given) is tuple, "a constructor")
         if called and isinstance(target, Shim):
-            return target.build(self, target.function, given)
+            return SHIMS[target.function](self, target.function, given)
         if isinstance(target, type):
-            if target in self.built:
-                return self.built[target](self, target, given)
-            if target in self.trusted:
+            if (build := maker_of(target)) is not None:
+                return build(self, target, given)
+            if self._is_trusted(target):
                 return target(*given) if called else target.__new__(target, *given)
-            if target in self.plain and not called and not given:
+            if allowed.is_plain(target) and not called and not given:
                 made: Any = object.__new__(target)
                 if allowed.is_flat(target):
                     self.flat.append(made)
@@ -197,18 +178,18 @@ class _RestrictedUnpickler(pickle._Unpickler):
     def load_build(self) -> None:
         state = self.stack.pop()
         target = self.stack[-1]
-        cls = type(target)
+        cls: Any = type(target)
         if cls in STATES:
             STATES[cls](self, target, state)
         elif isinstance(target, np.dtype):
             # numpy's own code could turn it into any other; a plain one is complete as soon as it is made.
             check(type(state) is tuple and target.__reduce__()[2] == state, "a numpy type")
-        elif cls in self.built:
-            check(type(state) is bytes and cls.__module__.startswith("river._river_rust."), cls.__qualname__)
+        elif allowed.is_compiled(cls):
+            check(type(state) is bytes, cls.__qualname__)
             cls.__setstate__(target, state)
-        elif cls in self.trusted and hasattr(cls, "__setstate__"):
+        elif self._is_trusted(cls) and hasattr(cls, "__setstate__"):
             cls.__setstate__(target, state)
-        elif cls in self.plain or cls in self.trusted:
+        elif allowed.is_plain(cls) or self._is_trusted(cls):
             _set_attributes(target, state)
         else:
             refuse(f"sets attributes of {kind_of(target)}")
@@ -222,8 +203,6 @@ class _RestrictedUnpickler(pickle._Unpickler):
     def _extend(self, items: list[Any]) -> None:
         target = self.stack[-1]
         check(isinstance(target, list | collections.deque), "a list")
-        if type(target) is not list:
-            self.nest(target, items)
         target.extend(items)
 
     def load_setitem(self) -> None:
@@ -236,20 +215,14 @@ class _RestrictedUnpickler(pickle._Unpickler):
     def _update(self, items: list[Any]) -> None:
         target = self.stack[-1]
         check(isinstance(target, dict), "a dictionary")
-        if type(target) is collections.defaultdict:
-            self.nest(target, items[1::2])
         for key, value in zip(items[::2], items[1::2], strict=True):
-            target[self.key(key)] = value
+            target[key] = value
 
     def load_additems(self) -> None:
         items = self.pop_mark()
         target = self.stack[-1]
         check(type(target) is set, "a set")
-        target.update(map(self.key, items))
-
-    def load_frozenset(self) -> None:
-        items = self.pop_mark()  # which changes what append is
-        self.append(frozenset(map(self.key, items)))
+        target.update(items)
 
     def load_bytearray8(self) -> None:
         # The base class allocates the length it is told before it reads.
@@ -265,8 +238,8 @@ class _RestrictedUnpickler(pickle._Unpickler):
 def _opcodes() -> dict[int, Callable[[Any], None]]:
     kept = """PROTO FRAME STOP MARK POP POP_MARK MEMOIZE BINGET LONG_BINGET NONE NEWTRUE NEWFALSE BININT BININT1 BININT2
         LONG1 LONG4 BINFLOAT SHORT_BINUNICODE BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINBYTES8 EMPTY_LIST
-        EMPTY_DICT EMPTY_SET EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 STACK_GLOBAL"""
-    replaced = "REDUCE NEWOBJ NEWOBJ_EX BUILD APPEND APPENDS SETITEM SETITEMS ADDITEMS FROZENSET BYTEARRAY8"
+        EMPTY_DICT EMPTY_SET FROZENSET EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 STACK_GLOBAL"""
+    replaced = "REDUCE NEWOBJ NEWOBJ_EX BUILD APPEND APPENDS SETITEM SETITEMS ADDITEMS BYTEARRAY8"
     table: dict[int, Callable[[Any], None]] = dict.fromkeys(range(256), _RestrictedUnpickler.load_refused)
     for name in kept.split():
         code = getattr(pickle, name)[0]

@@ -45,10 +45,11 @@ def evaluate(
     from streamkernel.daemon.monitoring.summary import summary
     from streamkernel.daemon.stream.stop import StopSignals
 
-    if plot is not None:
-        from streamkernel.daemon.monitoring.plot import require_matplotlib
+    for option, file in (("--plot", plot), ("--html", html)):
+        if file is not None:
+            from streamkernel.daemon.monitoring.report.charts import require_matplotlib
 
-        require_matplotlib()  # before the work, not after it
+            require_matplotlib(option)  # before the work, not after it
     plans = [prepare(config, settings) for config in configs]
     files = {
         option: file for option, file in (("--json", json_file), ("--plot", plot), ("--html", html)) if file is not None
@@ -157,7 +158,7 @@ def _write_figures(evaluations: Mapping[str, Evaluation], file: Path) -> None:
 
 
 def _draw(evaluations: Mapping[str, Evaluation], file: Path) -> None:
-    from streamkernel.daemon.monitoring.plot import plot
+    from streamkernel.daemon.monitoring.report.charts import plot
 
     plot(evaluations, file)
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamkernel.daemon.base.model import Model
-from streamkernel.daemon.monitoring.adaptation import Adaptation
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.growth import growth_of
+from streamkernel.daemon.monitoring.growth import changes_of, growth_of
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.stream.record_batch import RecordBatch
 
@@ -29,7 +28,7 @@ class CurveRecorder(Watch):
         super().__init__(*args, **keywords)
         self.evaluation = Evaluation(self.view)
         self._every = POINT_RECORDS
-        self._adaptations = {name: Adaptation(model) for name, model in self._models()}
+        self._changes = {name: changes_of(model) for name, model in self._models()}
 
     def chunk(self, done: RecordBatch) -> None:
         """Take note of a chunk."""
@@ -66,11 +65,13 @@ class CurveRecorder(Watch):
         """Note of each model the drifts it detected and the metrics it learned since the last mark."""
         consumed = self._processor.counts.consumed
         for name, model in self._models():
-            n_drifts, n_metrics = self._adaptations[name].since_last(model)
-            if n_drifts or n_metrics:
+            before, now = self._changes[name], changes_of(model)
+            self._changes[name] = now
+            new = {change: [consumed] * (count - before.get(change, 0)) for change, count in now.items()}
+            if any(new.values()):
                 evaluation = self._evaluation_of(name)
-                evaluation.drifts += [consumed] * n_drifts
-                evaluation.relearnings += [consumed] * n_metrics
+                evaluation.drifts += new.get("drifts", [])
+                evaluation.relearnings += new.get("metric_relearnings", [])
 
     def _models(self) -> Iterator[tuple[str, Model]]:
         """Yield each model that learns with its name, the published one without."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamkernel.connectors.ports import Source, at_offset
-from streamkernel.daemon.monitoring.remedies import explained
+from streamkernel.daemon.monitoring.dead_letter_advice import explained
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
 from streamkernel.daemon.stream.record_batch import RecordBatch
 

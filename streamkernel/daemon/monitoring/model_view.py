@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from streamkernel.daemon.monitoring.growth import growth_of
+from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.processor import Processor, Scores
 
 __all__ = ["ModelView", "views_of_models"]
@@ -53,27 +54,28 @@ def views_of_models(processor: Processor) -> dict[str, ModelView]:
         published = name == challengers.published
         scores = Scores(processor.quality, processor.loss) if published else processor.others.get(name)
         learner = processor.learner if published else challengers.learners.get(name)
-        counts = {
-            "published": published,
-            "disabled": status.disabled,
-            "shown": status.shown,
-            "shown_here": status.shown_here,
-            "refused": status.refused,
-            "not_finite": status.not_finite,
-            "seconds": status.seconds,
-        }
-        if scores is None:
-            views[name] = ModelView(**counts)  # type: ignore[arg-type]  # each value is of its field's type
-            continue
-        views[name] = ModelView(
-            **counts,  # type: ignore[arg-type]
-            loss=scores.loss.mean(),
-            loss_sum=scores.loss.sum,
-            losses=scores.loss.count,
-            losses_not_finite=scores.loss.n_not_finite,
-            overall=scores.quality.overall(),
-            baseline=scores.quality.baseline(),
-            rolling=scores.quality.rolling(),
-            growth={} if learner is None else growth_of(learner.model),
+        view = ModelView(
+            published=published,
+            disabled=status.disabled,
+            shown=status.shown,
+            shown_here=status.shown_here,
+            refused=status.refused,
+            not_finite=status.not_finite,
+            seconds=status.seconds,
         )
+        views[name] = view if scores is None else _with_scores(view, scores, learner)
     return views
+
+
+def _with_scores(view: ModelView, scores: Scores, learner: Learner | None) -> ModelView:
+    return replace(
+        view,
+        loss=scores.loss.mean(),
+        loss_sum=scores.loss.sum,
+        losses=scores.loss.count,
+        losses_not_finite=scores.loss.n_not_finite,
+        overall=scores.quality.overall(),
+        baseline=scores.quality.baseline(),
+        rolling=scores.quality.rolling(),
+        growth={} if learner is None else growth_of(learner.model),
+    )

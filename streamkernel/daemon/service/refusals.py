@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.ports import Fault
-from streamkernel.daemon.monitoring.remedies import remedy
+from streamkernel.daemon.monitoring.dead_letter_advice import remedy
 from streamkernel.daemon.serving.endpoint import Answer
 
 __all__ = ["RefusedError", "fault_answer", "fault_status"]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from operator import attrgetter
+from typing import Any, TypeVar
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -25,7 +26,6 @@ from streamkernel.daemon.base.model import OF_EACH, Model, task_of
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter.label_metrics import LabelMetrics
 from streamkernel.daemon.monitoring.exporter.lag import LagCollector
-from streamkernel.daemon.monitoring.exporter.loop_metrics import LoopMetrics
 from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.monitoring.exporter.output_latency import OutputLatency
 from streamkernel.daemon.monitoring.exporter.several_metrics import SeveralModelsCollector
@@ -38,8 +38,11 @@ from streamkernel.daemon.recovery.trained import TrainedModel
 from streamkernel.daemon.serving.published import PublishedMetrics
 from streamkernel.daemon.stream.calibration import LEVEL
 from streamkernel.daemon.stream.record_batch import RecordBatch
+from streamkernel.daemon.stream.loop_time import ACTIVITIES
 
 __all__ = ["Exporter"]
+
+Made = TypeVar("Made")
 
 _PREFIX = "streamkernel"
 # Parsed, not multiplied: the bounds become labels, and 4.9999999999999996e-06 is none to type.
@@ -64,24 +67,39 @@ _DURATIONS = {
 }
 
 
-def _calibration_of(task: str, gauge: Callable[..., Gauge]) -> dict[Callable[[View], float], Gauge]:
-    """Return the gauge of the calibration of a task with what it is set to, none where there is none."""
-    made: dict[Callable[[View], float], Gauge] = {}
-    if task == "classification":
-        text = (
-            "Expected calibration error of the predicted label's probability, in ten bins, over the last labeled "
-            "records, sampled. NaN if the model gives no probabilities."
-        )
-        made[attrgetter("calibration_error")] = gauge("calibration_error", text)
-    elif task == "regression":
-        text = (
-            "Share of the targets in the central Gaussian interval of this level, over the last labeled records, "
-            "sampled. NaN if lines have no std, and for late labels, which have none."
-        )
-        made[attrgetter("interval_coverage")] = gauge("interval_coverage", text, ["level"]).labels(str(LEVEL))
-    for one in made.values():
-        one.set(math.nan)
-    return made
+_Figures = dict[str, tuple[str, Callable[[View], float]]]
+# Gauges of a view: name, description and figure.
+_FIGURES: _Figures = {
+    "progressive_loss": (
+        "Mean loss over the last labeled records. For a regressor, in standard deviations of the targets.",
+        attrgetter("loss"),
+    ),
+    "lifetime_records": ("Records consumed since the first start.", lambda view: view.account.get("consumed", 0)),
+    "slowest_record_seconds": (
+        "Longest time in the last one to two minutes from reading a record, or its late label, until it is "
+        "learned. NaN if none came.",
+        attrgetter("slowest_record"),
+    ),
+}
+_OF_CLASSES: _Figures = {
+    "calibration_error": (
+        "Expected calibration error of the predicted label's probability, in ten bins, over the last labeled "
+        "records, sampled. NaN if the model gives no probabilities.",
+        attrgetter("calibration_error"),
+    ),
+}
+_COVERAGE = (
+    "Share of the targets in the central Gaussian interval of this level, over the last labeled records, "
+    "sampled. NaN if lines have no std, and for late labels, which have none."
+)
+_LOOP = (
+    "Seconds of the loop: waiting for records and reading them (source), predicting and learning (model), "
+    "writing lines or waiting for an output (sinks), saving (checkpoints)."
+)
+
+
+def _make(registry: CollectorRegistry, kind: Callable[..., Made], name: str, *described: Any, **settings: Any) -> Made:
+    return kind(name, *described, namespace=_PREFIX, registry=registry, **settings)
 
 
 class _LossSum(Collector):
@@ -138,57 +156,16 @@ class Exporter(CheckpointObserver):
         # The time each counter was made is of no use here and doubles the number of series.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        counter = partial(Counter, namespace=_PREFIX, registry=self.registry)
-        gauge = partial(Gauge, namespace=_PREFIX, registry=self.registry)
-        histogram = partial(Histogram, namespace=_PREFIX, registry=self.registry)
+        self._make = partial(_make, self.registry)
         self._lag = LagCollector(_PREFIX, source, labels)
         self.registry.register(self._lag)
-        self._counters = {attrgetter(count): counter(*named) for count, named in _COUNTERS.items()}
-        not_finite = counter("not_finite", "Predictions and losses of the model that were not finite.", ["value"])
-        self._counters[attrgetter("n_not_finite")] = not_finite.labels("prediction")
-        self._counters[attrgetter("n_losses_not_finite")] = not_finite.labels("loss")
-        self._dead = counter("records_dead_lettered", "Dead letters, by reason.", ["reason"])
-        for reason in REASONS:  # a rate needs the 0 before the first one
-            self._dead.labels(reason)
-        self._observations = counter("loss_observations", "Losses in loss_sum.")
-        self._loss_sum = _LossSum()
-        self.registry.register(self._loss_sum)
-        self._loss = gauge(
-            "progressive_loss",
-            "Mean loss over the last labeled records. For a regressor, in standard deviations of the targets.",
-        )
-        rolling = gauge("rolling_metric", "Report metrics over the last labeled records.", ["metric", "window"])
-        self._rolling = {name: rolling.labels(name, str(window)) for name in report}
-        self._of_targets: Gauge | None = None
-        if task_of(model) in OF_EACH:
-            text = "Report metrics of each target over the last labeled records."
-            self._of_targets = gauge("rolling_target_metric", text, ["metric", "target", "window"])
-        self._lifetime = gauge("lifetime_records", "Records consumed since the first start.")
-        self._last_record = gauge("last_record_timestamp_seconds", "When the daemon finished the last record.")
-        self._memory = gauge("model_memory_bytes", "Size of the model's state and of the records it keeps.")
-        self._models = SeveralModelsCollector(_PREFIX, window)
-        self._failures = counter("checkpoint_failures", "Checkpoints that the daemon failed to write.")
-        self._checkpoint_time = gauge(
-            "checkpoint_last_success_timestamp_seconds", "When the daemon wrote the last checkpoint."
-        )
-        self._checkpoint_time.set(math.nan)  # and not 1970: nothing was written yet
-        self._checkpoint_size = gauge("checkpoint_size_bytes", "Size of the last checkpoint.")
-        self._durations = {
-            attrgetter(one): histogram(*named, buckets=_RECORD_BUCKETS) for one, named in _DURATIONS.items()
-        }
-        self._checkpoint_seconds = histogram(
-            "checkpoint_duration_seconds", "Seconds to write a checkpoint.", buckets=_CHECKPOINT_BUCKETS
-        )
-        build = gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
-        build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
-        self._snapshot = gauge("snapshot_timestamp_seconds", "When the loop last updated these figures.")
-        self._snapshot.set(math.nan)
-        self._loop = LoopMetrics(_PREFIX, self.registry)
+        self._make_chunk_metrics()
+        self._make_view_metrics(model, report, window)
+        self._make_checkpoint_metrics()
         ProcessCollector(registry=self.registry)
-        self._calibration = _calibration_of(task_of(model), gauge)
         self._model = metrics_of(model, _PREFIX, self.registry)
         self._counters[attrgetter("n_ignored_inputs")] = (
-            counter("ignored_inputs", "Inputs ignored because they exceed the daemon's limits.")
+            self._make(Counter, "ignored_inputs", "Inputs ignored because they exceed the daemon's limits.")
             if self._model is None
             else self._model.ignored_inputs
         )
@@ -201,6 +178,67 @@ class Exporter(CheckpointObserver):
             self._trained = TrainedMetrics(_PREFIX, self.registry)
             self._trained.set(trained)
         self.served = PublishedMetrics(self.registry)
+
+    def _make_chunk_metrics(self) -> None:
+        """Make what counts the records of a chunk."""
+        self._counters = {attrgetter(count): self._make(Counter, *named) for count, named in _COUNTERS.items()}
+        not_finite = self._make(
+            Counter, "not_finite", "Predictions and losses of the model that were not finite.", ["value"]
+        )
+        self._counters[attrgetter("n_not_finite")] = not_finite.labels("prediction")
+        self._counters[attrgetter("n_losses_not_finite")] = not_finite.labels("loss")
+        self._dead = self._make(Counter, "records_dead_lettered", "Dead letters, by reason.", ["reason"])
+        for reason in REASONS:  # a rate needs the 0 before the first one
+            self._dead.labels(reason)
+        self._observations = self._make(Counter, "loss_observations", "Losses in loss_sum.")
+        self._durations = {
+            attrgetter(one): self._make(Histogram, *named, buckets=_RECORD_BUCKETS) for one, named in _DURATIONS.items()
+        }
+
+    def _make_view_metrics(self, model: Model, report: Sequence[str], window: int) -> None:
+        """Make what shows a view."""
+        task = task_of(model)
+        self._loss_sum = _LossSum()
+        self.registry.register(self._loss_sum)
+        figures = _FIGURES | _OF_CLASSES if task == "classification" else _FIGURES
+        self._figures = [(self._make(Gauge, name, text), value) for name, (text, value) in figures.items()]
+        if task == "regression":
+            coverage = self._make(Gauge, "interval_coverage", _COVERAGE, ["level"]).labels(str(LEVEL))
+            self._figures.append((coverage, attrgetter("interval_coverage")))
+        for gauge, value in self._figures:
+            gauge.set(value(View()))
+        rolling = self._make(
+            Gauge, "rolling_metric", "Report metrics over the last labeled records.", ["metric", "window"]
+        )
+        self._rolling = {name: rolling.labels(name, str(window)) for name in report}
+        self._of_targets: Gauge | None = None
+        if task in OF_EACH:
+            text = "Report metrics of each target over the last labeled records."
+            self._of_targets = self._make(Gauge, "rolling_target_metric", text, ["metric", "target", "window"])
+        seconds = self._make(Counter, "loop_seconds", _LOOP, ["activity"])
+        self._loop = {activity: seconds.labels(activity) for activity in ACTIVITIES}
+        self._loop_seconds = dict.fromkeys(ACTIVITIES, 0.0)
+        self._last_record = self._make(
+            Gauge, "last_record_timestamp_seconds", "When the daemon finished the last record."
+        )
+        self._memory = self._make(Gauge, "model_memory_bytes", "Size of the model's state and of the records it keeps.")
+        self._models = SeveralModelsCollector(_PREFIX, window)
+        build = self._make(Gauge, "build_info", "Versions this daemon runs with.", ["version", "river", "python"])
+        build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
+        self._snapshot = self._make(Gauge, "snapshot_timestamp_seconds", "When the loop last updated these figures.")
+        self._snapshot.set(math.nan)
+
+    def _make_checkpoint_metrics(self) -> None:
+        """Make what shows the checkpoints."""
+        self._failures = self._make(Counter, "checkpoint_failures", "Checkpoints that the daemon failed to write.")
+        self._checkpoint_time = self._make(
+            Gauge, "checkpoint_last_success_timestamp_seconds", "When the daemon wrote the last checkpoint."
+        )
+        self._checkpoint_time.set(math.nan)  # and not 1970: nothing was written yet
+        self._checkpoint_size = self._make(Gauge, "checkpoint_size_bytes", "Size of the last checkpoint.")
+        self._checkpoint_seconds = self._make(
+            Histogram, "checkpoint_duration_seconds", "Seconds to write a checkpoint.", buckets=_CHECKPOINT_BUCKETS
+        )
 
     def publish(self) -> None:
         """Publish all figures as they are now, for the scrapes until the next time."""
@@ -230,12 +268,12 @@ class Exporter(CheckpointObserver):
         if self._labels is not None:
             self._labels.refresh()
         self.show_models(view.models)
-        self._loop.refresh(view.loop_seconds, view.slowest_record)
-        for figure, gauge in self._calibration.items():
+        for activity, now in view.loop_seconds.items():
+            self._loop[activity].inc(now - self._loop_seconds[activity])
+            self._loop_seconds[activity] = now
+        for gauge, figure in self._figures:
             gauge.set(figure(view))
-        self._lifetime.set(view.account.get("consumed", 0))
         self._last_record.set(last_record)
-        self._loss.set(view.loss)
         self._loss_sum.value = view.loss_sum
         for name, value in view.rolling.items():
             self._rolling[name].set(value)

@@ -9,13 +9,11 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
+from importlib.resources import files
 
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.figures import Figure, figure_rows
-from streamkernel.daemon.monitoring.panels import panels_of
-from streamkernel.daemon.monitoring.report.chart import chart, swatch
-from streamkernel.daemon.monitoring.report.scale import scale_of
-from streamkernel.daemon.monitoring.report.style import report_style
+from streamkernel.daemon.monitoring.report.charts import Panel, line_style, panels_of, svg
 
 __all__ = ["report"]
 
@@ -41,9 +39,8 @@ def report(evaluations: Mapping[str, Evaluation], when: datetime) -> str:
     title = f"Evaluation of {named}"
     if any(one.stopped for one in evaluations.values()):
         title += ", stopped before the end"
-    last = max((one.records[-1] for one in evaluations.values() if one.records), default=0)
-    records = scale_of([0, last or 1], most_ticks=4)
-    charts = "\n".join(chart(panel, records) for panel in panels_of(evaluations, all_metrics=True))
+    charts = "\n".join(map(_chart, panels_of(evaluations, all_metrics=True)))
+    style = (files(__package__) / "report.css").read_text("utf-8")
     runs = "\n".join(_run(place, name, one) for place, (name, one) in enumerate(evaluations.items()))
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -51,7 +48,7 @@ def report(evaluations: Mapping[str, Evaluation], when: datetime) -> str:
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}">
 <title>{html.escape(title)}</title>
-<style>{report_style()}</style></head>
+<style>{style}</style></head>
 <body><header><p class="quiet">streamkernel evaluate</p>
 <h1>{html.escape(title)}</h1>
 <p class="quiet"><time datetime="{when:%Y-%m-%dT%H:%M:%SZ}">{when:%Y-%m-%d %H:%M} UTC</time>, {_versions()}</p></header>
@@ -70,6 +67,16 @@ def report(evaluations: Mapping[str, Evaluation], when: datetime) -> str:
 """
 
 
+def _chart(panel: Panel) -> str:
+    summary = html.escape(panel.summary)
+    return f"""<figure class="card chart"><div role="img" aria-label="{summary}">{svg(panel)}</div>
+<figcaption class="quiet">{summary}</figcaption></figure>"""
+
+
+def _swatch(place: int) -> str:
+    return f'<i class="swatch" style="background:{line_style(place)["color"]}"></i>'
+
+
 def _versions() -> str:
     """Return what the evaluation ran on; nothing of it names the machine."""
     libraries = [f"{name} {version(package)}" for name, package in _LIBRARIES.items()]
@@ -78,7 +85,9 @@ def _versions() -> str:
 
 
 def _table(evaluations: Mapping[str, Evaluation]) -> str:
-    head = "".join(f'<th scope="col">{swatch(place)}{html.escape(name)}</th>' for place, name in enumerate(evaluations))
+    head = "".join(
+        f'<th scope="col">{_swatch(place)}{html.escape(name)}</th>' for place, name in enumerate(evaluations)
+    )
     rows = "\n".join(
         f'<tr><th scope="row">{html.escape(label)}</th>{"".join(map(_cell, figures))}</tr>'
         for label, figures in _rows(evaluations)
@@ -119,7 +128,7 @@ def _run(place: int, name: str, evaluation: Evaluation) -> str:
     """Return what was evaluated in a run: its configuration and source, its changes, its model as River draws it."""
     about = {**evaluation.about, **dict(_changes(evaluation))}
     rows = "".join(f"<dt>{html.escape(key)}</dt><dd>{html.escape(text)}</dd>" for key, text in about.items())
-    return f"""<section class="card run"><h3>{swatch(place)}<span>{html.escape(name)}</span></h3>
+    return f"""<section class="card run"><h3>{_swatch(place)}<span>{html.escape(name)}</span></h3>
 <dl>{rows}</dl>
 {evaluation.pipeline}</section>"""
 
