@@ -16,7 +16,7 @@ from streamkernel.connectors.files.aside import find_names, set_aside
 from streamkernel.connectors.files.compressed import open_file
 from streamkernel.connectors.files.fields import csv_rows, csv_text
 from streamkernel.connectors.files.mark import FileMark
-from streamkernel.connectors.files.multiline import JoinedLines
+from streamkernel.connectors.files.quoted import QuotedLines
 from streamkernel.connectors.files.opening import Existing, find_problem
 from streamkernel.connectors.files.output import OutputFile
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError, SourceError
@@ -231,7 +231,7 @@ class CsvSink(LineSink):
     def _read_header(self) -> list[str]:
         file = open_file(self._output.path)
         try:
-            lines = JoinedLines(file, _LONGEST_HEADER, ",", "utf-8")
+            lines = QuotedLines(file, _LONGEST_HEADER, ",", "utf-8")
             lines.reconsider(lines.take(1, deadline=0.0), 0)  # a name may hold a line end
             return next(csv_rows([line.decode() for line in lines.take(1, deadline=0.0).lines]))
         finally:

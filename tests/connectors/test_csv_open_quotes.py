@@ -12,8 +12,8 @@ from draining import consistent, drain, written
 
 from streamkernel.connectors import CsvSource, Record
 from streamkernel.connectors.files import csv as csv_module
-from streamkernel.connectors.files import multiline as joining
-from streamkernel.connectors.files.quotes import Quotes
+from streamkernel.connectors.files import quoted as joining
+from streamkernel.connectors.files.quoted import Quotes
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
