@@ -15,8 +15,8 @@ from streamkernel.connectors.decode import TargetDecoder, listed
 from streamkernel.connectors.files.bytes import ByteStream, StandardInput
 from streamkernel.connectors.files.follow import FollowedFile
 from streamkernel.connectors.files.header import HEADER_MOVED, UnusableHeaderError, delimiter_hint, header_columns
-from streamkernel.connectors.files.identity import FilePlace
 from streamkernel.connectors.files.lines import Chunk, Lines
+from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.files.quoted import QuotedLines
 from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.files.source import LineSource

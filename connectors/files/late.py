@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from streamkernel.connectors.files.order import FinishedFile
+from streamkernel.connectors.files.places import FinishedFile
 
 __all__ = ["MOST_OLD", "OldFiles"]
 

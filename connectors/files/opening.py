@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from streamkernel.connectors.durable import sync_folder
-from streamkernel.connectors.files.compressed import SUFFIXES, open_file
+from streamkernel.connectors.files.bytes import SUFFIXES, open_file
 from streamkernel.connectors.files.locking import lock
 from streamkernel.connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
 from streamkernel.connectors.os_reason import os_reason

@@ -15,8 +15,7 @@ import zstandard
 
 from streamkernel.connectors.durable import Appended
 from streamkernel.connectors.file_id import file_id
-from streamkernel.connectors.files.bytes import STANDARD_INPUT
-from streamkernel.connectors.files.compressed import SUFFIXES
+from streamkernel.connectors.files.bytes import STANDARD_INPUT, SUFFIXES
 from streamkernel.connectors.files.mark import FileMark, digest
 from streamkernel.connectors.files.opening import Existing, OpenFile, is_special, open_output, verify_unchanged
 from streamkernel.connectors.files.pipes import PATIENCE_MILLISECONDS, write_to_pipe

@@ -11,7 +11,7 @@ from streamkernel.connectors.decode import shown
 from streamkernel.connectors.files.bytes import STANDARD_INPUT
 from streamkernel.connectors.files.csv import CsvSource
 from streamkernel.connectors.files.names import distinct, expanded, is_pattern
-from streamkernel.connectors.files.order import FileOrder, FilesPlace
+from streamkernel.connectors.files.places import FileOrder, FilePlace
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.passed import PassedColumn
 from streamkernel.connectors.ports import ColumnUse, Position, Record, Source, SourceError
@@ -91,21 +91,23 @@ class SeveralFiles(Source):
                 self._note_start(self._number)
             return
         position = positions[max(positions)]
-        place = FilesPlace.parse(position.stream)
-        if place is None and position.partition == 0:
+        place = FilePlace.parse(position.stream)
+        order = place and place.order
+        if place is not None and order is None and position.partition == 0:
             # The first of them was read alone before.
-            place = FilesPlace(position.stream, False, self._choose())
-        if place is None or not place.order.first <= position.partition < place.order.end:
+            order = self._choose()
+        if place is None or order is None or not order.first <= position.partition < order.end:
             raise SourceError(
                 f"{self._named}: the position to resume at was not taken from several files ({position.stream:.200}): "
                 "use the source it came from, or start over with --fresh"
             )
-        self._order = self._compared(place.order)
+        self._order = self._compared(order)
         self._number = position.partition
-        if place.finished:
+        if place.at_end:
             self._number += 1
         else:
-            self._go_on(Position(place.inner, position.partition, position.offset) if place.inner else None)
+            inner = str(place._replace(order=None))
+            self._go_on(Position(inner, position.partition, position.offset) if place.head else None)
 
     def _go_on(self, position: Position | None) -> None:
         path = self._order.path(self._number)
@@ -197,7 +199,7 @@ class SeveralFiles(Source):
 
     def _note_start(self, number: int) -> None:
         """Note that the files chosen last begin with this one."""
-        self._starts = {number: Position(str(FilesPlace("", False, self._order)), number, 0)}
+        self._starts = {number: Position(str(FilePlace(order=self._order)), number, 0)}
 
     def _next_records(self, max_records: int) -> list[Record]:
         """Return records of the open file; where there are none any more, finish it."""
@@ -220,12 +222,14 @@ class SeveralFiles(Source):
         """Add to a position what it is known by in its file, and the order of the files; see `Source.lasting`."""
         if self._end_before is not None and position == self._end_before[0]:
             return self._end_before[1]
-        if self._reader is None or position.partition != self._number or ";files=" in position.stream:
+        if self._reader is None or position.partition != self._number:
             return position
-        inner = self._reader.lasting(position).stream
-        finished = position == self._end and self._reader.at_end()
-        order = self._order_behind if finished else self._order
-        return position._replace(stream=str(FilesPlace(inner, finished, order)))
+        place = FilePlace.parse(self._reader.lasting(position).stream)
+        if place is None or place.order is not None:
+            return position
+        at_end = position == self._end and self._reader.at_end()
+        order = self._order_behind if at_end else self._order
+        return position._replace(stream=str(place._replace(order=order, at_end=at_end)))
 
     @property
     def _order_behind(self) -> FileOrder:

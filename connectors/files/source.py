@@ -8,8 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from streamkernel.connectors.bulk import BulkDecoder
-from streamkernel.connectors.files.bytes import STANDARD_INPUT, ByteStream, PlainFile, StandardInput
-from streamkernel.connectors.files.compressed import open_file
+from streamkernel.connectors.files.bytes import STANDARD_INPUT, ByteStream, PlainFile, StandardInput, open_file
 from streamkernel.connectors.files.follow import FollowedFile
 from streamkernel.connectors.files.lines import Chunk, Lines
 from streamkernel.connectors.files.stream import FileStream

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from streamkernel.connectors.files.late import OldFiles
 from streamkernel.connectors.files.names import is_temporary, matching
-from streamkernel.connectors.files.order import FileOrder, FilesPlace, FinishedFile
+from streamkernel.connectors.files.places import FileOrder, FilePlace, FinishedFile
 from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.os_reason import os_reason
@@ -188,7 +188,8 @@ class WatchedFiles(SeveralFiles):
         _log.error("%s; the rest of it is a dead letter: %s", error, remedy)
         self._handed_out(start)
         self._finish()
-        end = Position(str(FilesPlace(stream, True, self._order)), start.partition, offset)
+        place = FilePlace.parse(stream) or FilePlace()
+        end = start._replace(stream=str(place._replace(order=self._order, at_end=True)))
         self._end = None
         fault = Fault("corrupt", f"the file cannot be read: {error!s:.300}")
         return Record({}, None, start, end, os.fsencode(path), fault)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
-from streamkernel.connectors.files.identity import TAIL_BYTES, identity
+from streamkernel.connectors.files.places import TAIL_BYTES, identity
 from streamkernel.connectors.journal.layout import (
     COMMITTED,
     Segment,

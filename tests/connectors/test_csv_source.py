@@ -7,7 +7,7 @@ from draining import consistent, drain, held_after, written
 from streamkernel.connectors import CsvSource, Position, Record, SourceError
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.header import delimiter_hint
-from streamkernel.connectors.files.identity import identity
+from streamkernel.connectors.files.places import identity
 from streamkernel.connectors.passed import PassedColumn
 
 

@@ -8,10 +8,9 @@ import zstandard
 from draining import drain, pack, written
 
 from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record, Source, SourceError
-from streamkernel.connectors.files import compressed
-from streamkernel.connectors.files.bytes import ByteStream
-from streamkernel.connectors.files.compressed import CompressedFile, open_file
-from streamkernel.connectors.files.identity import identity
+from streamkernel.connectors.files import bytes as file_bytes
+from streamkernel.connectors.files.bytes import ByteStream, CompressedFile, open_file
+from streamkernel.connectors.files.places import identity
 from streamkernel.connectors.files.stream import FileStream
 
 SUFFIXES = ["", ".gz", ".zst"]
@@ -94,9 +93,9 @@ def test_a_shorter_file_is_refused(tmp_path: Path, suffix: str, kept: int) -> No
         'synth.SEA{"seed":1}',
         "",
         ":",
-        "9999999:" + "0" * 64,
-        "3:" + "0" * 64 + ";tail=4097:" + "0" * 64,
-        "3:" + "0" * 64 + ";unread",
+        "99999999:" + "0" * 64,
+        '{"head": "x"}',
+        '{"head": "3:' + "0" * 64 + '", "unread": true}',
         "x:" + "0" * 64,
         "²:" + "0" * 64,
     ],
@@ -202,7 +201,7 @@ def test_a_zstd_bomb_does_not_fill_the_memory(tmp_path: Path) -> None:
     while block := file.read(deadline=0):
         largest = max(largest, len(block))
     assert file.offset == 2000 * 0x20000
-    assert largest <= 128 * compressed.ZSTD_SLICE_BYTES * 1024 // 4
+    assert largest <= 128 * file_bytes.ZSTD_SLICE_BYTES * 1024 // 4
     file.close()
 
 

@@ -14,9 +14,8 @@ from rotating import Log, compress
 
 from streamkernel.connectors import JsonLinesSource, SourceError
 from streamkernel.connectors.files import rotation
-from streamkernel.connectors.files.bytes import File
-from streamkernel.connectors.files.compressed import open_file
-from streamkernel.connectors.files.identity import identity
+from streamkernel.connectors.files.bytes import File, open_file
+from streamkernel.connectors.files.places import identity
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 

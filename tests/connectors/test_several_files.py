@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
 from streamkernel.connectors.files.names import MOST_FILES, expanded, natural_key
-from streamkernel.connectors.files.order import FileOrder, FilesPlace, FinishedFile
+from streamkernel.connectors.files.places import FileOrder, FilePlace, FinishedFile
 from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.passed import PassedColumn
 from tests.connectors.draining import drain, written
@@ -70,10 +70,10 @@ def test_each_record_comes_once_wherever_a_run_ends(tmp_path_factory: pytest.Tem
         assert len(positions) == 1
     assert [record[:2] for record in records] == [record[:2] for record in whole]
     assert [record.position[1:] for record in records] == [record.position[1:] for record in whole]
-    place = FilesPlace.parse(positions[2].stream)
+    place = FilePlace.parse(positions[2].stream)
     assert place is not None
     assert place.order.files == tuple(paths)
-    assert place.finished
+    assert place.at_end
     assert place.order.reordered
 
 
@@ -232,12 +232,5 @@ _ORDERS = st.builds(
 
 @given(st.sampled_from(["", "4096:" + 64 * "a"]), st.booleans(), _ORDERS)
 def test_a_place_is_read_as_it_was_written(inner: str, finished: bool, order: FileOrder) -> None:
-    place = FilesPlace(inner, finished, order)
-    assert FilesPlace.parse(str(place)) == place
-
-
-@given(st.text(max_size=60))
-def test_what_is_no_place_is_none(text: str) -> None:
-    FilesPlace.parse(text)
-    assert FilesPlace.parse(f"x;files={text}") is None or text.strip().startswith("{")
-    assert FilesPlace.parse('x;files={"first": "0", "files": []}') is None
+    place = FilePlace(inner, order=order, at_end=finished)
+    assert FilePlace.parse(str(place)) == place

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors import Position, Record, SourceError
 from streamkernel.connectors.files import late, watched
-from streamkernel.connectors.files.order import FilesPlace
+from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.files.watched import WatchedFiles
 from tests.connectors.watching import CSV, arrive, kept, poll_all, rows, values
 
@@ -37,7 +37,7 @@ def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder:
     records = source.poll(10, 0)
     # Before the first record is learned, it is to be stored which files come in which order.
     (start,) = source.starting_offsets.values()
-    place = FilesPlace.parse(start.stream)
+    place = FilePlace.parse(start.stream)
     assert place is not None
     assert [Path(one).name for one in place.order.files] == ["b.csv", "a.csv.gz", "c.csv"]
     assert source.chooses_order
@@ -158,7 +158,7 @@ def test_what_came_late_is_told_and_the_names_are_bounded(folder: Path, caplog: 
     records = poll_all(source)
     assert values(records) == [1, 2, 3, 4, 5, 6, 7]
     positions = kept(source, records)
-    place = FilesPlace.parse(next(iter(positions.values())).stream)
+    place = FilePlace.parse(next(iter(positions.values())).stream)
     assert place is not None
     assert len(place.order.finished) <= 3
     assert place.order.watermark is not None
