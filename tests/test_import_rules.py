@@ -41,8 +41,8 @@ STACKS = {
         {"cli"},
     ],
     "connectors": [
-        {"file_id", "moments", "names", "os_reason", "passed"},
-        {"encode", "ports", "regular"},
+        {"file_system", "moments", "names", "os_reason", "passed"},
+        {"encode", "ports"},
         {"class_columns", "decode", "durable"},
         {"columns", "passing"},
         {"target_columns"},

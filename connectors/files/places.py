@@ -91,7 +91,9 @@ class FileOrder:
     def from_json(cls, given: dict[str, Any]) -> Self:
         """Read what `asdict` made, after it was JSON."""
         finished = tuple(starmap(FinishedFile, given.pop("finished", ())))
-        known = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+        }
         return cls(**known, finished=finished)
 
 

@@ -12,11 +12,10 @@ import numpy as np
 
 from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
 from streamkernel.connectors.encode import to_json, to_json_lines
-from streamkernel.connectors.files.aside import find_names, set_aside
 from streamkernel.connectors.files.bytes import open_file
+from streamkernel.connectors.files.existing import Existing, find_names, find_problem, set_aside
 from streamkernel.connectors.files.fields import csv_rows, csv_text
 from streamkernel.connectors.files.mark import FileMark
-from streamkernel.connectors.files.opening import Existing, find_problem
 from streamkernel.connectors.files.output import OutputFile
 from streamkernel.connectors.files.quoted import QuotedLines
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError, SourceError

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.file_system import open_regular
 from streamkernel.connectors.files.places import TAIL_BYTES, identity
 from streamkernel.connectors.journal.layout import (
     COMMITTED,
@@ -29,7 +30,6 @@ from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.passed import PassedColumn
 from streamkernel.connectors.passing import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
-from streamkernel.connectors.regular import open_regular
 
 __all__ = ["JournalSource"]
 

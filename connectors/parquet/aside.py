@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from streamkernel.connectors.files.aside import rename, renamed
+from streamkernel.connectors.files.existing import rename, renamed
 from streamkernel.connectors.parquet.mark import PartsMark
 from streamkernel.connectors.parquet.part_names import parts_of
 from streamkernel.connectors.parquet.parts import fingerprint

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.file_system import write_obstacle
+from streamkernel.connectors.files.existing import half_set_aside
 from streamkernel.connectors.files.locking import lock
-from streamkernel.connectors.files.opening import half_set_aside
 from streamkernel.connectors.parquet.aside import is_marked
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark
 from streamkernel.connectors.parquet.part_names import part_name, parts_of
 from streamkernel.connectors.parquet.parts import fingerprint, rows_of
 from streamkernel.connectors.parquet.rows import RowsFile
 from streamkernel.connectors.ports import SinkError
-from streamkernel.connectors.regular import write_obstacle
 
 __all__ = ["Existing", "Found", "PartsFolder"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamkernel.connectors.file_id import file_id
+from streamkernel.connectors.file_system import file_id
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.parquet.aside import find_old_name, set_aside
 from streamkernel.connectors.parquet.columns import LineColumns, ParquetColumn

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel.connectors import CsvSink, JsonLinesSink, SinkError
-from streamkernel.connectors.files import pipes
+from streamkernel.connectors.files import output as pipes
 
 SUFFIXES = ["", ".gz", ".zst"]
 SINKS = [JsonLinesSink, CsvSink]
@@ -120,17 +120,11 @@ class TestMarks:
         "mark",
         [
             {"length": 1},
-            {"length": -1, "head": 64 * "0", "tail": 64 * "0", "file": None},
             {"length": True, "head": 64 * "0", "tail": 64 * "0", "file": None},
-            {"length": 10**30, "head": 64 * "0", "tail": 64 * "0", "file": None},
-            {"length": 1, "head": None, "tail": 64 * "0", "file": None},
-            {"length": 1, "head": 64 * "0", "tail": "0", "file": None},
             {"length": 1, "head": 64 * "0", "tail": 64 * "0", "file": None, "more": 1},
             {},
             7,
-            -1,
             True,
-            "7",
             [7],
         ],
     )
