@@ -35,7 +35,7 @@ class JsonObjects(BulkDecoder):
     of more than 64 bits as inputs become the nearest float, as targets and as texts they stay exact. Of a name that
     occurs twice in an object the last value counts.
 
-    The parameters are those of `streamkernel.connectors.files.jsonlines.JsonLinesSource`, and those of `BulkDecoder`.
+    The parameters are those of `streamkernel.connectors.files.source.JsonLinesSource`, and those of `BulkDecoder`.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class JournalSource(Source):
     directory
         Of the journal; it need not be there yet.
     target, target_type, max_record_bytes, max_string, inputs
-        As `streamkernel.connectors.files.jsonlines.JsonLinesSource` has them.
+        As `streamkernel.connectors.files.source.JsonLinesSource` has them.
     follow
         Whether to wait for more at the end.
     max_bytes
