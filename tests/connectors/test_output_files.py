@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +11,6 @@ from typing import Any
 
 import pytest
 from draining import pack, unpack
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streamkernel.connectors import CsvSink, JsonLinesSink, SinkError
 from streamkernel.connectors.files import output as pipes
@@ -71,34 +68,6 @@ class TestMarks:
         )
         with untouched(path), pytest.raises(SinkError, match=said):
             JsonLinesSink(path).open(mark)
-
-    @settings(max_examples=25)
-    @given(pieces=st.lists(st.integers(0, 3000), max_size=8), more=st.integers(0, 9000))
-    def test_a_mark_is_known_however_it_was_written(self, pieces: list[int], more: int, tmp_path_factory: Any) -> None:
-        folder = tmp_path_factory.mktemp("marks")
-        paths = [folder / "at-once", folder / "in-pieces"]
-        with JsonLinesSink(paths[0]) as once, JsonLinesSink(paths[1]) as often:
-            once.open()
-            often.open()
-            once.write([{"x": size * "x"} for size in pieces])
-            for size in pieces:
-                often.write([{"x": size * "x"}])
-                often.flush()
-            marks = [{**(sink.flush() or {}), "file": None} for sink in (once, often)]
-            assert marks[0] == marks[1]
-            often.write([{"y": more * "y"}])
-        if pieces:
-            written = write(JsonLinesSink(paths[1]), [], marks[0])  # known and cut, though it is not the same file
-            assert {**written, "file": None} == marks[0]
-            assert paths[0].read_bytes() == paths[1].read_bytes()
-        shutil.rmtree(folder)
-
-    def test_a_copy_is_the_file(self, tmp_path: Path) -> None:
-        mark = write(JsonLinesSink(tmp_path / "out"), lines(0, 3))
-        (tmp_path / "elsewhere").mkdir()
-        copy = Path(shutil.copy(tmp_path / "out", tmp_path / "elsewhere"))
-        write(JsonLinesSink(copy), lines(3, 5), mark)
-        assert copy.read_bytes().count(b"\n") == 5
 
     def test_a_mark_of_no_bytes_is_that_of_the_very_file(self, tmp_path: Path) -> None:
         ours, other = tmp_path / "ours", tmp_path / "other"
@@ -184,13 +153,6 @@ class TestExisting:
             sink.open()
             with pytest.raises(SinkError, match=r"n, word .*appended .* word, n, more"):
                 sink.write(lines(0, 1))
-
-    def test_a_compressed_file_that_is_cut_short_is_not_appended_to(self, tmp_path: Path) -> None:
-        for suffix in (".gz", ".zst"):
-            path = tmp_path / f"out{suffix}"
-            path.write_bytes(pack(b'{"n":1}\n', suffix)[:-3])
-            with untouched(path), pytest.raises(SinkError, match=r"end early.* cannot be appended"):
-                JsonLinesSink(path, "append").open()
 
 
 class TestLock:

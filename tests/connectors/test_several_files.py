@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
-from streamkernel.connectors.files.names import MOST_FILES, expanded, natural_key
+from streamkernel.connectors import CsvSource, Position, Record, SourceError
+from streamkernel.connectors.files.names import MOST_FILES
 from streamkernel.connectors.files.places import FileOrder, FilePlace, FinishedFile
 from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.passed import PassedColumn
@@ -72,6 +72,7 @@ def test_each_record_comes_once_wherever_a_run_ends(tmp_path_factory: pytest.Tem
     assert [record.position[1:] for record in records] == [record.position[1:] for record in whole]
     place = FilePlace.parse(positions[2].stream)
     assert place is not None
+    assert place.order is not None
     assert place.order.files == tuple(paths)
     assert place.at_end
     assert place.order.reordered
@@ -196,25 +197,6 @@ def test_columns_pass_through_and_records_are_decoded_by_themselves(tmp_path: Pa
     with pytest.raises(SourceError, match="their columns in different orders"):
         mixed.decode(b"1,no", record.position, record.next)
     mixed.close()
-
-
-def test_json_lines_have_no_columns_to_agree_on(tmp_path: Path) -> None:
-    written(tmp_path / "a.jsonl", b'{"a": 1}\n')
-    written(tmp_path / "b.jsonl", b'{"b": 2}\n')
-    records = drain(SeveralFiles(JsonLinesSource, [f"{tmp_path}/*.jsonl", str(tmp_path / "a.jsonl")]))
-    assert [record.x for record in records] == [{"a": 1}, {"b": 2}]
-
-
-@given(st.lists(st.text(alphabet="a0129-.", max_size=6), unique=True))
-def test_the_natural_order_is_an_order(names: list[str]) -> None:
-    assert sorted(names, key=natural_key) == sorted(set(names), key=natural_key)
-    numbers = [name for name in names if name.isdigit()]
-    assert [int(name) for name in sorted(numbers, key=natural_key)] == sorted(map(int, numbers))
-
-
-def test_a_name_with_a_bracket_is_a_file_where_there_is_one(tmp_path: Path) -> None:
-    path = written(tmp_path / "a[1].csv", b"a\n1\n")
-    assert expanded([str(path)]) == [str(path)]
 
 
 _TEXTS = st.text(max_size=5)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.connectors import Position, Record, SourceError
+from streamkernel.connectors import Position, SourceError
 from streamkernel.connectors.files import watched
 from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.files.watched import WatchedFiles
@@ -39,6 +39,7 @@ def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder:
     (start,) = source.starting_offsets.values()
     place = FilePlace.parse(start.stream)
     assert place is not None
+    assert place.order is not None
     assert [Path(one).name for one in place.order.files] == ["b.csv", "a.csv.gz", "c.csv"]
     assert source.chooses_order
     assert not source.exhausted
@@ -160,6 +161,7 @@ def test_what_came_late_is_told_and_the_names_are_bounded(folder: Path, caplog: 
     positions = kept(source, records)
     place = FilePlace.parse(next(iter(positions.values())).stream)
     assert place is not None
+    assert place.order is not None
     assert len(place.order.finished) <= 3
     assert place.order.watermark is not None
     late = arrive(folder, "late.csv", rows(99), 15)
@@ -201,25 +203,6 @@ def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, capl
     arrive(folder, "00.csv", rows(98), 15)
     assert poll_all(source) == []
     assert "00.csv is late" in caplog.text
-    source.close()
-
-
-@pytest.mark.usefixtures("few")
-def test_what_comes_late_while_a_restart_reads_on_is_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for number in range(1, 8):
-        arrive(folder, f"{number}.csv", rows(number, number), 10 * number)
-    source = WatchedFiles(CSV, str(folder))
-    source.open()
-    records: list[Record] = []
-    while len(records) < 11:  # in the midst of the sixth
-        records += source.poll(1, 0)
-    positions = kept(source, records)
-    source.close()
-    source.open(positions)
-    arrive(folder, "late.csv", rows(99), 5)
-    assert values(records + poll_all(source)) == [number for number in range(1, 8) for _ in range(2)]
-    (told,) = caplog.messages
-    assert "late.csv is late" in told
     source.close()
 
 

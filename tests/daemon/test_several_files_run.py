@@ -56,6 +56,7 @@ def test_it_learns_as_from_one_file(parts: Home) -> None:
     ((stream, partition, _),) = several["positions"]
     place = FilePlace.parse(stream)
     assert place is not None
+    assert place.order is not None
     assert place.at_end
     assert partition == PARTS - 1
     assert [Path(one).name.partition(".")[0] for one in place.order.files] == [
