@@ -32,7 +32,7 @@ class JsonObjects(BulkDecoder):
     than 64 bits become the nearest float as inputs, and stay exact as targets and texts. The last value of a name in an
     object counts.
 
-    The parameters are those of `streamkernel.connectors.files.jsonlines.JsonLinesSource`, and those of `BulkDecoder`.
+    The parameters are those of `streamkernel.connectors.files.source.JsonLinesSource`, and those of `BulkDecoder`.
 
     Examples
     --------

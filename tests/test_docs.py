@@ -143,13 +143,3 @@ def test_the_page_on_the_command_line_has_every_command_and_option():
 def test_every_public_name_is_in_the_reference(module):
     shown = {found for page in PAGES for found in re.findall(r"^::: (.+)$", page.read_text(), re.MULTILINE)}
     assert module in shown or {f"{module}.{name}" for name in importlib.import_module(module).__all__} <= shown
-
-
-def test_the_hops_of_a_record_are_calls_that_exist_and_at_most_twelve():
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    section = page.split("## From a broker's bytes", 1)[1].split("\n## ", 1)[0]
-    hops = re.findall(r"^\| (\d+) \| `([\w.]+)\.(\w+)\.(\w+)` \|", section, flags=re.MULTILINE)
-    assert [int(number) for number, *_ in hops] == list(range(1, len(hops) + 1))
-    assert 10 <= len(hops) <= 12
-    for _, module, name, method in hops:
-        assert callable(getattr(getattr(importlib.import_module(module), name), method))

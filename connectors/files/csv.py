@@ -15,9 +15,9 @@ from streamkernel.connectors.decode import TargetDecoder, listed
 from streamkernel.connectors.files.bytes import ByteStream, StandardInput
 from streamkernel.connectors.files.follow import FollowedFile
 from streamkernel.connectors.files.header import HEADER_MOVED, UnusableHeaderError, delimiter_hint, header_columns
-from streamkernel.connectors.files.identity import FilePlace
 from streamkernel.connectors.files.lines import Chunk, Lines
-from streamkernel.connectors.files.multiline import JoinedLines
+from streamkernel.connectors.files.places import FilePlace
+from streamkernel.connectors.files.quoted import QuotedLines
 from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.files.stream import FileStream
@@ -140,15 +140,15 @@ class CsvSource(LineSource):
         if isinstance(stream, StandardInput):
             # Its writer may not have begun: the header is read when there is something to hand out.
             return
-        header_read = isinstance(self._lines, JoinedLines) and self._read_header(self._lines, deadline=0.0)
+        header_read = isinstance(self._lines, QuotedLines) and self._read_header(self._lines, deadline=0.0)
         super()._begin(stream, max(offset, self._header_end) if header_read else 0)
 
-    def _split(self, stream: ByteStream) -> JoinedLines:
+    def _split(self, stream: ByteStream) -> QuotedLines:
         given = stream, self.max_record_bytes, self.delimiter, self.encoding, self.partition
-        return JoinedLines(*given, multiline=self.multiline)
+        return QuotedLines(*given, multiline=self.multiline)
 
     def _records(self, lines: Lines, limit: int, deadline: float) -> list[Record]:
-        assert isinstance(lines, JoinedLines)
+        assert isinstance(lines, QuotedLines)
         if self._decoder is None and not self._read_header(lines, deadline):
             return []
         assert self._decoder is not None
@@ -176,7 +176,7 @@ class CsvSource(LineSource):
             )
         return records
 
-    def _stop(self, lines: JoinedLines, chunk: Chunk, records: Sequence[Record]) -> int | None:
+    def _stop(self, lines: QuotedLines, chunk: Chunk, records: Sequence[Record]) -> int | None:
         """Return which of the records that cannot be used ends those that can be handed out; None: all can be.
 
         That is the first whose quote is open, which begins one of several lines, or a header in another order.
@@ -218,7 +218,7 @@ class CsvSource(LineSource):
                 *(self._place, self.place(0, again.position.offset)),
             )
 
-    def _tell_open_quote(self, lines: JoinedLines, some_records: bool) -> None:
+    def _tell_open_quote(self, lines: QuotedLines, some_records: bool) -> None:
         """Log, once for a record, that nothing comes because its quote is open."""
         at = None if some_records else lines.waits_at
         if at is None:
@@ -233,7 +233,7 @@ class CsvSource(LineSource):
                 *(self._place, self.place(0, at), f"{lines.reach:,}"),
             )
 
-    def _read_header(self, lines: JoinedLines, deadline: float) -> bool:
+    def _read_header(self, lines: QuotedLines, deadline: float) -> bool:
         """Read the names of the columns; False where the first line is not there yet, or the file is empty."""
         chunk = lines.take(1, deadline)
         if self.multiline and chunk.lines and not chunk.settled and lines.opens(chunk.lines[0]):

@@ -17,10 +17,8 @@ import logging
 import time
 from pathlib import Path
 
-from streamkernel.connectors.files.bytes import File, PlainFile
-from streamkernel.connectors.files.compressed import SUFFIXES, open_file
-from streamkernel.connectors.files.identity import HEAD_BYTES, FilePlace
-from streamkernel.connectors.files.resuming import holds_end, matches, repeats, resume_offset
+from streamkernel.connectors.files.bytes import SUFFIXES, File, PlainFile, open_file
+from streamkernel.connectors.files.places import HEAD_BYTES, FilePlace, holds_end, matches, repeats, resume_offset
 from streamkernel.connectors.files.rotation import Part, find_part, is_kept, successor
 from streamkernel.connectors.files.stream import FileStream
 from streamkernel.connectors.ports import Position, SourceError
@@ -97,7 +95,7 @@ class FollowedFile(FileStream):
         if not isinstance(file, PlainFile):
             return False
         # It may have grown beyond the old length since it was truncated.
-        head, tail = self._head.data[:HEAD_BYTES], self._recent.before(self.offset)
+        head, tail = self._head.data[:HEAD_BYTES], self._before(self.offset)
         return (
             file.size < self.offset + unverified
             or file.read_at(0, len(head)) != head
@@ -124,7 +122,7 @@ class FollowedFile(FileStream):
         try:
             repeated = not holds and repeats(newest, self._head.data)
             if not holds and repeated is False:
-                repeated = holds_end(newest, self._recent.before(self.offset))
+                repeated = holds_end(newest, self._before(self.offset))
             if repeated:
                 resume_offset(newest, here)  # raises what it would raise at a restart
         finally:

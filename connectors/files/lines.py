@@ -6,24 +6,35 @@ limit comes alone and cut, whatever its length: no more than the limit and one b
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from codecs import BOM_UTF8
-from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, count, repeat
 from operator import add
 from typing import NamedTuple, cast
 
-from streamkernel.connectors.files.bytes import ByteStream
+from streamkernel.connectors.files.bytes import BLOCK_BYTES, ByteStream
 from streamkernel.connectors.ports import Position
 
 
 class Chunk(NamedTuple):
     """Consecutive lines without their ends.
 
-    The positions are where each line begins, and at last where the next one would: one more than there are lines.
-    `too_long` is 0; or, for a line alone in its chunk that is over the limit and cut to it, its whole length in bytes.
-    `n_quotes_cut` is how many quotes stand after the cut. Only `multiline` gives the others: how many
-    physical lines a record has that is alone in its chunk, and whether the quotes of the lines were looked at.
+    Attributes
+    ----------
+    lines
+        The lines.
+    positions
+        Where each line begins, and where the line after the last one would: one more than there are lines.
+    too_long
+        The whole length in bytes of a line that is over the limit and cut to it; it is alone in its chunk. Else 0.
+    n_quotes_cut
+        How many quotes such a line has after the cut.
+    n_lines
+        How many physical lines a joined record has that is alone in its chunk.
+    settled
+        Whether `QuotedLines` looked at the quotes of each line.
+
     """
 
     lines: list[bytes]
@@ -38,35 +49,51 @@ NOTHING = Chunk([], [])
 
 
 class Lines:
-    """The lines of a byte stream, from where it stands, whole up to `max_record_bytes` without their end.
+    """The lines of a byte stream, from its offset on, whole up to `max_record_bytes` without their end.
 
-    The partition is that of their positions.
+    Parameters
+    ----------
+    stream
+        What to split.
+    max_record_bytes
+        The longest line.
+    partition
+        The partition of the positions.
+
     """
 
     def __init__(self, stream: ByteStream, max_record_bytes: int, partition: int = 0) -> None:
         self._stream = stream
         self._partition = partition
         self._limit = max_record_bytes
-        # The lines of the last block, the index of the next one of them, and where that begins.
+        self._restart(stream.offset)
+
+    def _restart(self, offset: int, unread: bytes = b"") -> None:
+        """Split from `offset` on: first bytes that were read before, then the rest of the stream."""
+        self._unread = memoryview(unread)
+        # The last block and where it ends, its lines, the index of the next of them, and where that one begins.
+        self._block = b""
+        self._block_end = offset
         self._lines: list[bytes] = []
         self._next = 0
-        self._start = stream.offset
+        self._start = offset
         # Index and whole length of those over the limit, whether any may end with a carriage return, and how long the
-        # line end is: nothing for the last line of the stream.
-        self._over: deque[tuple[int, int]] = deque()
+        # line end is: 0 for the last line of the stream.
+        self._over: list[tuple[int, int]] = []
         self._carriage = False
         self._line_end = 1
-        # The line that has no end yet, of which no more is kept than tells whether it is over the limit.
+        # The line without an end so far, kept only until it is known to be over the limit.
         self._tail = bytearray()
         self._tail_length = 0
-        # How many quotes are in what was not kept of it, and of the first of the lines of the last block.
+        # How many quotes the dropped part of it has, and that of the first line of the last block.
         self._tail_quotes = 0
         self._first_quotes = 0
 
     @property
     def done(self) -> bool:
         """Whether nothing will ever follow; the last piece of a torn stream is no line."""
-        return self._stream.ended and self._next == len(self._lines) and (not self._tail or self._stream.torn)
+        read = self._stream.ended and not self._unread and self._next == len(self._lines)
+        return read and (not self._tail or self._stream.torn)
 
     @property
     def unended(self) -> bool:
@@ -74,24 +101,26 @@ class Lines:
         return self._line_end == 0
 
     def at_end(self) -> bool:
-        """Tell whether nothing will ever follow, reading on where that is not known yet."""
+        """Return whether nothing will ever follow, and read on where that is not known yet."""
         while self._next == len(self._lines) and self._fill(deadline=0.0):
             pass
         return self.done
 
     def take(self, limit: int, deadline: float) -> Chunk:
-        """Return the next lines, at most `limit`, waiting for the first until `deadline`; else an empty chunk."""
+        """Return the next lines, at most `limit`; wait for the first until `deadline`, else return no line."""
         while self._next == len(self._lines):
             if not self._fill(deadline):
                 return NOTHING
-        if self._over and self._over[0][0] == self._next:
-            index, length = self._over.popleft()
-            line = self._lines[self._next]
-            self._next += 1
-            n_quotes = line.count(b'"', self._limit) + (0 if index else self._first_quotes)
-            return Chunk([line[: self._limit]], self._positions([length]), length, n_quotes)
-        end = self._next + limit
-        lines = self._lines[self._next : min(end, self._over[0][0]) if self._over else end]
+        begin, end = self._next, self._next + limit
+        if self._over:
+            over = self._over[bisect_left(self._over, (begin, 0)) :][:1]
+            if over and over[0][0] == begin:
+                line, length = self._lines[begin], over[0][1]
+                self._next += 1
+                n_quotes = line.count(b'"', self._limit) + (0 if begin else self._first_quotes)
+                return Chunk([line[: self._limit]], self._positions([length]), length, n_quotes)
+            end = min(end, *(index for index, _ in over)) if over else end
+        lines = self._lines[begin:end]
         self._next += len(lines)
         positions = self._positions(map(len, lines))
         if self._carriage:
@@ -99,14 +128,17 @@ class Lines:
         return Chunk(lines, positions)
 
     def _fill(self, deadline: float) -> bool:
-        """Read one block; False where there is none now."""
-        block = self._stream.read(deadline)
+        """Read one block; return False where there is none now."""
+        block = bytes(self._unread[:BLOCK_BYTES]) or self._stream.read(deadline)
+        self._unread = self._unread[BLOCK_BYTES:]
         if block:
             *lines, rest = block.split(b"\n")
         elif self._tail and self._stream.ended and not self._stream.torn:
             lines, rest, self._line_end = [b""], b"", 0
         else:
             return False
+        self._block = block
+        self._block_end += len(block)
         if lines:
             self._keep(lines[0])
             lines[0] = bytes(self._tail)
@@ -119,43 +151,32 @@ class Lines:
         return True
 
     def _set_lines(self, lines: list[bytes], first_length: int) -> None:
-        """Have lines handed out, the first of which is so long though less of it may be kept."""
+        """Prepare lines for `take`; the first has this length, though less of it may be kept."""
         if self._start == 0 and lines[0].startswith(BOM_UTF8):
             self._start = len(BOM_UTF8)
             lines[0] = lines[0][self._start :]
             first_length -= self._start
         self._lines = lines
         self._next = 0
+        self._over = []
         if first_length > self._limit or max(map(len, lines)) > self._limit:
             lengths = [first_length, *map(len, lines[1:])]
             cut = first_length > len(lines[0])
-            self._over.extend(
+            self._over = [
                 (index, length)
                 for index, (line, length) in enumerate(zip(lines, lengths, strict=True))
                 if (cut and index == 0) or length - line.endswith(b"\r") > self._limit
-            )
+            ]
 
     def _keep(self, piece: bytes) -> None:
         """Add to the line that has no end yet."""
-        # A byte order mark before the line and a carriage return after it do not count: so many bytes more than the
-        # limit leave it undecided.
+        # A byte order mark and a carriage return do not count: so many bytes over the limit leave it undecided.
         undecided = len(BOM_UTF8) + 1
         room = max(0, self._limit + undecided + 1 - len(self._tail))
         self._tail += piece[:room]
         self._tail_length += len(piece)
         if len(piece) > room:
             self._tail_quotes += piece.count(b'"', room)
-
-    def _go_back(self, offset: int) -> bool:
-        """Read on from the beginning of an earlier line; False where the stream cannot be read again."""
-        if not self._stream.go_back(offset):
-            return False
-        self._lines, self._next, self._start = [], 0, offset
-        self._over.clear()
-        self._line_end = 1
-        self._tail.clear()
-        self._tail_length = self._tail_quotes = 0
-        return True
 
     def _positions(self, lengths: Iterable[int]) -> list[Position]:
         """Return where the next lines of these lengths begin, and where the line after them does."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from streamkernel.connectors.file_id import file_id, is_file_id
+from streamkernel.connectors.file_system import file_id
 from streamkernel.connectors.ports import Mark, SinkError
 
-# How much of the beginning of a file, and of what stands before the mark, a mark covers.
+# How many bytes at the beginning of a file, and before the mark, a mark covers.
 END_BYTES = 4096
-_DIGEST_DIGITS = hashlib.sha256().digest_size * 2
 
 
 class FileMark(NamedTuple):
@@ -28,7 +27,7 @@ class FileMark(NamedTuple):
         The SHA-256, in hexadecimal, of the first and of the last 4,096 bytes up to that length (of all, where there
         are fewer).
     file
-        Its `file_id`, by which an empty file is known; None where the system does not tell.
+        Its `file_id`, by which an empty file is known; None where the system has none.
 
     """
 
@@ -39,28 +38,25 @@ class FileMark(NamedTuple):
 
     @classmethod
     def from_json(cls, path: Path, mark: Mark | None) -> FileMark | None:
-        """Read what a checkpoint holds for the file at `path`; SinkError where that is not a mark of a file."""
+        """Read the mark of the file at `path` from a checkpoint; SinkError where it is not a mark of a file."""
         if mark is None:
             return None
-        if isinstance(mark, dict) and mark.keys() == set(cls._fields):
-            known = cls(**mark)
-            digests = _is_digest(known.head) and _is_digest(known.tail)
-            if _is_count(known.length) and digests and is_file_id(known.file):
-                return known
+        if isinstance(mark, dict) and mark.keys() == set(cls._fields) and type(mark["length"]) is int:
+            return cls(**mark)
         raise SinkError(
             f"{path}: its mark in the checkpoint is not from a file: give another path to continue in a new file, "
             "or start over with --fresh"
         )
 
     def names(self, descriptor: int) -> bool:
-        """Tell whether the mark can tell the open file from another one.
+        """Return whether the mark can distinguish the open file from another one.
 
-        A mark of no bytes is that of any file: then it must be the very file, which a copy is not.
+        A mark of no bytes fits any file. Then it must be the very file, which a copy is not.
         """
         return self.length > 0 or (self.file is not None and file_id(descriptor) == self.file)
 
     def difference(self, descriptor: int) -> str | None:
-        """Return in what a file, open for reading, differs from the marked one; None where it does not."""
+        """Return how a file, open for reading, differs from the marked one; None where it does not."""
         size = os.fstat(descriptor).st_size
         if size < self.length:
             return f"the file holds {size:,} bytes, fewer than the {self.length:,} recorded at the checkpoint"
@@ -70,6 +66,10 @@ class FileMark(NamedTuple):
             return f"its bytes before byte {self.length:,} are not those recorded at the checkpoint"
         return None
 
+    def is_of(self, descriptor: int) -> bool:
+        """Return whether an open file is the marked one, or a copy of it."""
+        return self.names(descriptor) and self.difference(descriptor) is None
+
 
 def digest(data: bytes) -> str:
     """Return the SHA-256 of bytes, in hexadecimal."""
@@ -77,19 +77,11 @@ def digest(data: bytes) -> str:
 
 
 def first_bytes(descriptor: int, length: int) -> bytes:
-    """Return the first bytes of a file of which `length` bytes count."""
+    """Return the first bytes, at most 4,096, of the first `length` bytes of a file."""
     return os.pread(descriptor, min(length, END_BYTES), 0)
 
 
 def last_bytes(descriptor: int, length: int) -> bytes:
-    """Return the last bytes of a file of which `length` bytes count."""
+    """Return the last bytes, at most 4,096, of the first `length` bytes of a file."""
     size = min(length, END_BYTES)
     return os.pread(descriptor, size, length - size)
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**64
-
-
-def _is_digest(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == _DIGEST_DIGITS

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import select
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
@@ -14,18 +17,19 @@ from typing import IO, Any, cast
 import zstandard
 
 from streamkernel.connectors.durable import Appended
-from streamkernel.connectors.file_id import file_id
-from streamkernel.connectors.files.bytes import STANDARD_INPUT
-from streamkernel.connectors.files.compressed import SUFFIXES
+from streamkernel.connectors.file_system import file_id
+from streamkernel.connectors.files.bytes import STANDARD_INPUT, SUFFIXES
+from streamkernel.connectors.files.existing import Existing, OpenFile, is_special, open_output, verify_unchanged
 from streamkernel.connectors.files.mark import FileMark, digest
-from streamkernel.connectors.files.opening import Existing, OpenFile, is_special, open_output, verify_unchanged
-from streamkernel.connectors.files.pipes import PATIENCE_MILLISECONDS, write_to_pipe
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import Mark, SinkError
 
 BUFFER_BYTES = 2**18
 PIECE_BYTES = 2**20
 STANDARD_OUTPUT = STANDARD_INPUT
+# How long a reader may take for a page before what is for it waits elsewhere. A stop tries several times, and must be
+# over in ten seconds.
+PATIENCE_MILLISECONDS = 300
 
 
 class OutputFile:
@@ -182,3 +186,27 @@ class OutputFile:
             name = "standard output" if self.standard else self.path
             why = "it has no reader" if isinstance(error, BlockingIOError) else os_reason(error)
             raise SinkError(f"{name}: cannot be written: {why}") from None
+
+
+def write_to_pipe(descriptor: int, data: bytes, patience: int = PATIENCE_MILLISECONDS) -> int:
+    """Write to a descriptor of whatever kind, without being held up by who reads it; return how many bytes it took.
+
+    Fewer than all where the reader is too slow; BlockingIOError where a pipe takes nothing for so many milliseconds,
+    and any OSError of the system.
+    """
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.write(descriptor, data)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    taken = 0
+    try:
+        while taken < len(data):
+            if not poll.poll(patience):
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            # A pipe that is ready takes this much at once; more could have to wait.
+            taken += os.write(descriptor, data[taken : taken + select.PIPE_BUF])
+    except OSError:
+        if not taken:
+            raise
+        # The next call meets it again.
+    return taken

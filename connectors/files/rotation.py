@@ -14,10 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from streamkernel.connectors.files.bytes import File, PlainFile
-from streamkernel.connectors.files.compressed import SUFFIXES, open_file
-from streamkernel.connectors.files.identity import FilePlace
-from streamkernel.connectors.files.resuming import matches
+from streamkernel.connectors.files.bytes import SUFFIXES, File, PlainFile, open_file
+from streamkernel.connectors.files.places import FilePlace, matches
 from streamkernel.connectors.ports import Position, SourceError
 
 # A rotation renames each part once; one that never rests is none.

@@ -11,7 +11,7 @@ from streamkernel.connectors.decode import shown
 from streamkernel.connectors.files.bytes import STANDARD_INPUT
 from streamkernel.connectors.files.csv import CsvSource
 from streamkernel.connectors.files.names import distinct, expanded, is_pattern
-from streamkernel.connectors.files.order import FileOrder, FilesPlace
+from streamkernel.connectors.files.places import FileOrder, FilePlace
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import ColumnUse, Position, Record, Source, SourceError
@@ -66,10 +66,10 @@ class SeveralFiles(Source):
         self._number = 0
         self._reader: LineSource | None = None
         self._decoder: LineSource | None = None
-        # Where the record handed out last ends; and the same place in the file before this one, as it is to be stored.
+        # The end of the last record; and that of the last record of the file before, with its lasting position.
         self._end: Position | None = None
         self._end_before: tuple[Position, Position] | None = None
-        # Whether files were chosen of which no record was handed out yet, and where they begin.
+        # Whether new files were chosen, with no record handed out yet, and where they begin.
         self._chosen = False
         self._starts: dict[int, Position] = {}
 
@@ -85,36 +85,39 @@ class SeveralFiles(Source):
         """
         self.close()
         if not positions:
-            self._order = self._choose()
-            self._begin_batch()
+            self._use_new(self._choose())
             if self._order.files:
                 self._note_start(self._number)
             return
         position = positions[max(positions)]
-        place = FilesPlace.parse(position.stream)
-        if place is None and position.partition == 0:
+        place = FilePlace.parse(position.stream)
+        order = place and place.order
+        if place is not None and order is None and position.partition == 0:
             # The first of them was read alone before.
-            place = FilesPlace(position.stream, False, self._choose())
-        if place is None or not place.order.first <= position.partition < place.order.end:
+            order = self._choose()
+        if place is None or order is None or not order.first <= position.partition < order.end:
             raise SourceError(
-                f"{self._named}: the position to resume at was not taken from several files ({position.stream:.200}): "
-                "use the source it came from, or start over with --fresh"
+                f"{_listed(self.paths)}: the position to resume at was not taken from several files "
+                f"({position.stream:.200}): use the source it came from, or start over with --fresh"
             )
-        self._order = self._compared(place.order)
+        self._order = self._compared(order)
         self._number = position.partition
-        if place.finished:
+        if place.at_end:
             self._number += 1
         else:
-            self._go_on(Position(place.inner, position.partition, position.offset) if place.inner else None)
+            path = self._order.path(self._number)
+            if not os.path.lexists(path):
+                raise SourceError(
+                    f"{path}: there is no such file, and the checkpoint is in the middle of it: put it back, or start "
+                    "over with --fresh"
+                )
+            self._begin(position._replace(stream=str(place._replace(order=None))) if place.head else None)
 
-    def _go_on(self, position: Position | None) -> None:
-        path = self._order.path(self._number)
-        if not os.path.lexists(path):
-            raise SourceError(
-                f"{path}: there is no such file, and the checkpoint is in the middle of it: put it back, or start "
-                "over with --fresh"
-            )
-        self._begin(position)
+    def _use_new(self, order: FileOrder) -> None:
+        """Continue with files that were just chosen."""
+        self._order = order
+        self._number = order.first
+        self._chosen = True
 
     def _choose(self) -> FileOrder:
         """Return the order of the files, each of which was opened once: later would be late to find a mistake."""
@@ -130,8 +133,8 @@ class SeveralFiles(Source):
             now = tuple(distinct(self.paths))
             if now[: len(before.files)] != before.files:
                 raise SourceError(
-                    f"{self._named}: the checkpoint has other files in this order, {_listed(before.files)}: change "
-                    "the list back (you may add files at its end), or start over with --fresh"
+                    f"{_listed(self.paths)}: the checkpoint has other files in this order, {_listed(before.files)}: "
+                    "change the list back (you may add files at its end), or start over with --fresh"
                 )
             return replace(before, files=now)
         try:
@@ -142,13 +145,9 @@ class SeveralFiles(Source):
             _log.warning(
                 "%s: %d files match that did not when the run began, and are not read: %s. Read them in another run "
                 "with initial_model, or start over with watch: true",
-                *(self._named, len(new), _listed(new)),
+                *(_listed(self.paths), len(new), _listed(new)),
             )
         return before
-
-    def _begin_batch(self) -> None:
-        self._number = self._order.first
-        self._chosen = True
 
     def _opened(self, path: str, number: int, position: Position | None) -> LineSource:
         reader = self._make(path)
@@ -166,51 +165,50 @@ class SeveralFiles(Source):
     def _begin(self, position: Position | None = None) -> None:
         """Open the file that is due, at its beginning or at a position in it."""
         path = self._order.path(self._number)
-        reader = self._opened(path, self._number, position)
+        self._reader = self._opened(path, self._number, position)
         try:
-            self._order = with_columns(self._order, path, reader)
+            self._order = with_columns(self._order, path, self._reader)
         except SourceError:
-            reader.close()
+            self._reader.close()
+            self._reader = None
             raise
-        self._reader = reader
-        _log.info("reading %s, file %d of %s", path, self._number + 1, self._named)
+        _log.info("reading %s, file %d of %s", path, self._number + 1, _listed(self.paths))
 
     def _finish(self) -> None:
         """Close the file that was read to its end."""
-        assert self._reader is not None
         if self._end is not None:
             self._end_before = self._end, self.lasting(self._end)
             self._end = None
-        self._reader.close()
-        self._reader = None
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
         self._number += 1
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:  # noqa: ARG002 - a file is never waited for
         """Hand out the next records; see `Source.poll`."""
-        while True:
-            if self._reader is None:
-                if self._number >= self._order.end:
-                    return []
-                self._begin()
-            if records := self._next_records(max_records):
-                return records
+        records: list[Record] = []
+        while not records and not self._all_read:
+            records = self._next_records(max_records)
+        return records
 
     def _note_start(self, number: int) -> None:
-        """Note that the files chosen last begin with this one."""
-        self._starts = {number: Position(str(FilesPlace("", False, self._order)), number, 0)}
+        """Note that the new files begin with this one."""
+        self._starts = {number: Position(str(FilePlace(order=self._order)), number, 0)}
 
     def _next_records(self, max_records: int) -> list[Record]:
-        """Return records of the open file; where there are none any more, finish it."""
+        """Return records of the open file, which is opened where it is not; finish it where there are no more."""
+        if self._reader is None:
+            self._begin()
         assert self._reader is not None
         records = self._reader.poll(max_records, timeout=0.0)
-        if not records:
+        if records:
+            self._handed_out(records[-1].next)
+        else:
             self._finish()
-            return []
-        self._handed_out(records[-1].next)
         return records
 
     def _handed_out(self, end: Position) -> None:
-        """Note where the records end that are handed out."""
+        """Note the end of the records that are handed out."""
         self._end = end
         if self._chosen:
             self._note_start(end.partition)
@@ -220,12 +218,14 @@ class SeveralFiles(Source):
         """Add to a position what it is known by in its file, and the order of the files; see `Source.lasting`."""
         if self._end_before is not None and position == self._end_before[0]:
             return self._end_before[1]
-        if self._reader is None or position.partition != self._number or ";files=" in position.stream:
+        if self._reader is None or position.partition != self._number:
             return position
-        inner = self._reader.lasting(position).stream
-        finished = position == self._end and self._reader.at_end()
-        order = self._order_behind if finished else self._order
-        return position._replace(stream=str(FilesPlace(inner, finished, order)))
+        place = FilePlace.parse(self._reader.lasting(position).stream)
+        if place is None or place.order is not None:
+            return position
+        at_end = position == self._end and self._reader.at_end()
+        order = self._order_behind if at_end else self._order
+        return position._replace(stream=str(place._replace(order=order, at_end=at_end)))
 
     @property
     def _order_behind(self) -> FileOrder:
@@ -260,7 +260,7 @@ class SeveralFiles(Source):
             if isinstance(self._decoder, CsvSource) and self._order.columns is not None:
                 if self._order.reordered:
                     raise SourceError(
-                        f"{self._named}: the files have their columns in different orders, so one record alone "
+                        f"{_listed(self.paths)}: the files have their columns in different orders, so one record alone "
                         "cannot be decoded: append it to a file that is not read yet"
                     )
                 self._decoder.use_columns(self._order.columns)
@@ -281,6 +281,10 @@ class SeveralFiles(Source):
     @property
     def exhausted(self) -> bool:
         """Whether every file was read to its end."""
+        return self._all_read
+
+    @property
+    def _all_read(self) -> bool:
         return self._reader is None and self._number >= self._order.end
 
     @property
@@ -288,14 +292,10 @@ class SeveralFiles(Source):
         """Files are."""
         return True
 
-    @property
-    def _named(self) -> str:
-        return _listed(self.paths)
-
     def describe(self) -> str:
         """Return a phrase such as ``"12 csv files data/*.csv"``."""
         number = f"{self._order.end:,} " if self._order.end else ""
-        return f"{number}{self._kind} files {self._named}"
+        return f"{number}{self._kind} files {_listed(self.paths)}"
 
     def close(self) -> None:
         """Close the file that is open; closing twice does nothing."""

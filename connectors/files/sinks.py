@@ -12,13 +12,12 @@ import numpy as np
 
 from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
 from streamkernel.connectors.encode import to_json, to_json_lines
-from streamkernel.connectors.files.compressed import open_file
+from streamkernel.connectors.files.bytes import open_file
+from streamkernel.connectors.files.existing import Existing, find_names, find_problem, set_aside
 from streamkernel.connectors.files.fields import csv_rows, csv_text
 from streamkernel.connectors.files.mark import FileMark
-from streamkernel.connectors.files.multiline import JoinedLines
-from streamkernel.connectors.files.opening import Existing, find_problem
 from streamkernel.connectors.files.output import OutputFile
-from streamkernel.connectors.files.set_aside import find_names, set_aside
+from streamkernel.connectors.files.quoted import QuotedLines
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError, SourceError
 from streamkernel.connectors.target_columns import SpreadTargets
 
@@ -231,7 +230,7 @@ class CsvSink(LineSink):
     def _read_header(self) -> list[str]:
         file = open_file(self._output.path)
         try:
-            lines = JoinedLines(file, _LONGEST_HEADER, ",", "utf-8")
+            lines = QuotedLines(file, _LONGEST_HEADER, ",", "utf-8")
             lines.reconsider(lines.take(1, deadline=0.0), 0)  # a name may hold a line end
             return next(csv_rows([line.decode() for line in lines.take(1, deadline=0.0).lines]))
         finally:

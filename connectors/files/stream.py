@@ -5,13 +5,13 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 
 from streamkernel.connectors.files.bytes import BLOCK_BYTES, ByteStream, File, PlainFile
-from streamkernel.connectors.files.identity import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity
-from streamkernel.connectors.files.recent import RecentBytes
-from streamkernel.connectors.files.resuming import resume_offset
+from streamkernel.connectors.files.places import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity, resume_offset
 from streamkernel.connectors.ports import Position
 
 # Counting line ends in 256 MiB takes less than a second.
 _MOST_COUNTED = 2**28
+# Twice the bytes of one poll: the tail of a longer record is not known.
+MOST_RECENT = 2**25
 
 
 class FileStream(ByteStream):
@@ -40,23 +40,15 @@ class FileStream(ByteStream):
             raise
 
     def seek(self, offset: int) -> None:
-        """Go on at `offset`; see `ByteStream.seek`."""
+        """Continue at `offset`; see `ByteStream.seek`."""
         self._head = Head(self._file.read_at(0, min(offset, LONGEST_HEAD)))
-        self._recent = RecentBytes(offset, self._file.read_before(offset, TAIL_BYTES))
+        # The bytes read last. The file may be truncated before a checkpoint is due, so they cannot be read again then.
+        self._recent = bytearray(self._file.read_before(offset, TAIL_BYTES))
+        # An offset and the bytes before it, which are known even when a long record follows.
+        self._kept = offset, bytes(self._recent)
         self._file.seek(offset)
         self.offset = offset
         self.ended = False
-
-    def go_back(self, offset: int) -> bool:
-        """Go on at an offset that was read already, knowing the places before it; see `ByteStream.go_back`."""
-        if self.torn:
-            return False
-        self._head = Head(self._head.data[:offset])
-        self._recent.go_back(offset)
-        self._file.seek(offset)
-        self.offset = offset
-        self.ended = False
-        return True
 
     def read(self, deadline: float) -> bytes:
         """Return the next bytes; see `ByteStream.read`."""
@@ -68,11 +60,12 @@ class FileStream(ByteStream):
     def _note(self, block: bytes) -> None:
         """Note bytes that are handed out."""
         self._head.add(block)
-        self._recent.add(block)
+        self._recent += block
+        del self._recent[:-MOST_RECENT]
         self.offset += len(block)
 
     def name_at(self, offset: int) -> str:
-        """Return the identity of what precedes `offset` of the file's head."""
+        """Return the identity of the bytes before `offset`, as far as they belong to the head."""
         return self._head.identity_at(offset)
 
     def unended_name_at(self, offset: int) -> str:
@@ -96,20 +89,30 @@ class FileStream(ByteStream):
         return n_ends + 1 if at == offset and begins else None
 
     def forget(self, offset: int) -> None:
-        """Forget what no place from `offset` on needs to be known again."""
-        self._recent.forget(offset)
+        """Forget the bytes that no place from `offset` on needs."""
+        self._kept = offset, self._before(offset)
+        superfluous = offset - TAIL_BYTES - (self.offset - len(self._recent))
+        if superfluous > 0:
+            del self._recent[:superfluous]
+
+    def _before(self, offset: int) -> bytes:
+        """Return the last bytes before `offset`: `TAIL_BYTES`, or as many as are there and known."""
+        if offset == self._kept[0]:
+            return self._kept[1]
+        end = offset - (self.offset - len(self._recent))
+        return bytes(self._recent[max(0, end - TAIL_BYTES) : max(0, end)])
 
     def lasting(self, position: Position) -> Position:
         """Return a position, of those not forgotten, with all by which it is known again."""
         place = FilePlace.parse(position.stream)
-        tail = self._recent.before(position.offset)
-        if place is None or place.tail is not None or not tail:
+        tail = self._before(position.offset)
+        if place is None or place.tail or not tail:
             return position
         return position._replace(stream=str(place._replace(tail=identity(tail), inode=self._inode)))
 
     def starting_position(self) -> Position:
-        """Return the position at the beginning, known by what of the head is there now."""
-        # NUL bytes at its end are room for what is yet to be written.
+        """Return the position at the beginning, known by the part of the head that is there now."""
+        # NUL bytes at its end are reserved space that is not written yet.
         head = Head(self._file.read_at(0, LONGEST_HEAD).rstrip(b"\0")).data
         return Position(str(FilePlace(identity(head), inode=self._inode)), 0, 0)
 

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from streamkernel.connectors.files.late import OldFiles
 from streamkernel.connectors.files.names import is_temporary, matching
-from streamkernel.connectors.files.order import FileOrder, FilesPlace, FinishedFile
+from streamkernel.connectors.files.places import FileOrder, FilePlace, FinishedFile
 from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.os_reason import os_reason
@@ -21,6 +20,8 @@ _log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 1000
 MOST_FINISHED = 1000
+# With more old files, to list the directory takes too long anyhow.
+MOST_OLD = 100_000
 _MOST_WARNED = 10_000
 _LOOK_SECONDS = 0.2
 
@@ -52,8 +53,9 @@ class WatchedFiles(SeveralFiles):
 
     def _reset(self) -> None:
         super()._reset()
-        self._warned: dict[str, None] = {}
-        self._old = OldFiles(self._path)
+        # Files with a warning of their own; and files older than the watermark that were read, or there at the start.
+        self._warned: set[str] = set()
+        self._old: set[FinishedFile] | None = set()
         self._begun: FinishedFile | None = None
         self._order_before = self._order
         # Whether the open file gave a record; and the files that gave none, as they were then.
@@ -73,8 +75,8 @@ class WatchedFiles(SeveralFiles):
         """Take the files before the watermark that are there now as read: a checkpoint does not hold their names."""
         if before.watermark is None:
             return before
-        old = [found for found in self._found() if found[:2] <= before.watermark]
-        self._old.add(old)
+        old = {found for found in self._found() if found[:2] <= before.watermark}
+        self._old = old
         if old:
             number = "1 file" if len(old) == 1 else f"{len(old):,} files"
             _log.info(
@@ -105,15 +107,32 @@ class WatchedFiles(SeveralFiles):
                 old.append(found)
             else:
                 new.append(found)
-        for late in self._old.late(old):
-            _log.warning(
-                "%s is late, older than the last %s files read, and is not read: touch it to have it read",
-                *(late.path, f"{MOST_FINISHED:,}"),
-            )
+        self._report_late(old)
         if not new:
             return order
         files = tuple(one.path for one in sorted(new)[:MOST_AT_ONCE])
         return replace(order, files=files, first=order.end)
+
+    def _report_late(self, old: list[FinishedFile]) -> None:
+        """Log which of the old files there are new in the directory; give up where there are too many."""
+        if self._old is None:
+            return
+        if len(old) > MOST_OLD:
+            self._old = None
+            _log.warning(
+                "%s: more than %s files are older than the remembered names: late files among them are no longer "
+                "reported. Move finished files away, which also makes listing faster",
+                *(self._path, f"{MOST_OLD:,}"),
+            )
+            return
+        for late in set(old) - self._old:
+            _log.warning(
+                "%s is late, older than the last %s files read, and is not read: touch it to have it read",
+                *(late.path, f"{MOST_FINISHED:,}"),
+            )
+        self._old.update(old)
+        if len(self._old) > MOST_OLD:
+            self._old.intersection_update(old)
 
     def _found(self) -> Iterator[FinishedFile]:
         try:
@@ -131,9 +150,9 @@ class WatchedFiles(SeveralFiles):
     def _warn_once(self, path: str, when: str) -> None:
         if path in self._warned:
             return
-        self._warned[path] = None
-        if len(self._warned) > _MOST_WARNED:
-            del self._warned[next(iter(self._warned))]
+        if len(self._warned) >= _MOST_WARNED:
+            self._warned.clear()
+        self._warned.add(path)
         _log.warning(
             "%s was written to %s: the late content is not read. Write files under another name and rename them; "
             "put late content into a new file (a renamed file is read again as a whole)",
@@ -144,28 +163,19 @@ class WatchedFiles(SeveralFiles):
         """Hand out the next records; see `Source.poll`."""
         deadline = time.monotonic() + timeout
         while True:
-            if self._reader is None and self._number >= self._order.end and not self._wait(deadline):
-                return []
             try:
-                if self._reader is None:
-                    self._begin()
-                if records := self._next_records(max_records):
+                if records := super().poll(max_records, timeout):
                     return records
             except SourceError as error:
                 return [self._unreadable(error)]
-
-    def _wait(self, deadline: float) -> bool:
-        """Wait until there are files to be read."""
-        while True:
             order = self._with_new(self._order)
-            chosen = order.files is not self._order.files
+            if order.files is not self._order.files:
+                self._use_new(order)
+                continue
             self._order = order
-            if chosen:
-                self._begin_batch()
-                return True
             left = deadline - time.monotonic()
             if left <= 0:
-                return False
+                return []
             time.sleep(min(_LOOK_SECONDS, left))
 
     def _begin(self, position: Position | None = None) -> None:
@@ -179,7 +189,7 @@ class WatchedFiles(SeveralFiles):
         super()._handed_out(end)
 
     def _unreadable(self, error: SourceError) -> Record:
-        """Return the record that stands for a file that cannot be read, or for the rest of one."""
+        """Return the record of a file that cannot be read, or of the rest of one."""
         path = self._order.path(self._number)
         stream, _, offset = self._end or Position("", self._number, 0)
         start = Position(stream, self._number, offset)
@@ -188,7 +198,8 @@ class WatchedFiles(SeveralFiles):
         _log.error("%s; the rest of it is a dead letter: %s", error, remedy)
         self._handed_out(start)
         self._finish()
-        end = Position(str(FilesPlace(stream, True, self._order)), start.partition, offset)
+        place = FilePlace.parse(stream) or FilePlace()
+        end = start._replace(stream=str(place._replace(order=self._order, at_end=True)))
         self._end = None
         fault = Fault("corrupt", f"the file cannot be read: {error!s:.300}")
         return Record({}, None, start, end, os.fsencode(path), fault)
@@ -196,17 +207,17 @@ class WatchedFiles(SeveralFiles):
     def _finish(self) -> None:
         path = self._order.path(self._number)
         order, now = self._order_behind, _known(path)
-        if self._reader is None:
-            self._number += 1
-        else:
-            super()._finish()
+        super()._finish()
         if not self._some_records:
-            # Nothing of it can be learned twice. Its header may not be whole yet, and binds no other file.
+            # None of it can be learned twice. Its header may not be whole yet, and binds no other file.
             self._without_records.update([] if self._begun is None else [self._begun])
             self._order = self._order_before
             return
-        # Those that are not known by name any more were read: they did not come late.
-        self._old.add({*self._order.finished, *([] if self._begun is None else [self._begun])} - {*order.finished})
+        if self._old is not None:
+            # Those that are not known by name any more were read: they did not come late.
+            self._old.update(
+                {*self._order.finished, *([] if self._begun is None else [self._begun])} - {*order.finished}
+            )
         self._order = order
         if now is not None and self._begun not in (None, now):
             self._warn_once(path, "while it was read")

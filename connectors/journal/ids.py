@@ -10,8 +10,8 @@ from pathlib import Path
 import orjson
 
 from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.file_system import open_regular
 from streamkernel.connectors.journal.layout import Segment
-from streamkernel.connectors.regular_files import open_regular
 
 __all__ = ["RecentIds"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streamkernel.connectors.durable import sync_folder
-from streamkernel.connectors.regular_files import open_regular
+from streamkernel.connectors.file_system import open_regular
 
 __all__ = [
     "COMMITTED",

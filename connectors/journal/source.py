@@ -13,7 +13,8 @@ from pathlib import Path
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
-from streamkernel.connectors.files.identity import TAIL_BYTES, identity
+from streamkernel.connectors.file_system import open_regular
+from streamkernel.connectors.files.places import TAIL_BYTES, identity
 from streamkernel.connectors.journal.layout import (
     COMMITTED,
     Segment,
@@ -29,7 +30,6 @@ from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
-from streamkernel.connectors.regular_files import open_regular
 
 __all__ = ["JournalSource"]
 
@@ -48,7 +48,7 @@ class JournalSource(Source):
     directory
         Of the journal; it need not be there yet.
     target, target_type, max_record_bytes, max_string, inputs
-        As `streamkernel.connectors.files.jsonlines.JsonLinesSource` has them.
+        As `streamkernel.connectors.files.source.JsonLinesSource` has them.
     follow
         Whether to wait for more at the end.
     max_bytes

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.file_system import make_folder, open_regular
 from streamkernel.connectors.files.locking import lock
 from streamkernel.connectors.journal.ids import RecentIds
 from streamkernel.connectors.journal.layout import (
@@ -27,7 +28,6 @@ from streamkernel.connectors.journal.layout import (
 from streamkernel.connectors.journal.lines import JournalEntry, digest_of, parse_line, to_line
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import SinkError
-from streamkernel.connectors.regular_files import make_folder, open_regular
 
 __all__ = ["JournalWriter", "Refusal"]
 

@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.file_system import write_obstacle
+from streamkernel.connectors.files.existing import half_set_aside, rename, renamed
 from streamkernel.connectors.files.locking import lock
-from streamkernel.connectors.files.opening import half_set_aside
-from streamkernel.connectors.files.set_aside import rename, renamed
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name, parts_of
 from streamkernel.connectors.parquet.parts import RowsFile, fingerprint, part_rows
 from streamkernel.connectors.ports import SinkError
-from streamkernel.connectors.regular_files import write_obstacle
 
 __all__ = ["Existing", "Found", "PartsFolder"]
 

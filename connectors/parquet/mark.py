@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from streamkernel.connectors.file_id import file_id, is_file_id
+from streamkernel.connectors.file_system import file_id, is_file_id
 from streamkernel.connectors.ports import Mark, SinkError
 
 __all__ = ["REMEDY", "PartsMark", "part_name", "parts_of"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamkernel.connectors.file_id import file_id
+from streamkernel.connectors.file_system import file_id
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.parquet.columns import LineColumns, ParquetColumn
 from streamkernel.connectors.parquet.folder import Existing, PartsFolder

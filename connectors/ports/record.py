@@ -18,15 +18,15 @@ class Position(NamedTuple):
     Attributes
     ----------
     stream
-        What the offset counts in. A file: ``"n:sha256"`` with the SHA-256 in hexadecimal of its first n decompressed
-        bytes, which are all those before the offset or the first 4096, and 2048 beyond the first line where that is
-        more. In a checkpoint there follow, with semicolons between, what is checked before reading goes on:
-        ``"tail=n:sha256"`` of the last n (at most 4096) bytes before the offset; ``"unended"`` after a last line that
-        had no line end; ``"inode=n"`` of a file that is followed. A River data set: its name and arguments. Standard
-        input: ``"-"``. A topic: ``"cluster/topic/number"``, where the number is the topic's own, which a topic created
-        again does not have. A journal: ``"journal/id"``, in a checkpoint with ``;tail=n:sha256`` after it, as of a
-        file. Several files: that of the file, in a checkpoint with ``;files=`` and the order of the files as JSON
-        after it.
+        What the offset counts in:
+
+        - a file: ``"n:sha256"``, the SHA-256 of its first n decompressed bytes. These are all bytes before the offset,
+          but at most 4096, or 2048 beyond the first line where that is more. In a checkpoint, and for several files,
+          it is the JSON of a `streamkernel.connectors.files.places.FilePlace`;
+        - a River data set: its name and arguments;
+        - standard input: ``"-"``;
+        - a topic: ``"cluster/topic/number"``. A topic that is created again has another number;
+        - a journal: ``"journal/id"``, in a checkpoint with ``;tail=n:sha256`` after it, as of a file.
     partition
         The partition of the stream, 0 where there is only one; of several files, the number of the file, from 0.
     offset

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from streamkernel.connectors.file_system import write_obstacle
 from streamkernel.connectors.ports import ConnectorError, Position, Record, Source
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
-from streamkernel.connectors.regular_files import write_obstacle
 from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.assembly.columns import let_pass, target_type_of
 from streamkernel.daemon.assembly.connectors import make_sink, make_source

@@ -10,7 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from streamkernel.connectors.files.opening import is_special
+from streamkernel.connectors.files.existing import is_special
 from streamkernel.connectors.ports import Mark, Sink
 from streamkernel.daemon.assembly.columns import let_pass, target_type_of
 from streamkernel.daemon.assembly.connectors import make_sink, make_source

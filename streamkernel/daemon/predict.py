@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from streamkernel.connectors.files.compressed import SUFFIXES
+from streamkernel.connectors.files.bytes import SUFFIXES
 from streamkernel.connectors.names import hint, nfc
 from streamkernel.connectors.ports import SinkError, Source
 from streamkernel.daemon.assembly.connectors import make_sink

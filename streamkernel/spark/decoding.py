@@ -13,7 +13,7 @@ from streamkernel.batch.chunk import BatchChunk
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.header import HEADER_MOVED
-from streamkernel.connectors.files.quotes import Quotes
+from streamkernel.connectors.files.quoted import Quotes
 from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import Include, MessageDecoder

@@ -27,12 +27,6 @@ def test_classes_are_columns(tmp_path: Path) -> None:
     assert [row[2:4] for row in rows[1:]] == [["0.25", "0.75"], ["", ""]]
 
 
-def test_without_names_they_are_one_column_of_json(tmp_path: Path) -> None:
-    rows = written(tmp_path / "p.csv", LINE)
-    assert rows[0] == ["position", "prediction", "probabilities", "id"]
-    assert rows[1][2] == '{"a":0.75,"b":0.25}'
-
-
 @pytest.mark.parametrize(
     ("classes", "probabilities", "values"),
     [
@@ -45,14 +39,6 @@ def test_without_names_they_are_one_column_of_json(tmp_path: Path) -> None:
 )
 def test_a_class_is_known_by_what_json_calls_it(classes: list[Any], probabilities: Any, values: list[Any]) -> None:
     assert list(ClassColumns(classes).values(probabilities).values()) == values
-
-
-def test_a_line_of_a_model_without_probabilities_has_the_columns_too() -> None:
-    assert ClassColumns(["a"])({"prediction": "a"}) == {
-        "prediction": "a",
-        "probability_a": None,
-        "other_probability": None,
-    }
 
 
 class TestAnotherSetOfColumns:
@@ -100,9 +86,3 @@ class TestAnotherSetOfColumns:
             sink.open(mark)
             with pytest.raises(SinkError, match=self.OTHER):
                 sink.write([LINE])
-
-    def test_a_model_that_gives_no_probabilities_for_now_goes_on(self, tmp_path: Path) -> None:
-        mark = self.begun(tmp_path / "p.csv", included=["id"])
-        with CsvSink(tmp_path / "p.csv", included=["id"]) as sink:
-            sink.open(mark)
-            sink.write([{name: value for name, value in LINE.items() if name != "probabilities"}])

@@ -30,42 +30,6 @@ def test_a_header_may_hold_line_ends(tmp_path: Path) -> None:
     consistent(records, data, start=8)
 
 
-def test_doubled_and_stray_quotes_open_nothing(tmp_path: Path) -> None:
-    records = read(tmp_path, b'a,b\n"say ""hi""",1\n5" pipe,2\n3,4\n')
-    assert [record.x.get("a") for record in records] == ['say "hi"', '5" pipe', 3.0]
-
-
-def test_an_undecodable_byte_makes_a_fault_of_the_whole_record(tmp_path: Path) -> None:
-    data = b'a,b\n1,"x\n\xff"\n3,4\n'
-    records = read(tmp_path, data)
-    assert [record.fault and record.fault.reason for record in records] == ["encoding", None]
-    consistent(records, data, start=4)
-
-
-@pytest.mark.parametrize("tail", [b"", b"5,6"])
-def test_a_quote_open_at_the_end_costs_the_line_it_stands_on(tmp_path: Path, tail: bytes) -> None:
-    data = b'a,b\n1,"2\n3,4\n' + tail
-    records = read(tmp_path, data)
-    assert [record.fault and record.fault.reason for record in records] == ["csv_width"] + [None] * (1 + bool(tail))
-    assert records[1].x == {"a": 3.0, "b": 4.0}
-    consistent(records, data, start=4)
-
-
-def test_a_quote_open_beyond_the_limit_costs_the_line_it_stands_on(tmp_path: Path) -> None:
-    data = b'a,b\n1,"2\n' + b"3,4\n" * 1000
-    records = read(tmp_path, data, max_record_bytes=100)
-    assert [record.fault and record.fault.reason for record in records] == ["csv_width"] + [None] * 1000
-    consistent(records, data, start=4)
-
-
-def test_a_line_beyond_the_limit_ends_no_open_quote(tmp_path: Path) -> None:
-    data = b'a,b\n1,"2\n' + b"x" * 200 + b'\n3",4\n5,6\n'
-    records = read(tmp_path, data, max_record_bytes=100)
-    assert [record.fault and record.fault.reason for record in records] == ["too_long", None]
-    assert records[1].x == {"a": 5.0, "b": 6.0}
-    consistent(records, data, start=4)
-
-
 @pytest.mark.parametrize("size", [99, 100, 101])
 def test_the_limit_holds_for_the_whole_record(tmp_path: Path, size: int) -> None:
     record = b'1,"' + b"x\n" * 40

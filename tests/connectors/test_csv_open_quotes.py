@@ -12,8 +12,7 @@ from draining import consistent, drain, written
 
 from streamkernel.connectors import CsvSource, Record
 from streamkernel.connectors.files import csv as csv_module
-from streamkernel.connectors.files import multiline as joining
-from streamkernel.connectors.files.quotes import Quotes
+from streamkernel.connectors.files import quoted as joining
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
@@ -100,16 +99,6 @@ def test_a_quote_without_an_end_costs_its_line(
         consistent(records, data, start=4)
 
 
-def test_a_place_behind_a_long_field_is_known_again(tmp_path: Path) -> None:
-    source = CsvSource(written(tmp_path / "data.csv", with_text(LINES_LIKE_ROWS)), target="y", max_record_bytes=100)
-    records = drain(source)
-    for index in range(3):
-        with source:
-            source.open()
-            place = source.lasting([source.poll(1, timeout=0)[0] for _ in range(index + 1)][-1].next)
-        assert drain(source, {0: place}) == records[index + 1 :]
-
-
 def test_memory_is_bounded_however_long_a_quoted_field_is(tmp_path: Path) -> None:
     path = written(tmp_path / "data.csv", with_text(LINES_LIKE_ROWS * 5))
     tracemalloc.start()
@@ -141,20 +130,3 @@ def test_a_followed_file_waits_for_the_end_of_a_quote_and_tells(
         records = source.poll(10, timeout=0) + source.poll(10, timeout=0)
         assert reasons(records) == ["too_long", None]
         assert records[1].x == {"a": 7.0, "b": 8.0}
-
-
-def test_quotes_are_those_of_the_csv_module() -> None:
-    for line, is_open, broken in [
-        ('1,"2"', False, False),
-        ('1,"2', True, False),
-        ('"a""', True, False),
-        ('"a"""', False, False),
-        ('5" pipe,2', False, False),
-        ('5" pipe,"2', True, False),
-        ('"a"b', False, True),
-        ('"a"\r', False, False),
-        ('a\rb,"', False, True),
-    ]:
-        quotes = Quotes(",")
-        quotes.feed(line)
-        assert (line, quotes.open, quotes.broken) == (line, is_open, broken)

@@ -58,16 +58,3 @@ def test_fields_and_names_are_read_back_as_they_were(
     assert by_csv(path) == by_pandas(path) == by_polars(path) == expected
     records = drain(CsvSource(path, multiline=True))
     assert [split_fields(record.raw.decode(), ",") for record in records] == expected[1:]
-
-
-@pytest.mark.parametrize("name", ["a\rb", "a\r\nb", "a\nb", "\ufeffa", 'a"b'])
-def test_a_resumed_file_knows_its_columns_by_any_name(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "p.csv"
-    with CsvSink(path) as sink:
-        sink.open()
-        sink.write([{"b": 1, name: "x"}])
-        mark = sink.flush()
-    with CsvSink(path, included=[name]) as sink:
-        sink.open(mark)
-        sink.write([{name: "y", "b": 2}])
-    assert by_csv(path) == [["b", name], ["1", "x"], ["2", "y"]]

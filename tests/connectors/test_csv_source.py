@@ -4,10 +4,9 @@ from typing import Any
 import pytest
 from draining import consistent, drain, held_after, written
 
-from streamkernel.connectors import CsvSource, Position, Record, SourceError
+from streamkernel.connectors import CsvSource, Record, SourceError
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.header import delimiter_hint
-from streamkernel.connectors.files.identity import identity
 from streamkernel.connectors.pass_through import PassedColumn
 
 
@@ -29,12 +28,6 @@ def test_the_first_line_names_the_columns(tmp_path: Path) -> None:
     assert [record.raw for record in records] == [b"1,2.5,yes", b"-3e2,.5,no"]
     assert records[0].position.offset == len(b"a,b,y\n")
     consistent(records, data, start=6)
-
-
-def test_without_a_target_every_column_is_an_input(tmp_path: Path) -> None:
-    (record,) = read(tmp_path, b"a,y\n1,yes\n")
-    assert record.x == {"a": 1.0, "y": "yes"}
-    assert record.y is None
 
 
 def test_fields(tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -83,11 +76,6 @@ def test_an_infinite_number_is_a_fault(tmp_path: Path, field: str, beside: str) 
     assert good.x == {"a": 1.0, "b": 2.0}
 
 
-def test_numbers_whose_sum_overflows_are_no_fault(tmp_path: Path) -> None:
-    (record,) = read(tmp_path, b"a,b\n1e308,1e308\n")
-    assert record.x == {"a": 1e308, "b": 1e308}
-
-
 @pytest.mark.parametrize("line", ["1", "1,2,3", ",,", '"1,2"', '"1,2', '1,"2', '"a"b,2', '"a" ,2', '1,"a\rb"x'])
 def test_a_line_of_another_width_is_a_fault(tmp_path: Path, line: str) -> None:
     bad, good = read(tmp_path, f"a,b\n{line}\n3,4\n".encode())
@@ -103,12 +91,6 @@ def test_an_empty_line_is_blank(tmp_path: Path, columns: bytes) -> None:
     records = read(tmp_path, columns + b"\n\n1" + rest + b"\r\n2" + rest)
     assert [record.blank for record in records] == [True, False, True, False]
     assert reasons(records) == [None] * 4
-
-
-def test_separators_alone_are_a_record_and_spaces_alone_are_none(tmp_path: Path) -> None:
-    records = read(tmp_path, b"a\tb\n\t\n  \n", delimiter="\t")
-    assert [record.blank for record in records] == [False, True]
-    assert records[0].x == {}
 
 
 def test_undecodable_bytes_are_a_fault(tmp_path: Path) -> None:
@@ -188,21 +170,6 @@ def test_a_record_beyond_the_limit_is_a_fault(tmp_path: Path) -> None:
     assert records[1].fault.detail == "22 bytes, more than max_record_bytes (10)"
     assert records[1].raw == b"1" * 10
     consistent(records, data, start=4)
-
-
-def test_resuming_before_the_header_begins_after_it(tmp_path: Path) -> None:
-    source = CsvSource(written(tmp_path / "data.csv", b"a\n1\n"))
-    (record,) = drain(source)
-    assert drain(source, {0: Position(identity(b""), 0, 0)}) == [record]
-
-
-@pytest.mark.parametrize(("data", "y"), [(b"a,b\n1,2\n", None), (b"a,y\n1,2\n", "2")])
-def test_a_target_that_is_not_required_may_be_missing(tmp_path: Path, data: bytes, y: str | None) -> None:
-    path = tmp_path / "data.csv"
-    path.write_bytes(data)
-    (record,) = drain(CsvSource(path, target="y", target_required=False))
-    assert (record.x["a"], record.y) == (1.0, y)
-    assert "y" not in record.x
 
 
 @pytest.mark.parametrize(
@@ -322,15 +289,6 @@ def test_names_among_values_are_no_header(tmp_path: Path) -> None:
     assert [record.y for record in read(tmp_path, b"1,2,3\n3,2,1\n2,1,3\n", target="3")] == ["1", "3"]
     assert [record.y for record in read(tmp_path, b"a,A\nA,A\na,a\n", target="A")] == ["A", "a"]
     assert [record.y for record in read(tmp_path, b"a\nA\nb\n", target="a")] == ["A", "b"]
-
-
-def test_a_header_may_be_quoted(tmp_path: Path) -> None:
-    (record,) = read(tmp_path, b'"a,b","say ""c""",y\n1,2,3\n', target="y")
-    assert record.x == {"a,b": 1.0, 'say "c"': 2.0}
-
-
-def test_a_header_without_line_end_is_a_file_without_records(tmp_path: Path) -> None:
-    assert read(tmp_path, b"a,y", target="y") == []
 
 
 def test_words_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import logging
 import os
 import shutil
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -34,16 +33,6 @@ def test_an_incomplete_line_waits_for_its_end(log: Log) -> None:
         assert log.read() == []
         file.write(b"\n")
         assert log.read() == [3]
-
-
-def test_a_poll_waits_for_the_first_record_and_no_longer(log: Log) -> None:
-    log.read()
-    timer = threading.Timer(0.05, log.write)
-    timer.start()
-    began = time.monotonic()
-    assert [record.x["a"] for record in log.source.poll(1000, timeout=60)] == [3]
-    assert time.monotonic() - began < 60
-    timer.join()
 
 
 def test_rename_and_create(log: Log) -> None:
@@ -81,24 +70,6 @@ def test_the_old_file_is_read_to_its_end_when_the_new_one_has_begun(log: Log, mo
     assert log.read() == [3, 4]
 
 
-def test_the_last_line_of_a_finished_file_needs_no_end(log: Log) -> None:
-    with log.path.open("ab") as file:
-        file.write(b'{"a": 3}')
-    log.next = 4
-    assert log.read() == [0, 1, 2]
-    log.rotate()
-    log.write()
-    assert log.read() == [3, 4]
-
-
-def test_rotated_under_any_name_while_it_is_read(log: Log) -> None:
-    log.read()
-    log.write()
-    log.path.rename(log.path.with_name("somewhere else"))
-    log.write()
-    assert log.read() == [3, 4]
-
-
 def test_moved_out_of_sight_before_another_rotation(log: Log) -> None:
     log.read()
     elsewhere = log.path.with_name("elsewhere")
@@ -112,24 +83,6 @@ def test_moved_out_of_sight_before_another_rotation(log: Log) -> None:
     assert log.read() == [3, 4]
 
 
-def test_compressed_without_keeping_its_time(log: Log) -> None:
-    log.read()
-    log.rotate()
-    log.write()
-    log.rotate()
-    log.write()
-    os.utime(compress(log.part(2), ".gz"))
-    assert log.read() == [3, 4]
-
-
-def test_deleted_and_written_anew(log: Log) -> None:
-    log.read()
-    log.path.unlink()
-    assert log.read() == []
-    log.write()
-    assert log.read() == [3]
-
-
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 def test_rotated_more_than_once_between_two_polls(log: Log, suffix: str) -> None:
     assert log.read() == [0, 1, 2]
@@ -141,17 +94,6 @@ def test_rotated_more_than_once_between_two_polls(log: Log, suffix: str) -> None
         for age in (2, 3):
             compress(log.part(age), suffix)
     assert log.read() == list(range(3, 11))
-
-
-def test_rotated_twice_while_the_newest_file_is_still_empty(log: Log) -> None:
-    log.read()
-    log.rotate()
-    log.write()
-    log.rotate(1)
-    assert log.read() == [3]
-    log.path.touch()
-    log.write()
-    assert log.read() == [4]
 
 
 def test_rotated_by_date(log: Log) -> None:
@@ -185,19 +127,6 @@ def test_copied_and_truncated(log: Log, regrown: int) -> None:
     assert log.read() == [5 + regrown]
 
 
-def test_copied_and_truncated_in_the_middle_of_a_line(log: Log) -> None:
-    log.read()
-    with log.path.open("ab", buffering=0) as file:
-        file.write(b'{"a": ')
-        assert log.read() == []
-        file.write(b"3}\n")
-        log.next = 4
-        shutil.copy(log.path, log.part(1))
-        os.truncate(log.path, 0)
-    log.write()
-    assert log.read() == [3, 4]
-
-
 def test_truncated_without_a_copy_is_said(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     log.read()
     with log.path.open("ab") as file:
@@ -208,22 +137,6 @@ def test_truncated_without_a_copy_is_said(log: Log, caplog: pytest.LogCaptureFix
         log.write()
         assert log.read() == [3]
     assert "was truncated at byte 35" in caplog.text
-
-
-def test_truncated_and_deleted(log: Log) -> None:
-    log.read()
-    os.truncate(log.path, 0)
-    log.path.unlink()
-    assert log.read() == []
-    log.write()
-    assert log.read() == [3]
-
-
-def test_truncated_and_grown_beyond_the_old_length(log: Log) -> None:
-    log.read()
-    os.truncate(log.path, 0)
-    log.write(1000)
-    assert log.read() == list(range(3, 1003))
 
 
 def test_a_writer_that_rotates_all_the_time_loses_nothing(tmp_path: Path) -> None:

@@ -45,21 +45,6 @@ def test_each_csv_file_has_a_header_of_its_own(tmp_path: Path, multiline: bool) 
             source.poll(10, timeout=0)
 
 
-@pytest.mark.parametrize("multiline", [False, True])
-def test_csv_resumes_in_a_growing_file(tmp_path: Path, multiline: bool) -> None:
-    path = tmp_path / "log.csv"
-    path.write_bytes(b"a,y\n1,t\n")
-    source = CsvSource(path, target="y", follow=True, multiline=multiline)
-    with source:
-        source.open()
-        (record,) = source.poll(10, timeout=0)
-    with path.open("ab") as file:
-        file.write(b"2,f\n")
-    with source:
-        source.open({0: record.next})
-        assert poll(source) == [({"a": 2.0}, "f")]
-
-
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_csv_resumes_in_a_part_under_its_own_header(tmp_path: Path, suffix: str) -> None:
     path, part = tmp_path / "log.csv", tmp_path / "log.csv.1"

@@ -9,14 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from draining import drain
 from rotating import Log, compress
 
 from streamkernel.connectors import JsonLinesSource, SourceError
 from streamkernel.connectors.files import rotation
-from streamkernel.connectors.files.bytes import File
-from streamkernel.connectors.files.compressed import open_file
-from streamkernel.connectors.files.identity import identity
+from streamkernel.connectors.files.bytes import File, open_file
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
@@ -47,21 +44,6 @@ def test_resuming_in_a_part_that_was_rotated_meanwhile(
     assert log.read() == [3 + beginning + unread + 2]
 
 
-def test_resuming_three_rotations_ago(log: Log) -> None:
-    log.read()
-    log.source.close()
-    for number in range(3):
-        log.write(2)
-        log.rotate(number)
-    for age in (2, 3):
-        compress(log.part(age), ".gz")
-    log.write()
-    log.open(log.seen[1].next)
-    log.seen = log.seen[:2]
-    log.read()
-    assert log.numbers == list(range(10))
-
-
 def in_the_midst(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object]) -> None:
     """Let the first look into an earlier part come just after a step of a rotation."""
     steps = [step]
@@ -85,15 +67,6 @@ def test_resuming_in_the_midst_of_a_rotation(log: Log, monkeypatch: pytest.Monke
     log.path.touch()
     log.open(place)
     assert log.read() == list(range(3, log.next))
-
-
-def test_copied_truncated_and_compressed_during_the_search(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    log.read()
-    log.write(5)
-    shutil.copy2(log.path, log.part(1))
-    os.truncate(log.path, 0)
-    in_the_midst(monkeypatch, lambda: compress(log.part(1), ".gz"))
-    assert log.read() == list(range(3, 8))
 
 
 def test_resuming_between_the_renaming_and_the_new_file(log: Log) -> None:
@@ -121,25 +94,6 @@ def test_any_record_can_be_resumed_at(log: Log) -> None:
         assert log.seen == records[index + 1 :]
 
 
-def test_the_identity_does_not_depend_on_how_far_the_file_had_grown(log: Log) -> None:
-    log.write(1000)
-    log.read()
-    at_once = log.seen
-    data = log.path.read_bytes()
-    log.source.close()
-    log.path.write_bytes(b"")
-    log.open()
-    log.seen = []
-    for line in data.split(b"\n")[:-1]:
-        with log.path.open("ab") as file:
-            file.write(line + b"\n")
-        log.read()
-    assert log.seen == at_once
-    assert at_once[0].position.stream == identity(b"")
-    assert at_once[1].position.stream == identity(data[:9])
-    assert at_once[-1].next.stream == identity(data[:4096])
-
-
 def test_a_replaced_file_without_its_old_part_is_refused(log: Log) -> None:
     log.read()
     log.source.close()
@@ -156,24 +110,3 @@ def test_a_compressed_file_is_not_followed(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b""))
     with pytest.raises(SourceError, match="a compressed file cannot be followed"):
         JsonLinesSource(path, follow=True).open()
-
-
-def test_a_compressed_part_that_is_cut_short_is_an_error(log: Log) -> None:
-    log.write(3000)
-    log.source.open()
-    first = log.source.poll(1, timeout=0)
-    log.source.close()
-    log.rotate()
-    packed = compress(log.part(1), ".gz")
-    packed.write_bytes(packed.read_bytes()[:-100])
-    log.write()
-    log.open(first[0].next)
-    assert log.source.poll(10, timeout=0)
-    with pytest.raises(SourceError, match=r"log\.jsonl\.1\.gz: .*end early"):
-        log.read()
-
-
-def test_a_file_that_was_followed_can_be_read_to_its_end(log: Log) -> None:
-    log.read()
-    again = JsonLinesSource(log.path)
-    assert [record.x for record in drain(again, {0: log.seen[0].next})] == [{"a": 1}, {"a": 2}]

@@ -92,12 +92,6 @@ def test_a_file_that_holds_what_was_read_is_gone_on_with(
     read.source.close()
 
 
-def test_a_file_that_was_written_again_between_two_looks_is_gone_on_with(read: Log) -> None:
-    read.path.write_bytes(records(0, 503))
-    assert read.read() == [500, 501, 502]
-    read.source.close()
-
-
 @pytest.mark.parametrize("replace", [moved_over, Path.write_bytes])
 def test_one_line_in_common_is_no_repetition(read: Log, replace: Callable[[Path, bytes], object]) -> None:
     """Not until there is more than one line can it be told."""
@@ -131,14 +125,4 @@ def test_room_for_what_is_yet_to_be_written_is_not_read(tmp_path: Path, caplog: 
     log.source.close()
     log.open(start)
     assert log.read() == list(range(9_001))
-    log.source.close()
-
-
-def test_nul_bytes_with_something_behind_them_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_bytes(records(0, 1) + bytes(100) + b"\n" + records(1, 2))
-    log = Log(path)
-    log.open()
-    reasons = [record.fault and record.fault.reason for record in log.source.poll(10, timeout=0)]
-    assert reasons == [None, "not_json", None]
     log.source.close()

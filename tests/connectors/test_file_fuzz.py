@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors import CsvSource, JsonLinesSource, Record, Source
 from streamkernel.connectors.files import bytes as file_bytes
-from streamkernel.connectors.files import compressed
 
 SUFFIXES = ["", ".gz", ".zst"]
 HEADER = b"a,b,y\n"
@@ -45,7 +44,7 @@ def bodies(pieces: list[bytes]) -> st.SearchStrategy[bytes]:
 @contextmanager
 def blocks_of(size: int) -> Iterator[None]:
     """Read files in blocks of so many bytes."""
-    with mock.patch.object(file_bytes, "BLOCK_BYTES", size), mock.patch.object(compressed, "BLOCK_BYTES", size):
+    with mock.patch.object(file_bytes, "BLOCK_BYTES", size):
         yield
 
 
@@ -229,26 +228,3 @@ def test_json_lines(body: bytes, limit: int, block: int, draw: st.DataObject) ->
 
 
 values = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just([1])
-
-
-@given(objects=st.lists(st.dictionaries(st.text(max_size=3), values, max_size=4), max_size=10))
-def test_json_objects(objects: list[dict[str, Any]]) -> None:
-    data = b"".join(json.dumps(value).encode() + b"\n" for value in objects)
-    with tempfile.TemporaryDirectory() as directory:
-        records = drain(JsonLinesSource(written(Path(directory, "data.jsonl"), data)))
-    for value, record in zip(objects, records, strict=True):
-        present = {
-            name: item
-            for name, item in value.items()
-            if item is not None and not (isinstance(item, float) and math.isnan(item)) and item != "" and item != [1]
-        }
-        present = {name: item for name, item in present.items() if not isinstance(item, str) or item.strip()}
-        if [1] in value.values() or any(isinstance(item, float) and math.isinf(item) for item in value.values()):
-            assert record.fault is not None
-            assert record.fault.reason in ("nested", "infinite")
-        else:
-            assert record.fault is None
-            assert record.x == {
-                name: float(item) if isinstance(item, int) and item.bit_length() > 63 else item
-                for name, item in present.items()
-            } or any(isinstance(item, int) and item.bit_length() > 63 for item in present.values())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from streamkernel.connectors.files.identity import FilePlace, Head, identity
-from streamkernel.connectors.files.recent import RecentBytes
+from streamkernel.connectors.files.bytes import PlainFile
+from streamkernel.connectors.files.places import FilePlace, Head, identity
+from streamkernel.connectors.files.stream import FileStream
+from streamkernel.connectors.ports import Position
 
 
 @pytest.mark.parametrize("block", [1, 7, 5000])
@@ -27,20 +31,18 @@ def test_a_first_line_without_end_is_bounded() -> None:
     assert len(head.data) == 2**20 + 2048
 
 
-def test_what_is_kept_of_a_stream_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamkernel.connectors.files.recent.MOST_BYTES", 10_000)
-    recent = RecentBytes(0, b"")
-    recent.add(b"a" * 100)
-    recent.forget(100)
-    for _ in range(100):
-        recent.add(b"b" * 1000)
-    assert recent.before(100) == b"a" * 100
-    assert recent.before(100_100) == b"b" * 4096
-    assert recent.before(200) == b""
-
-
-def test_names_that_are_none() -> None:
-    good = str(FilePlace(identity(b"x"), identity(b"x"), unended=True, inode=3))
-    assert FilePlace.parse(good) is not None
-    for bad in (good + ";", good + ";inode=-1", good.replace("inode=3", "inode=" + 30 * "9"), "-", ""):
-        assert FilePlace.parse(bad) is None
+def test_what_is_kept_of_a_stream_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamkernel.connectors.files.stream.MOST_RECENT", 10_000)
+    monkeypatch.setattr("streamkernel.connectors.files.bytes.BLOCK_BYTES", 1000)
+    path = tmp_path / "data"
+    path.write_bytes(b"a" * 1000 + b"b" * 100_000)
+    stream = FileStream(PlainFile(path))
+    stream.read(deadline=0)
+    stream.forget(100)
+    while stream.read(deadline=0):
+        pass
+    tails = [
+        FilePlace.parse(stream.lasting(Position(identity(b""), 0, at)).stream).tail for at in (100, 200, stream.offset)
+    ]
+    assert tails == [identity(b"a" * 100), "", identity(b"b" * 4096)]
+    stream.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
 from collections.abc import Iterator
@@ -55,15 +54,6 @@ def test_a_file_that_began_alike_and_went_on_otherwise_is_another_one(tmp_path: 
         CsvSource(path).open({0: position})
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_file_that_has_grown_is_the_same_one(tmp_path: Path, suffix: str) -> None:
-    path = written(tmp_path / f"data.csv{suffix}", HEADER + rows(0, 200))
-    for count in (1, 100, 200):
-        records, position = taken(CsvSource(path), count)
-        written(path, HEADER + rows(0, 250))
-        assert numbers(records + rest(CsvSource(path), position)) == list(range(250))
-
-
 @pytest.mark.parametrize(
     ("suffix", "how", "count"),
     [
@@ -90,24 +80,6 @@ def test_a_rotation_while_nobody_reads_loses_nothing(tmp_path: Path, suffix: str
         written(tmp_path / f"log.csv.2{suffix}", whole.read_bytes())
         whole.unlink()
     assert numbers(records + rest(source, position)) == list(range(900))
-
-
-def test_parts_of_one_length_follow_each_other_while_they_are_read(tmp_path: Path) -> None:
-    path = written(tmp_path / "log.csv", HEADER + rows(100, 300))
-    source = CsvSource(path, follow=True)
-    with source:
-        source.open()
-        records = source.poll(300, timeout=0)
-        for part in (1, 2):
-            for older in range(part, 0, -1):
-                (tmp_path / ("log.csv" if older == 1 else f"log.csv.{older - 1}")).rename(tmp_path / f"log.csv.{older}")
-            written(path, HEADER + rows(100 + 300 * part, 300))
-        names = {records[-1].position.stream}
-        while polled := source.poll(1000, timeout=0):
-            records += polled
-            names.add(polled[-1].position.stream)
-    assert numbers(records) == list(range(100, 1000))
-    assert len(names) == 3
 
 
 def test_truncated_and_written_anew_with_the_same_beginning(tmp_path: Path) -> None:
@@ -148,19 +120,6 @@ def test_what_was_rotated_before_its_first_record_was_read(empty: tuple[Path, Po
     path.rename(path.with_name("log.csv.1"))
     path.write_bytes(b"a,b\n2,2\n")
     assert [record.x["a"] for record in rest(CsvSource(path, follow=True), begins)] == [1, 2]
-
-
-def test_older_parts_of_the_same_header_stay_unread(empty: tuple[Path, Position]) -> None:
-    path, begins = empty
-    path.with_name("log.csv.1").write_bytes(b"a,b\n0,0\n")
-    path.write_bytes(b"a,b\n1,1\n")
-    assert [record.x["a"] for record in rest(CsvSource(path, follow=True), begins)] == [1]
-
-
-def test_a_file_that_is_not_followed_may_be_another_one_before_its_first_record(tmp_path: Path) -> None:
-    with CsvSource(written(tmp_path / "data.csv", b"a\n1\n")) as source:
-        source.open()
-        assert source.starting_offsets == {}
 
 
 def test_of_files_that_began_alike_the_one_that_was_read_goes_on(tmp_path: Path) -> None:
@@ -220,31 +179,3 @@ def test_the_place_at_the_end_of_a_file_that_was_left(tmp_path: Path) -> None:
         assert source.lasting(records[-1].next) == place
         assert source.lasting(later[3].next) != place
     assert numbers(rest(source, place)) == list(range(20, 30))
-
-
-def test_a_pipe_among_the_parts_is_passed_over(tmp_path: Path) -> None:
-    """Opening it would wait for a writer."""
-    path = written(tmp_path / "log.csv", HEADER + rows(0, 20))
-    source = CsvSource(path, follow=True)
-    _, position = taken(source, 5)
-    path.rename(tmp_path / "log.csv.2")
-    os.mkfifo(tmp_path / "log.csv.1")
-    written(path, HEADER + rows(20, 1))
-    assert numbers(rest(source, position)) == list(range(5, 21))
-
-
-def test_a_gz_of_the_wrong_length_is_no_copy(tmp_path: Path) -> None:
-    """Two parts of one beginning: the shorter one was read to its end."""
-    path = written(tmp_path / "log.jsonl", b'{"a": 1}\n')
-    source = JsonLinesSource(path, follow=True)
-    with source:
-        source.open()
-        assert len(source.poll(10, timeout=0)) == 1
-        (tmp_path / "log.jsonl.2.gz").write_bytes(gzip.compress(path.read_bytes()))
-        path.unlink()
-        (tmp_path / "log.jsonl.1.gz").write_bytes(gzip.compress(b'{"a": 1}\n{"a": 2}\n'))
-        path.write_bytes(b'{"a": 3}\n')
-        found: list[Record] = []
-        while polled := source.poll(10, timeout=0):
-            found += polled
-    assert [record.x["a"] for record in found] == [1, 2, 3]

@@ -7,7 +7,6 @@ import io
 import json
 import math
 import os
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -93,20 +92,6 @@ def test_the_same_lines_make_the_same_bytes(tmp_path: Path, sink: type[JsonLines
 
 
 @pytest.mark.parametrize("sink", SINKS)
-def test_a_checkpoint_before_the_first_line(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
-    path = tmp_path / "out"
-    with sink(path) as out:
-        out.open()
-        mark = out.flush()
-        assert length_of(mark) == 0
-        out.write(lines(1))
-    with sink(path) as out:
-        out.open(mark)
-        out.write(lines(2))
-    assert path.read_bytes() == expected(sink, 2)
-
-
-@pytest.mark.parametrize("sink", SINKS)
 def test_a_file_shorter_than_recorded_is_refused(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"short\n")
@@ -168,21 +153,6 @@ def test_a_full_disk_is_an_error_and_costs_no_line(
     assert unpack(path.read_bytes(), suffix) == expected(sink, 101)
 
 
-@pytest.mark.parametrize("sink", SINKS)
-def test_what_a_sink_promises(sink: type[JsonLinesSink | CsvSink]) -> None:
-    assert all(sink(name).exactly_once for name in ("out", "out.gz", "out.zst"))
-    assert not sink("-").exactly_once
-
-
-@pytest.mark.parametrize("sink", SINKS)
-def test_standard_output(capfdbinary: pytest.CaptureFixture[bytes], sink: type[JsonLinesSink | CsvSink]) -> None:
-    with sink("-") as out:
-        out.open()
-        out.write(lines(2))
-        assert out.flush() is None
-        assert capfdbinary.readouterr().out == expected(sink, 2)
-
-
 def test_standard_output_may_be_redirected(monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = io.TextIOWrapper(io.BytesIO())
     monkeypatch.setattr("sys.stdout", elsewhere)
@@ -220,19 +190,6 @@ def test_json(subtests: pytest.Subtests) -> None:
         with subtests.test(value=value, text=text):
             assert to_json(value) == text
             json.loads(text)
-
-
-def test_a_line_that_takes_another_way_leaves_the_others_as_they_are(tmp_path: Path) -> None:
-    batch: list[dict[str, Any]] = [
-        {"prediction": True, "probabilities": {True: 0.25, "no": math.nan}},
-        {"prediction": 2**70, "target": None},
-        {"prediction": "a\nb", "probabilities": {np.int64(1): np.float32(0.5)}},
-    ]
-    for chosen in (batch, batch[:1], batch[1:], []):
-        with JsonLinesSink(tmp_path / "out.jsonl", existing="replace") as out:
-            out.open()
-            out.write(chosen)
-        assert (tmp_path / "out.jsonl").read_bytes() == b"".join(to_json(line) + b"\n" for line in chosen)
 
 
 def test_the_disk_is_waited_for_only_where_something_was_written(
@@ -275,32 +232,3 @@ def test_a_disk_that_lost_something_once_is_not_believed_again(tmp_path: Path, m
         out.open(mark)
         out.write(lines(1))
     assert (tmp_path / "out.jsonl").read_bytes() == expected(JsonLinesSink, 1)
-
-
-def test_what_is_no_value_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"^a object "):
-        to_json({"a": object()})
-
-
-def test_a_first_line_after_a_restart_may_lack_what_its_record_does_not_carry(tmp_path: Path) -> None:
-    sink = CsvSink(tmp_path / "out.csv", included=["id"])
-    sink.open()
-    sink.write([{"prediction": 1, "id": "a"}])
-    mark = sink.flush()
-    sink.close()
-    sink = CsvSink(tmp_path / "out.csv", included=["id"])
-    sink.open(mark)
-    sink.write([{"prediction": 2}])
-    sink.flush()
-    sink.close()
-    assert (tmp_path / "out.csv").read_text().splitlines() == ["prediction,id", "1,a", "2,"]
-
-
-def test_a_line_that_waits_takes_no_more_memory_than_it_is_long() -> None:
-    tracemalloc.start()
-    try:
-        lines = [to_json({"prediction": "yes", "probabilities": {"no": number / 7}}) for number in range(1000)]
-        held, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert held < sum(len(line) + 100 for line in lines)

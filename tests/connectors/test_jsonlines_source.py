@@ -108,15 +108,6 @@ def test_integers_of_more_than_64_bits(tmp_path: Path) -> None:
     assert record.x == {"a": 2.0**64, "b": 2**64 - 1}
 
 
-def test_of_a_repeated_name_the_last_value_counts(tmp_path: Path) -> None:
-    assert read(tmp_path, b'{"a": 1, "a": 2}\n{"a": NaN, "a": 3}\n{"a": 1, "a": NaN}')[1].x == {"a": 3}
-
-
 def test_names_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:
     data = b"".join(b'{"a%d": 1, "b%d": 2}\n' % (i, i) for i in range(15_000))
     assert held_after(JsonLinesSource(written(tmp_path / "data.jsonl", data))) < 3_000_000
-
-
-def test_a_long_name_is_a_fault_however_often_it_comes(tmp_path: Path) -> None:
-    records = read(tmp_path, (b'{"' + b"x" * 257 + b'": 1}\n') * 3)
-    assert [record.fault and record.fault.reason for record in records] == ["string_too_long"] * 3

@@ -50,17 +50,6 @@ def test_lines_with_their_offsets(block: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("block", [1, 2, 3, 1000])
-def test_a_final_line_end_begins_no_line(block: int) -> None:
-    assert split(b"ab\n", block=block) == [(b"ab", 0, 3, 0)]
-    assert split(b"", block=block) == []
-
-
-@pytest.mark.parametrize("block", [1, 2, 3, 1000])
-def test_a_lone_carriage_return_is_no_line_end(block: int) -> None:
-    assert split(b"a\rb\n\r\r\nc\r", block=block) == [(b"a\rb", 0, 4, 0), (b"\r", 4, 7, 0), (b"c", 7, 9, 0)]
-
-
 @pytest.mark.parametrize("block", [1, 2, 3, 5, 7, 1000])
 @pytest.mark.parametrize("at_once", [1, 2, 10])
 def test_a_line_over_the_limit_is_cut_and_alone(block: int, at_once: int) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from streamkernel.connectors.file_system import make_folder
 from streamkernel.connectors.files.bytes import system_error
 from streamkernel.connectors.os_reason import os_reason, reason_and_file
-from streamkernel.connectors.regular_files import make_folder
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints import file
 from streamkernel.daemon.checkpoints.directory import StateDirectory

@@ -33,15 +33,6 @@ def test_line_ends_in_quotes_count(tmp_path: Path, mark: bytes, *, follow: bool)
     assert lines_of(CsvSource(path, multiline=True, follow=follow)) == said
 
 
-def test_a_resumed_file_counts_from_its_beginning(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.csv", DATA)
-    with CsvSource(path, multiline=True) as source:
-        source.open()
-        (*_, last) = source.poll(3, 0)
-        position = source.lasting(last.next)
-    assert lines_of(CsvSource(path, multiline=True), {0: position}) == ["line 6 (offset 20)"]
-
-
 def test_where_there_is_no_line_the_offset_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines_of(CsvSource(written(tmp_path / "data.csv.gz", b"a\n1\n"))) == ["offset 2"]
     path = written(tmp_path / "data.csv", b"a\n1\n22\n")

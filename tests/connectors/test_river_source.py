@@ -13,7 +13,7 @@ from draining import drain
 from river import datasets
 from river.datasets import base, synth
 
-from streamkernel.connectors import CsvSource, Position, Record, RiverSource, SourceError
+from streamkernel.connectors import Position, Record, RiverSource, SourceError
 
 BUNDLED = [
     "AirlinePassengers",
@@ -44,26 +44,6 @@ def first(source: RiverSource, count: int, positions: dict[int, Position] | None
         return source.poll(count, timeout=0)
 
 
-@pytest.mark.parametrize("name", BUNDLED)
-def test_bundled_data_sets(name: str) -> None:
-    source = RiverSource(name)
-    assert source.resumable
-    source.open()
-    records: list[Record] = []
-    while not source.exhausted and len(records) < 3000:
-        records += source.poll(1000, timeout=0)
-    source.close()
-    dataset = getattr(datasets, name)()
-    assert source.total == (dataset.n_samples, "records")
-    assert len(records) == min(dataset.n_samples, 3000)
-    assert all(record.fault is None for record in records)
-    for (x, y), record in zip(dataset, records, strict=False):
-        plain = {key: value for key, value in x.items() if not isinstance(value, datetime.datetime)}
-        assert {key: value for key, value in record.x.items() if key in plain} == plain
-        assert record.x.keys() == x.keys()
-        assert record.y == y
-
-
 @pytest.mark.parametrize("name", SYNTHETIC)
 def test_synthetic_data_sets_are_the_same_each_time(name: str) -> None:
     source = RiverSource(f"synth.{name}", seeds(name))
@@ -87,21 +67,6 @@ def test_without_a_seed_nothing_is_resumed(name: str) -> None:
     position = first(source, 1)[0].next
     with pytest.raises(SourceError, match="without a seed it cannot be resumed"):
         source.open({0: position})
-
-
-def test_a_data_set_may_be_left_before_its_end() -> None:
-    # River leaves its file open there; a warning would fail this test.
-    source = RiverSource("AirlinePassengers")
-    assert len(first(source, 3)) == 3
-    source.open()
-    source.poll(3, timeout=0)
-    source.open()
-    source.close()
-
-
-def test_half_a_seed_is_none() -> None:
-    assert not RiverSource("synth.RandomRBF", {"seed_model": 1}).resumable
-    assert RiverSource("synth.RandomRBF", {"seed_model": 1, "seed_sample": 2}).resumable
 
 
 def test_a_data_set_made_of_data_sets() -> None:
@@ -184,13 +149,6 @@ def test_nothing_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "river").mkdir()
     with pytest.raises(SourceError, match=r"download it first: .*datasets\.Elec2\(\)\.download\(\)"):
         source.open()
-
-
-def test_what_was_downloaded_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RIVER_DATA", str(tmp_path))
-    monkeypatch.setattr(datasets.SMSSpam, "is_downloaded", True)
-    monkeypatch.setattr(datasets.SMSSpam, "_iter", lambda _: iter([({"body": "hello"}, True)]))
-    assert [(record.x, record.y) for record in drain(RiverSource("SMSSpam"))] == [({"body": "hello"}, True)]
 
 
 class _Given(base.Dataset):
@@ -276,19 +234,3 @@ def test_a_data_set_that_fails_is_an_error_after_its_records(
     for _ in range(2):
         with pytest.raises(SourceError, match=r"Given: .* record 2: RuntimeError\('no disk'\)"):
             source.poll(10, timeout=0)
-
-
-def test_a_source_that_is_not_open_says_so() -> None:
-    source = RiverSource("Bananas")
-    assert source.describe() == "river data set Bananas"
-    assert RiverSource("synth.SEA", {"seed": 1}).describe() == "river data set synth.SEA(seed=1)"
-    assert RiverSource("synth.SEA").total is None
-    with pytest.raises(SourceError, match="not open"):
-        source.poll(1, timeout=0)
-
-
-def test_the_bundled_csv_file_is_the_data_set() -> None:
-    path = Path(__file__).parents[2] / "examples" / "data" / "bananas.csv"
-    records = drain(CsvSource(path, target="label", target_type="bool"))
-    assert [(r.x, r.y) for r in records] == [(r.x, r.y) for r in drain(RiverSource("Bananas"))]
-    assert len(records) == 5300

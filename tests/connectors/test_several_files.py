@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
-from streamkernel.connectors.files.names import MOST_FILES, expanded, natural_key
-from streamkernel.connectors.files.order import FileOrder, FilesPlace, FinishedFile
+from streamkernel.connectors import CsvSource, Position, Record, SourceError
+from streamkernel.connectors.files.names import MOST_FILES
+from streamkernel.connectors.files.places import FileOrder, FilePlace, FinishedFile
 from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.pass_through import PassedColumn
 from tests.connectors.draining import drain, written
@@ -70,10 +70,11 @@ def test_each_record_comes_once_wherever_a_run_ends(tmp_path_factory: pytest.Tem
         assert len(positions) == 1
     assert [record[:2] for record in records] == [record[:2] for record in whole]
     assert [record.position[1:] for record in records] == [record.position[1:] for record in whole]
-    place = FilesPlace.parse(positions[2].stream)
+    place = FilePlace.parse(positions[2].stream)
     assert place is not None
+    assert place.order is not None
     assert place.order.files == tuple(paths)
-    assert place.finished
+    assert place.at_end
     assert place.order.reordered
 
 
@@ -198,25 +199,6 @@ def test_columns_pass_through_and_records_are_decoded_by_themselves(tmp_path: Pa
     mixed.close()
 
 
-def test_json_lines_have_no_columns_to_agree_on(tmp_path: Path) -> None:
-    written(tmp_path / "a.jsonl", b'{"a": 1}\n')
-    written(tmp_path / "b.jsonl", b'{"b": 2}\n')
-    records = drain(SeveralFiles(JsonLinesSource, [f"{tmp_path}/*.jsonl", str(tmp_path / "a.jsonl")]))
-    assert [record.x for record in records] == [{"a": 1}, {"b": 2}]
-
-
-@given(st.lists(st.text(alphabet="a0129-.", max_size=6), unique=True))
-def test_the_natural_order_is_an_order(names: list[str]) -> None:
-    assert sorted(names, key=natural_key) == sorted(set(names), key=natural_key)
-    numbers = [name for name in names if name.isdigit()]
-    assert [int(name) for name in sorted(numbers, key=natural_key)] == sorted(map(int, numbers))
-
-
-def test_a_name_with_a_bracket_is_a_file_where_there_is_one(tmp_path: Path) -> None:
-    path = written(tmp_path / "a[1].csv", b"a\n1\n")
-    assert expanded([str(path)]) == [str(path)]
-
-
 _TEXTS = st.text(max_size=5)
 _FINISHED = st.builds(FinishedFile, st.integers(0, 2**62), _TEXTS, st.integers(0, 2**40))
 _ORDERS = st.builds(
@@ -232,12 +214,5 @@ _ORDERS = st.builds(
 
 @given(st.sampled_from(["", "4096:" + 64 * "a"]), st.booleans(), _ORDERS)
 def test_a_place_is_read_as_it_was_written(inner: str, finished: bool, order: FileOrder) -> None:
-    place = FilesPlace(inner, finished, order)
-    assert FilesPlace.parse(str(place)) == place
-
-
-@given(st.text(max_size=60))
-def test_what_is_no_place_is_none(text: str) -> None:
-    FilesPlace.parse(text)
-    assert FilesPlace.parse(f"x;files={text}") is None or text.strip().startswith("{")
-    assert FilesPlace.parse('x;files={"first": "0", "files": []}') is None
+    place = FilePlace(inner, order=order, at_end=finished)
+    assert FilePlace.parse(str(place)) == place

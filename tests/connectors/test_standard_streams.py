@@ -74,18 +74,6 @@ def test_csv_from_a_pipe_comes_line_by_line() -> None:
         assert process.wait(timeout=30) == 0
 
 
-def test_json_lines_from_a_file_on_standard_input() -> None:
-    data = b"".join(b'{"a": %d}\n' % number for number in range(50_000))
-    done = subprocess.run(
-        [sys.executable, "-c", READER.format(source='JsonLinesSource("-")')],
-        input=data,
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
-    assert [json.loads(line)["x"]["a"] for line in done.stdout.splitlines()] == list(range(50_000))
-
-
 def test_a_header_from_a_pipe_is_checked_when_it_comes() -> None:
     with reading('CsvSource("-", target="y")') as process:
         out, err = process.communicate(b"a,b\n1,2\n", timeout=30)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.connectors import Position, Record, SourceError
-from streamkernel.connectors.files import late, watched
-from streamkernel.connectors.files.order import FilesPlace
+from streamkernel.connectors import Position, SourceError
+from streamkernel.connectors.files import watched
+from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.files.watched import WatchedFiles
 from tests.connectors.watching import CSV, arrive, kept, poll_all, rows, values
 
@@ -37,8 +37,9 @@ def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder:
     records = source.poll(10, 0)
     # Before the first record is learned, it is to be stored which files come in which order.
     (start,) = source.starting_offsets.values()
-    place = FilesPlace.parse(start.stream)
+    place = FilePlace.parse(start.stream)
     assert place is not None
+    assert place.order is not None
     assert [Path(one).name for one in place.order.files] == ["b.csv", "a.csv.gz", "c.csv"]
     assert source.chooses_order
     assert not source.exhausted
@@ -158,8 +159,9 @@ def test_what_came_late_is_told_and_the_names_are_bounded(folder: Path, caplog: 
     records = poll_all(source)
     assert values(records) == [1, 2, 3, 4, 5, 6, 7]
     positions = kept(source, records)
-    place = FilesPlace.parse(next(iter(positions.values())).stream)
+    place = FilePlace.parse(next(iter(positions.values())).stream)
     assert place is not None
+    assert place.order is not None
     assert len(place.order.finished) <= 3
     assert place.order.watermark is not None
     late = arrive(folder, "late.csv", rows(99), 15)
@@ -205,43 +207,18 @@ def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, capl
 
 
 @pytest.mark.usefixtures("few")
-def test_what_comes_late_while_a_restart_reads_on_is_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for number in range(1, 8):
-        arrive(folder, f"{number}.csv", rows(number, number), 10 * number)
-    source = WatchedFiles(CSV, str(folder))
-    source.open()
-    records: list[Record] = []
-    while len(records) < 11:  # in the midst of the sixth
-        records += source.poll(1, 0)
-    positions = kept(source, records)
-    source.close()
-    source.open(positions)
-    arrive(folder, "late.csv", rows(99), 5)
-    assert values(records + poll_all(source)) == [number for number in range(1, 8) for _ in range(2)]
-    (told,) = caplog.messages
-    assert "late.csv is late" in told
-    source.close()
-
-
-@pytest.mark.usefixtures("few")
 def test_more_old_files_than_can_be_told_apart_are_one_warning(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(late, "MOST_OLD", 5)
-    paths = [arrive(folder, f"{number}.csv", rows(number), 10 * number) for number in range(1, 10)]
+    monkeypatch.setattr(watched, "MOST_OLD", 5)
+    for number in range(1, 10):
+        arrive(folder, f"{number}.csv", rows(number), 10 * number)
     source = WatchedFiles(CSV, str(folder))
     source.open()
     assert len(poll_all(source)) == 9
     assert [poll_all(source) for _ in range(3)] == [[]] * 3
     (told,) = caplog.messages
     assert "more than 5 files are older than the remembered names:" in told
-    # With fewer of them, one is told again.
-    for path in paths[:3]:
-        path.unlink()
-    assert poll_all(source) == []
-    arrive(folder, "late.csv", rows(99), 15)
-    assert poll_all(source) == []
-    assert [message for message in caplog.messages if "late.csv is late" in message] == caplog.messages[1:]
     source.close()
 
 

@@ -17,7 +17,6 @@ from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.monitoring.dead_letter_advice import remedy
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.log import start_logging
-from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.stream.lines import dead_letter
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.estimators import base

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.connectors.files.csv import CsvSource
-from streamkernel.connectors.files.identity import FilePlace, identity
+from streamkernel.connectors.files.places import FilePlace, identity
 from streamkernel.connectors.ports import Position
 from streamkernel.daemon import cli
 from streamkernel.daemon.assembly.plan import prepare

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streamkernel.connectors.files.order import FilesPlace
+from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.memory import MemorySink
 from streamkernel.daemon import cli
 from streamkernel.daemon.assembly.plan import prepare
@@ -54,9 +54,10 @@ def test_it_learns_as_from_one_file(parts: Home) -> None:
     assert places == sorted(places)
     assert {partition for partition, _ in places} == set(range(PARTS))
     ((stream, partition, _),) = several["positions"]
-    place = FilesPlace.parse(stream)
+    place = FilePlace.parse(stream)
     assert place is not None
-    assert place.finished
+    assert place.order is not None
+    assert place.at_end
     assert partition == PARTS - 1
     assert [Path(one).name.partition(".")[0] for one in place.order.files] == [
         f"part-{2 * n + 8}" for n in range(PARTS)

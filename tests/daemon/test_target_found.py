@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamkernel.connectors.columns.settings import InputSettings
-from streamkernel.connectors.files.jsonlines import JsonLinesSource
+from streamkernel.connectors.files.source import JsonLinesSource
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import DaemonError

@@ -56,7 +56,8 @@ def _content(path: Path) -> object:
         return data
     start = struct.Struct("<8sII")
     end = start.size + start.unpack_from(data)[2]
-    head = re.sub(rb'"(written|clock)":[\d.e+-]+|"(file|folder)":\[\d+,\d+\]|;inode=\d+', b"", data[start.size : end])
+    changing = rb'"(written|clock)":[\d.e+-]+|"(file|folder)":\[\d+,\d+\]|\\"inode\\": \d+'
+    head = re.sub(changing, b"", data[start.size : end])
     payload = json.loads(data[start.size : end])["payload_length"]
     # Behind the payload are its length and the hash of all.
     return head, data[end : end + payload], len(data) - end

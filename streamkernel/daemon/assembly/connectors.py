@@ -76,7 +76,7 @@ def make_source(
             given["target_required"] = mode == "learn" or key != "source"
             return _of_files(source, CsvSource, given)
         if isinstance(source, settings.JsonlSourceConfig):
-            from streamkernel.connectors.files.jsonlines import JsonLinesSource
+            from streamkernel.connectors.files.source import JsonLinesSource
 
             return _of_files(source, JsonLinesSource, given)
         if isinstance(source, settings.JournalSourceConfig):

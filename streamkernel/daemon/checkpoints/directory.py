@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from streamkernel.connectors.file_system import make_folder, open_regular
 from streamkernel.connectors.os_reason import os_reason
-from streamkernel.connectors.regular_files import make_folder, open_regular
 from streamkernel.daemon.base.errors import CheckpointError
 
 __all__ = ["StateDirectory"]
@@ -146,7 +146,7 @@ class StateDirectory:
             )
 
     def open(self, name: str, flags: int, *, alone: bool = False) -> int:
-        """Open a regular file; see `streamkernel.connectors.regular_files.open_regular`."""
+        """Open a regular file; see `streamkernel.connectors.file_system.open_regular`."""
         with self.naming(name):
             return open_regular(name, flags, self.mode, directory=self._descriptor, alone=alone)
 

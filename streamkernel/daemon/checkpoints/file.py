@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from streamkernel.connectors.file_system import IrregularFileError, open_regular
 from streamkernel.connectors.os_reason import os_reason
-from streamkernel.connectors.regular_files import IrregularFileError, open_regular
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, UnfitError
 

@@ -8,7 +8,7 @@ import socket
 import time
 from pathlib import Path
 
-from streamkernel.connectors.regular_files import open_regular
+from streamkernel.connectors.file_system import open_regular
 from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 

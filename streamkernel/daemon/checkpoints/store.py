@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from streamkernel.connectors.file_system import IrregularFileError, write_obstacle
 from streamkernel.connectors.os_reason import os_reason
-from streamkernel.connectors.regular_files import IrregularFileError, write_obstacle
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, UnfitError
 from streamkernel.daemon.checkpoints.directory import StateDirectory

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Collection
 from pathlib import Path
 
-from streamkernel.connectors.regular_files import make_folder
+from streamkernel.connectors.file_system import make_folder
 
 __all__ = ["is_added", "note_first_partitions"]
 

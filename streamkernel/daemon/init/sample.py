@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from streamkernel.connectors.files.compressed import open_file
+from streamkernel.connectors.files.bytes import open_file
 from streamkernel.connectors.files.fields import counted, csv_rows, n_named
 from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
 from streamkernel.connectors.names import nfc, with_normal_names

@@ -47,7 +47,7 @@ def is_marked(path: str | Path, output: Mapping[str, Any]) -> bool:
     except (SinkError, OSError):  # of a topic; or there is no such file, or none that can be read
         return False
     try:
-        return mark is not None and mark.names(descriptor) and mark.difference(descriptor) is None
+        return mark is not None and mark.is_of(descriptor)
     except OSError:
         return False
     finally:

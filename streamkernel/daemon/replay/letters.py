@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from streamkernel.connectors.files.bytes import File
-from streamkernel.connectors.files.compressed import open_file
+from streamkernel.connectors.files.bytes import File, open_file
 from streamkernel.connectors.files.fields import csv_rows
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.recovery.replayed import LetterPlace

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from streamkernel.connectors.files.csv import CsvSource
-from streamkernel.connectors.files.identity import FilePlace
+from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.ports import Position, Source, SourceError
 from streamkernel.daemon.assembly.columns import let_pass

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from streamkernel.connectors.file_system import open_regular
 from streamkernel.connectors.ports import Position, Record
-from streamkernel.connectors.regular_files import open_regular
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 

@@ -37,8 +37,8 @@ from streamkernel.daemon.recovery.schedule import SavedCheckpoint
 from streamkernel.daemon.recovery.trained import TrainedModel
 from streamkernel.daemon.serving.published import PublishedMetrics
 from streamkernel.daemon.stream.calibration import LEVEL
-from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.loop_time import ACTIVITIES
+from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["Exporter"]
 

@@ -1,18 +1,20 @@
-"""Regular files, opened without following a link and without waiting for anybody, and the folders they are in.
+"""The file system: open regular files only, make folders, say why a file cannot be written, tell files apart.
 
-A directory that others can write to may hold anything under a name we expect: a symbolic link to a file of somebody
-else, a FIFO that nobody writes to, a device.
+A directory that others can write to may have anything under an expected name: a symbolic link to a file of another
+user, a FIFO without a writer, a device.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import stat
+import struct
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["IrregularFileError", "make_folder", "open_regular", "write_obstacle"]
+__all__ = ["IrregularFileError", "file_id", "is_file_id", "make_folder", "open_regular", "write_obstacle"]
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -24,8 +26,13 @@ _KINDS = {
 }
 
 
+# Of Linux, <linux/stat.h>: os.stat does not tell when a file was made there.
+_HERE, _EMPTY_PATH, _BIRTH_TIME, _SIZE = -100, 0x1000, 0x800, 256
+_MASK, _BIRTH = struct.Struct("=I"), struct.Struct("=80xqI")
+
+
 class IrregularFileError(OSError):
-    """What stands under a name is no regular file of its own."""
+    """A name leads to a link, a FIFO, a folder, a device or a socket, and not to a regular file."""
 
 
 def open_regular(
@@ -47,7 +54,7 @@ def open_regular(
     >>> open_regular(f"{folder}/data", os.O_RDONLY)
     Traceback (most recent call last):
         ...
-    streamkernel.connectors.regular_files.IrregularFileError: [Errno 22] is a FIFO, not a regular file: ...
+    streamkernel.connectors.file_system.IrregularFileError: [Errno 22] is a FIFO, not a regular file: ...
 
     """
     opening = (flags & ~os.O_TRUNC) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -121,3 +128,52 @@ def write_obstacle(path: Path) -> str | None:
     if existing != path and Path(os.path.realpath(existing)).parts[:2] in (("/", "proc"), ("/", "sys")):
         return f"nothing can be made in {existing}"
     return None
+
+
+def file_id(file: int | os.PathLike[str]) -> list[int] | None:
+    """Return what identifies a file or folder, open or by its path, among all others; None where the system cannot.
+
+    An inode alone does not: the system gives it to another file later.
+
+    Returns
+    -------
+    Its number (inode), and when it was made, in nanoseconds since 1970.
+
+    Raises
+    ------
+    OSError
+        Where there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as one, tempfile.TemporaryFile() as other:
+    ...     file_id(one.fileno()) in (None, file_id(other.fileno()))
+    False
+
+    """
+    status = os.stat(file)
+    born = getattr(status, "st_birthtime", None)  # of macOS and FreeBSD, in seconds
+    born = _birth(file) if born is None else int(born * 1e9)
+    return None if born is None else [status.st_ino, born]
+
+
+def _birth(file: int | os.PathLike[str]) -> int | None:
+    try:
+        statx = ctypes.CDLL(None).statx
+    except AttributeError:  # an old C library
+        return None
+    found = ctypes.create_string_buffer(_SIZE)
+    where = (file, b"", _EMPTY_PATH) if isinstance(file, int) else (_HERE, os.fsencode(file), 0)
+    if statx(*where, _BIRTH_TIME, found) != 0:
+        return None
+    (mask,) = _MASK.unpack_from(found.raw)
+    seconds, nanoseconds = _BIRTH.unpack_from(found.raw)
+    return int(seconds * 10**9 + nanoseconds) if mask & _BIRTH_TIME else None
+
+
+def is_file_id(value: object) -> bool:
+    """Return whether a value read from a checkpoint is what `file_id` gives."""
+    if value is None:
+        return True
+    return isinstance(value, list) and len(value) == 2 and all(type(one) is int and 0 <= one < 2**64 for one in value)

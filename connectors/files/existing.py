@@ -1,0 +1,254 @@
+"""An output file that exists already: it is cut to the mark, appended to, emptied, refused or set aside."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from streamkernel.connectors.durable import sync_folder
+from streamkernel.connectors.file_system import make_folder, write_obstacle
+from streamkernel.connectors.files.bytes import SUFFIXES, open_file
+from streamkernel.connectors.files.locking import lock
+from streamkernel.connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
+from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.ports import Mark, SinkError, SourceError
+
+Existing: TypeAlias = Literal["refuse", "append", "replace"]
+"""What becomes of a file that has content and that no checkpoint knows."""
+
+_FLAGS = os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+# The remedy for a file that the checkpoint does not match.
+_REMEDY = "put the right file back, give another path to continue in a new file, or start over with --fresh"
+
+
+@dataclass
+class OpenFile:
+    """A file that can be written to at its end: its length, and its first and last bytes, at most 4,096 each.
+
+    A pipe or a device is `special`: nothing can be cut off from it. An `appended` file begins with lines of others. Its
+    last line has no end where it is `torn`.
+    """
+
+    descriptor: int
+    special: bool = False
+    length: int = 0
+    head: bytes = b""
+    tail: bytes = b""
+    appended: bool = False
+    torn: bool = False
+
+    def note(self, data: bytes) -> None:
+        """Note bytes that were written at the end."""
+        self.length += len(data)
+        if len(self.head) < END_BYTES:
+            self.head = (self.head + data[:END_BYTES])[:END_BYTES]
+        self.tail = (self.tail + data[-END_BYTES:])[-END_BYTES:]
+
+
+def is_special(path: Path) -> bool:
+    """Return whether a path is a pipe, a device or a file of the system, such as /dev/null and /dev/stdout."""
+    if path.parts[:2] in (("/", "dev"), ("/", "proc")) and path.parts[:3] != ("/", "dev", "shm"):
+        return True
+    return os.path.exists(path) and not (path.is_file() or path.is_dir())
+
+
+def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
+    """Open a file for writing, under a lock, and make its directory where it is missing.
+
+    With a mark the file is cut to its length, if it is the marked file. Without one, `existing` says what becomes of a
+    file that has content. Raises SinkError where the file is not the marked one, is refused, or is locked; OSError
+    where the system refuses.
+    """
+    if (why := write_obstacle(path)) is not None:
+        raise SinkError(f"{path}: cannot be written: {why}")
+    if is_special(path):
+        return OpenFile(_open_special(path), special=True)
+    make_folder(path.parent)
+    known = FileMark.from_json(path, mark)
+    # Read as well: the content is compared with the mark.
+    descriptor = _open_existing(path, os.O_RDWR | (os.O_CREAT if known is None or not known.length else 0), known)
+    try:
+        lock(descriptor, path)
+        length, appended = _find_length(path, descriptor, known, existing)
+        head, tail = first_bytes(descriptor, length), last_bytes(descriptor, length)
+        torn = appended and (_last_byte(path) if path.suffix in SUFFIXES else tail[-1:]) not in (b"", b"\n")
+        if os.fstat(descriptor).st_size > length:
+            os.ftruncate(descriptor, length)
+        sync_folder(path.parent)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return OpenFile(descriptor, False, length, head, tail, appended, torn)
+
+
+def find_problem(path: Path, mark: Mark | None, existing: Existing, *, alone: bool = False) -> None:
+    """Raise the SinkError that `open_output` would, changing nothing.
+
+    With `alone`, another process that writes to the file is a problem: the lock is taken for a moment then.
+    """
+    if is_special(path):
+        return
+    known = FileMark.from_json(path, mark)
+    with suppress(FileNotFoundError), _reading(path, known) as descriptor:
+        if alone:
+            lock(descriptor, path)
+        _find_length(path, descriptor, known, existing)
+
+
+def verify_unchanged(path: Path, file: OpenFile) -> None:
+    """Raise SinkError where an open output has lost its name, or has other content than was written to it."""
+    status = os.fstat(file.descriptor)
+    try:
+        named = os.path.samestat(status, os.stat(path))
+    except FileNotFoundError:
+        named = False
+    if not named:
+        raise SinkError(
+            f"{path}: was renamed, removed or replaced while the daemon wrote to it: do not touch outputs of a "
+            f"running daemon; {_REMEDY}"
+        )
+    if status.st_size != file.length:
+        raise SinkError(
+            f"{path}: holds {status.st_size:,} bytes where {file.length:,} were written, another process truncates "
+            f"it or writes to it: stop that process; {_REMEDY}"
+        )
+
+
+def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> str:
+    """Rename the file that a checkpoint knows to ``.old``; a file that it does not know stays.
+
+    `mark` and `before`, and the phrase that it returns, are those of `Sink.set_aside`. Raises SinkError where the new
+    name is that of another file, or the file is locked.
+    """
+    names = find_names(path, mark, before)
+    if names is None:
+        return ""
+    path, old = names
+    replaced = old.exists()
+    rename(path, old)
+    return renamed(path, old, replaced)
+
+
+def rename(path: Path, old: Path) -> None:
+    """Rename an output that is set aside; raise SinkError where that fails."""
+    try:
+        path.rename(old)
+    except OSError as error:
+        raise SinkError(f"{path}: cannot be set aside as {old.name}: {os_reason(error)}: move it away") from None
+
+
+def renamed(path: Path, old: Path, replaced: bool) -> str:
+    """Return which output was set aside, as a phrase."""
+    return f"renamed {path} to {old.name}" + (" (removed: the one before)" if replaced else "")
+
+
+def find_names(path: Path, mark: Mark | None, before: Mark | None) -> tuple[Path, Path] | None:
+    """Return the file that `set_aside` would rename and its new name, changing nothing; None where it stays."""
+    path = Path(os.path.realpath(path))  # of a link, the file it leads to
+    if is_special(path) or not path.exists() or not _is_marked(path, mark, locked=True):
+        return None
+    old = path.with_name(path.name + ".old")
+    if old.exists() and not (before is not None and _is_marked(old, before)):
+        raise SinkError(f"{path}: cannot be set aside as {old.name}, which is another file: move that one away")
+    return path, old
+
+
+def half_set_aside(old: Path) -> str:
+    """Return the remedy for a marked output that has the name of one set aside."""
+    return (
+        f"a start with --fresh that was killed renamed it to {old.name}: start with --fresh again to start over, or "
+        "rename it back to continue"
+    )
+
+
+def _is_marked(path: Path, mark: Mark | None, *, locked: bool = False) -> bool:
+    """Return whether a file is the one of a mark; without a mark, each is."""
+    try:
+        known = FileMark.from_json(path, mark)
+        with _reading(path) as descriptor:
+            if locked:
+                lock(descriptor, path)
+            return known is None or known.is_of(descriptor)
+    except (OSError, SinkError):
+        return False
+
+
+@contextmanager
+def _reading(path: Path, mark: FileMark | None = None) -> Iterator[int]:
+    """Open a file for reading; FileNotFoundError where there is none, SinkError where it cannot be read."""
+    try:
+        descriptor = _open_existing(path, os.O_RDONLY, mark)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise SinkError(f"{path}: cannot be read: {os_reason(error)}") from None
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _open_existing(path: Path, flags: int, mark: FileMark | None) -> int:
+    """Open a regular file; raise SinkError where it is none, or is missing though a mark has bytes of it."""
+    try:
+        descriptor = os.open(path, flags | _FLAGS, 0o666)
+    except FileNotFoundError:
+        if mark is None or not mark.length:
+            raise
+        old = path.with_name(path.name + ".old")
+        remedy = half_set_aside(old) if _is_marked(old, mark._asdict()) else _REMEDY
+        raise SinkError(
+            f"{path}: there is no such file, and {mark.length:,} bytes of it are recorded at the checkpoint: {remedy}"
+        ) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SinkError(f"{path}: cannot be written: it is a folder")
+    return descriptor
+
+
+def _open_special(path: Path) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | _FLAGS)
+    except OSError as error:
+        if path.is_fifo() and not isinstance(error, PermissionError):
+            raise SinkError(f"{path}: this pipe has no reader: start its reader first") from None
+        raise
+
+
+def _find_length(path: Path, descriptor: int, mark: FileMark | None, existing: Existing) -> tuple[int, bool]:
+    """Return the length to cut the file to, and whether lines are then appended to lines of others."""
+    size = os.fstat(descriptor).st_size
+    if mark is not None and (size == 0 or mark.names(descriptor)):
+        difference = mark.difference(descriptor)
+        if difference is not None:
+            raise SinkError(f"{path}: {difference}; it was not touched: {_REMEDY}")
+        return mark.length, False
+    if size == 0 or existing == "replace":
+        return 0, False
+    if existing == "append":
+        return size, True
+    raise SinkError(
+        f"{path}: holds {size:,} bytes that no checkpoint of this daemon knows, and was not touched: move the file "
+        "away, or set existing: append or existing: replace for this output"
+    )
+
+
+def _last_byte(path: Path) -> bytes:
+    """Read a compressed file to its end: a new member after one that is cut short could not be read."""
+    last = b""
+    try:
+        file = open_file(path)
+        try:
+            while not file.ended:
+                last = file.read(time.monotonic())[-1:] or last
+        finally:
+            file.close()
+    except SourceError as error:
+        raise SinkError(f"{error}: lines cannot be appended to it, move it away") from None
+    return last
