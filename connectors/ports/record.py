@@ -24,13 +24,14 @@ class Position(NamedTuple):
         ``"tail=n:sha256"`` of the last n (at most 4096) bytes before the offset; ``"unended"`` after a last line that
         had no line end; ``"inode=n"`` of a file that is followed. A River data set: its name and arguments. Standard
         input: ``"-"``. A topic: ``"cluster/topic/number"``, where the number is the topic's own, which a topic created
-        again does not have. A journal: ``"journal/id"``, in a checkpoint with ``;tail=n:sha256`` after it, as of a
-        file. Several files: that of the file, in a checkpoint with ``;files=`` and the order of the files as JSON
-        after it.
+        again does not have. A journal: ``"journal/id"``, in a checkpoint with ``;last=`` and the digest of the record
+        before the offset. Several files: that of the file, in a checkpoint with ``;files=`` and the order of the files
+        as JSON after it.
     partition
         The partition of the stream, 0 where there is only one; of several files, the number of the file, from 0.
     offset
-        A file: a byte offset in the decompressed stream. A data set: a record number, from 0. A topic: an offset.
+        A file: a byte offset in the decompressed stream. A data set: a record number, from 0. A journal: a record
+        number, from 1. A topic: an offset.
 
     Examples
     --------

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import base64
-import errno
 import json
-import os
+import sqlite3
 import time
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from streamkernel.connectors.journal import writer as writing
+from streamkernel.connectors.journal.writer import JournalWriter
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run
@@ -132,12 +131,14 @@ class TestLateLabels:
             assert (code, answer["error"]["reason"], client.headers["retry-after"]) == (503, "journal_full", "30")
             assert client.ask("/predict", X)[0] == 200  # without a key nothing is kept
 
-            def full(*_: Any) -> int:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            def full(*_: Any) -> Any:
+                error = sqlite3.OperationalError("database or disk is full")
+                error.sqlite_errorname = "SQLITE_FULL"
+                raise error
 
-            monkeypatch.setattr(writing.os, "fdatasync", full)
+            monkeypatch.setattr(JournalWriter, "_append", full)
             code, answer = client.ask("/learn", {"id": 1, "y": "yes"})
-            assert (code, answer["error"]["detail"]) == (503, "the journal cannot be written: No space left on device")
+            assert (code, answer["error"]["detail"]) == (503, "the journal cannot be written: the disk is full")
             assert client.ask("/readyz")[0] == 503
             monkeypatch.undo()
             assert client.ask("/learn", {"id": 1, "y": "yes"}) == (202, {"status": "accepted"})
@@ -231,7 +232,7 @@ class TestHostileRequests:
         ({**DIRECT, "source": {"kind": "journal", "directory": "out/state"}}, "must differ from checkpoint.directory"),
         ({"serve": {"port": 9108}, "metrics": {}}, "serve.port: must differ from metrics.port"),
         (
-            {**DIRECT, "predictions": {"kind": "jsonl", "path": "out/records/00000000000000000000.jsonl"}},
+            {**DIRECT, "predictions": {"kind": "jsonl", "path": "out/records/journal.sqlite"}},
             "predictions.path: must not be a file that the daemon keeps in source.directory",
         ),
         ({"serve": {"journal": {}}}, "serve.journal: unknown key"),

@@ -8,10 +8,10 @@ from http import HTTPStatus
 from typing import Any
 
 from streamkernel.connectors.encode import to_json
-from streamkernel.connectors.journal.lines import JournalEntry
+from streamkernel.connectors.journal.writer import JournalEntry, Refusal
 from streamkernel.connectors.ports import Fault, Record
 from streamkernel.daemon.service.bodies import Records, split
-from streamkernel.daemon.service.group_commit import GroupCommit, IdReusedError, JournalError, JournalFullError
+from streamkernel.daemon.service.group_commit import GroupCommit, JournalError
 from streamkernel.daemon.service.predictor import NoModelError, Predictor
 from streamkernel.daemon.service.refusals import RefusedError, fault_answer, fault_status
 from streamkernel.daemon.service.roles import Role, ServicePlan
@@ -125,14 +125,14 @@ class ServiceEndpoints:
         """Append entries durably, and return what became of each."""
         try:
             return ["accepted" if new else "repeated" for new in await journal.append(entries)]
-        except JournalFullError as error:
-            seconds = self._service.retry_seconds
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal_full", str(error), seconds) from None
-        except IdReusedError:
-            detail = "this Idempotency-Key came with another body before: send a new key"
-            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_key", detail) from None
         except JournalError as error:
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal", str(error), _RETRY_SECONDS) from None
+            unavailable, detail = HTTPStatus.SERVICE_UNAVAILABLE, str(error)
+            if error.refusal is Refusal.FULL:
+                raise RefusedError(unavailable, "journal_full", detail, self._service.retry_seconds) from None
+            if error.refusal is Refusal.OTHER:
+                detail = "this Idempotency-Key came with another body before: send a new key"
+                raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_key", detail) from None
+            raise RefusedError(unavailable, "journal", detail, _RETRY_SECONDS) from None
 
     def _answer(self, role: Role, answers: Sequence[dict[str, Any] | Fault], many: bool, status: HTTPStatus) -> Answer:
         self._metrics.count(answers)

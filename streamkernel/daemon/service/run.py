@@ -90,7 +90,7 @@ def start_service(service: ServicePlan, stack: ExitStack, health: Health) -> Sta
     journals: dict[str, tuple[GroupCommit, int]] = {}
     for role in (service.records, service.labels):
         if role.journal is not None and role.section not in journals:
-            writer = JournalWriter(Path(role.journal.directory), role.journal.max_bytes, role.journal.remembered_ids)
+            writer = JournalWriter(Path(role.journal.directory), role.journal.max_bytes)
             writer.open()
             journal = GroupCommit(writer)
             stack.callback(journal.close)
