@@ -94,9 +94,8 @@ class JournalWriter:
             reason = journal_reason(error)
             raise SinkError(f"{self.folder}: the journal cannot be opened for writing: {reason}") from error
 
-    @property
     def size(self) -> int:
-        """How many bytes the records in the journal have; 0 where it cannot be read."""
+        """Return how many bytes the records in the journal have; 0 where it cannot be read."""
         with suppress(sqlite3.Error, OSError):
             # A connection of its own: another thread may be in a transaction.
             with closing((database := Database(self.folder)).connection):

@@ -19,9 +19,9 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import SourceConfig
 from streamkernel.daemon.config.several import paths_of
-from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.header import mark_of
 from streamkernel.daemon.recovery.resume import check_mode, resume
+from streamkernel.daemon.serving.server import Server
 from streamkernel.daemon.wiring.columns import let_pass, target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model

@@ -78,7 +78,7 @@ def test_ids_are_remembered_over_restarts_and_after_their_records_are_cleared(tm
             source.saved({0: source.poll(1000, 0)[-1].next})
             writer.close()
         writer = opened(tmp_path)
-        assert writer.size == 0
+        assert writer.size() == 0
         answers = writer.append([[entry(number, f"id-{number}")] for number in (0, 299, 300, 599, 600)])
         assert answers == [[True], [True], [False], [False], [True]]
         writer.close()
@@ -105,7 +105,7 @@ def test_a_full_journal_takes_nothing_until_it_was_read_and_saved(tmp_path: Path
         n_taken = 0
         while writer.append([[entry(n_taken, str(n_taken))]]) != [Refusal.FULL]:
             n_taken += 1
-        assert writer.size <= 1000
+        assert writer.size() <= 1000
         # A repeat needs no room; a smaller request may still have some.
         assert writer.append([[entry(0, "0")], [entry(0)] * 10]) == [[False], Refusal.FULL]
         *_, last = source.poll(1000, 0)

@@ -17,6 +17,7 @@ from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.service.roles import service_plan
 from streamkernel.daemon.service.run import start_service
+from streamkernel.daemon.serving import protocol
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import values_of
@@ -195,7 +196,8 @@ class TestHostileRequests:
                 assert client.ask("/predict", body, **headers)[0] == code, body[:30]
             assert client.ask("/predict", X)[0] == 200
 
-    def test_a_body_that_is_too_long_is_not_read(self, here: Home) -> None:
+    def test_a_body_that_is_too_long_is_not_read(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(protocol, "_LOOK_SECONDS", 0.2)
         with serving(here, serve={"port": 0, "max_body_bytes": 1000}) as (_, started):
             head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             answer = exchange(started.port, f"{head}Content-Length: 1001\r\n\r\n".encode())

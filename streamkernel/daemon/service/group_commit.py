@@ -14,6 +14,7 @@ from typing import NamedTuple
 from streamkernel.connectors.journal.database import journal_reason
 from streamkernel.connectors.journal.writer import JournalEntry, JournalWriter, Refusal
 from streamkernel.daemon.base import crash
+from streamkernel.daemon.service.service_metrics import JournalCounters
 
 __all__ = ["GroupCommit", "JournalError"]
 
@@ -54,28 +55,28 @@ class GroupCommit:
 
     While a group is committed, the requests that come form the next group.
 
+    Parameters
+    ----------
+    writer
+        The open journal.
+    counters
+        The counters of the journal.
+
     Attributes
     ----------
-    n_groups, n_appended, n_repeated, n_refused
-        The numbers of committed groups, appended entries, repeats, and refused requests.
     trouble
         Why the last group could not be written; None where it was.
 
     """
 
-    def __init__(self, writer: JournalWriter) -> None:
+    def __init__(self, writer: JournalWriter, counters: JournalCounters) -> None:
         self._writer = writer
+        self._counters = counters
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._logged: float | None = None
-        self.n_groups = self.n_appended = self.n_repeated = self.n_refused = 0
         self.trouble: str | None = None
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._thread.start()
-
-    @property
-    def size(self) -> int:
-        """How many bytes the journal has now."""
-        return self._writer.size
 
     async def append(self, entries: Sequence[JournalEntry]) -> list[bool]:
         """Append all entries or none, wait until they are durable, and return whether each is new.
@@ -113,16 +114,16 @@ class GroupCommit:
         try:
             answers = self._writer.append([one.entries for one in group])
             self.trouble = None
-            self.n_groups += 1
+            self._counters.groups.inc()
         except Exception as error:  # whatever it is: without this thread no request would ever be answered
             answers = [self._failed(error)] * len(group)
         crash.point("journal-durable")
         for answer in answers:
             if isinstance(answer, list):
-                self.n_appended += sum(answer)
-                self.n_repeated += len(answer) - sum(answer)
+                self._counters.accepted.inc(sum(answer))
+                self._counters.repeated.inc(len(answer) - sum(answer))
             else:
-                self.n_refused += 1
+                self._counters.refused.inc()
         # In one call: each call wakes the loop.
         group[0].loop.call_soon_threadsafe(_resolve, [one.answer for one in group], answers)
 
