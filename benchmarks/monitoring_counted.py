@@ -25,15 +25,16 @@ from benchmarks.watched_daemon import start_client
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.serving import process
+from streamkernel.daemon.serving.published import PublishedMetrics
 
 COUNTED = {
     "counting a chunk": (Exporter, "chunk"),
     "the view, gauges and snapshots, twice a second": (Watch, "refresh"),
-    "what the server's process asks": (process.ServerProcess, "_told"),
-    "sending it": (process._Process, "send"),
+    "answering scrapes": (PublishedMetrics, "answer"),
+    "answering the page": (StatusBoard, "to_json"),
 }
 
 

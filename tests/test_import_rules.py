@@ -127,15 +127,15 @@ def _wrong_of_spark():
 
 def _wrong_of_the_http_server():
     """A daemon without metrics does without the server's libraries, and without the time their import takes."""
-    light = ("", ".answers", ".bind", ".certificate", ".endpoint", ".limits", ".process", ".published", ".wire")
-    inside = {f"streamkernel.daemon.serving{name}" for name in light}
+    heavy = ("streamkernel.daemon.serving", "streamkernel.daemon.service")
+    light = {f"streamkernel.daemon.serving{name}" for name in ("", ".published", ".server")}
     for path, source in {**sources(ROOT / "streamkernel"), **sources(ROOT / "connectors")}.items():
-        if "serving" in path.parts:
+        if {"serving", "service"} & set(path.parts):
             continue
         for node in source.at_once:
             for name in [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]:
                 library = name.split(".")[0] in {"anyio", "httptools", "starlette", "uvicorn"}
-                if library or (name.startswith("streamkernel.daemon.serving") and name not in inside):
+                if library or (name.startswith(heavy) and name not in light):
                     yield f"{path} imports {name} before a server is asked for"
 
 

@@ -1,1 +1,1 @@
-"""A journal: an append-only log of JSON records in a folder, written by one process and read by another."""
+"""A journal: records in an SQLite database, appended by `streamkernel serve` and read by the run that learns."""

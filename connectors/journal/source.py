@@ -1,32 +1,20 @@
-"""A journal as a source: its records in the order in which they were acknowledged, each once."""
+"""A journal as a source: its records in the order of their acknowledgement, each once."""
 
 from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
-from streamkernel.connectors.file_system import open_regular
-from streamkernel.connectors.files.places import TAIL_BYTES, identity
-from streamkernel.connectors.journal.layout import (
-    COMMITTED,
-    Segment,
-    bytes_before,
-    identity_of,
-    is_place_of,
-    parse_committed,
-    segments,
-)
-from streamkernel.connectors.journal.lines import parse_line
+from streamkernel.connectors.journal.database import FILE, Database, JournalState, journal_reason
 from streamkernel.connectors.objects import JsonObjects
-from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
@@ -34,35 +22,35 @@ from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, So
 __all__ = ["JournalSource"]
 
 _LOOK_SECONDS = 0.01
-_BLOCK_BYTES = 2**18
-_TAIL = re.compile(r"(journal/[^;]*)(?:;tail=((\d{1,4}):[0-9a-f]{64}))?", re.ASCII)
+_POLL_BYTES = 2**20
+_STREAM = re.compile(r"(journal/[^;]*)(?:;last=([0-9a-f]{32}))?", re.ASCII)
 
 
 class JournalSource(Source):
-    """Read what `streamkernel.connectors.journal.writer.JournalWriter` appends, in another process most often.
-
-    Segments are deleted once no restart needs them.
+    """Read what `streamkernel.connectors.journal.writer.JournalWriter` appends, usually in another process.
 
     Parameters
     ----------
     directory
-        Of the journal; it need not be there yet.
+        The folder of the journal. The source waits for it if it is missing.
     target, target_type, max_record_bytes, max_string, inputs
-        As `streamkernel.connectors.files.source.JsonLinesSource` has them.
+        As in `streamkernel.connectors.files.source.JsonLinesSource`.
     follow
-        Whether to wait for more at the end.
+        Whether to wait for more records at the end.
     max_bytes
-        How large the journal may become. From half of that on, segments are deleted before the newest checkpoint, and
-        not only before the oldest of those that are kept.
+        The most bytes that the records may have. Beyond half of it, the newest checkpoint alone decides which records
+        the source clears.
+    remembered_ids
+        The journal remembers the ids of so many newest records, also of cleared ones.
     checkpoints_kept
-        How many checkpoints a restart may go on from; 0: nothing is deleted.
+        How many checkpoints a restart can choose from. 0: the source clears nothing.
 
     Examples
     --------
     >>> import tempfile
     >>> from streamkernel.connectors.journal.writer import JournalEntry, JournalWriter
     >>> folder = Path(tempfile.mkdtemp())
-    >>> writer = JournalWriter(folder, max_bytes=2**24, remembered_ids=100)
+    >>> writer = JournalWriter(folder, max_bytes=2**24)
     >>> writer.open()
     >>> _ = writer.append([[JournalEntry(b'{"a": 1, "y": "yes"}')]])
     >>> writer.close()
@@ -84,172 +72,142 @@ class JournalSource(Source):
         max_string: int = 256,
         inputs: InputSettings | None = None,
         max_bytes: int = 2**28,
+        remembered_ids: int = 100_000,
         checkpoints_kept: int = 0,
     ) -> None:
         self.directory = Path(directory)
-        self._place = self.directory.absolute()
         self.follow = follow
         self.max_record_bytes = max_record_bytes
         self.max_bytes = max_bytes
+        self.remembered_ids = remembered_ids
         self.checkpoints_kept = checkpoints_kept
         rules = None if inputs is None else ColumnRules(inputs, max_string)
         self._decoder = JsonObjects(target, target_type, max_string, rules)
         self._forget()
 
     def _forget(self) -> None:
-        self._stream: str | None = None  # what it is known by, once it is there
-        self._begin: Position | None = None  # where it is read from where no position says more
-        self._watermark: int | None = None  # an open file, and so is the segment's
-        self._segment: tuple[Segment, int] | None = None
-        self._committed = 0
-        self._at = 0  # where the lines begin that were not handed out yet
-        self._lines: deque[bytes] = deque()
+        self._database: Database | None = None
+        self._stream = ""
+        self._begin: Position | None = None
+        self._at = 0  # the position of the next record
+        self._ended = False
         self._saved: deque[int] = deque()
 
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
-        """Open the journal; see `Source.open`. One that is not there yet is waited for.
+        """Open the journal, or wait for a missing one; see `Source.open`.
 
         Raises
         ------
         SourceError
-            When it is another journal than that of the position, or what follows the position is gone.
+            When it is not the journal of the position, or the records after the position are gone.
 
         """
         self.close()
         if positions and set(positions) != {0}:
             raise SourceError(f"{self.directory}: a journal has only partition 0, not {sorted(positions)}")
-        self._find()
-        if positions:
-            self._resume(positions[0])
+        with self._errors():
+            state = self._connect()
+            if positions:
+                self._resume(positions[0], state)
 
-    def _find(self) -> None:
-        """Open the journal where it is there."""
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
         try:
-            identity = identity_of(self.directory)
-            found = segments(self.directory)
-            if identity is None or not found:
-                return
-            self._watermark = open_regular(self.directory / COMMITTED, os.O_RDONLY)
-        except FileNotFoundError:
-            return  # it is being made
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            reason = os_reason(error) if isinstance(error, OSError) else "its journal.json is damaged"
+            yield
+        except (OSError, sqlite3.Error) as error:
+            reason = journal_reason(error)
             raise SourceError(f"{self.directory}: the journal cannot be read: {reason}") from error
-        self._stream, self._at = f"journal/{identity}", found[0].base
+
+    def _connect(self) -> JournalState | None:
+        """Open the database where there is one, and return its state."""
+        if not (self.directory / FILE).exists():
+            return None
+        database = Database(self.directory)
+        state = database.state()
+        if state is None:  # the writer is making it
+            database.connection.close()
+            return None
+        self._database = database
+        self._stream, self._at = f"journal/{state[0]}", state[2]
         self._begin = Position(self._stream, 0, self._at)
-        self._look(self._watermark)
+        return state
 
-    def _look(self, watermark: int) -> None:
-        """See how far the journal is committed."""
-        committed = parse_committed(os.pread(watermark, 64, 0))
-        self._committed = self._committed if committed is None else committed
-
-    def _resume(self, position: Position) -> None:
-        match = _TAIL.fullmatch(position.stream)
-        if match is None or self._stream != match[1]:
-            what = "there is no journal" if self._stream is None else "this is another journal than the checkpoint's"
+    def _resume(self, position: Position, state: JournalState | None) -> None:
+        match = _STREAM.fullmatch(position.stream)
+        if state is None or match is None or self._stream != match[1]:
+            what = "there is no journal" if state is None else "this is another journal than the checkpoint's"
             raise SourceError(f"{self.directory}: {what}: restore the previous one, or start over with --fresh")
-        self._at = position.offset
-        self._saved.append(self._at)
-        segment, descriptor = self._open_segment()
-        beyond = self._at - segment.base
-        # Bytes that were read and are gone since, as all checkpoints were behind them, are taken to be the same.
-        before = bytes_before(self.directory, self._at, int(match[3])) if match[2] else None
-        if (
-            beyond > os.fstat(descriptor).st_size
-            or (beyond and os.pread(descriptor, 1, beyond - 1) != b"\n")
-            or (before is not None and identity(before) != match[2])
-        ):
+        if position.offset < state[2]:
             raise SourceError(
-                f"{self.directory}: does not hold what was read before offset {self._at}: restore the previous "
+                f"{self.directory}: records after offset {position.offset} were deleted, because a newer checkpoint "
+                "had read them"
+            )
+        assert self._database is not None
+        (newest,) = self._database.connection.execute("SELECT ifnull(max(position), 0) FROM records").fetchone()
+        if position.offset > newest + 1 or (match[2] and self._digest_before(position) not in ("", match[2])):
+            raise SourceError(
+                f"{self.directory}: does not hold what was read before offset {position.offset}: restore the previous "
                 "journal, or start over with --fresh"
             )
+        self._at = position.offset
+        self._saved.append(self._at)
 
-    def _open_segment(self) -> tuple[Segment, int]:
-        """Open the segment with the line that is read next, if it is not open."""
-        if self._segment is not None:
-            return self._segment
-        found = [one for one in segments(self.directory) if one.base <= self._at]
-        if not found:
-            raise SourceError(
-                f"{self.directory}: records after offset {self._at} were deleted, because a newer checkpoint had "
-                "read them"
-            )
-        self._segment = found[-1], open_regular(found[-1].path, os.O_RDONLY)
-        return self._segment
+    def _digest_before(self, position: Position) -> str:
+        """Return the digest of the record before a position; empty where the journal no longer has it."""
+        assert self._database is not None
+        found = "SELECT hex(digest) FROM records WHERE position = ?"
+        row = self._database.connection.execute(found, (position.offset - 1,)).fetchone()
+        return "" if row is None else str(row[0]).lower()
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `Source.poll`."""
         deadline = time.monotonic() + timeout
         while True:
-            try:
-                if self._lines or self._fill():
-                    return self._records(max_records)
-            except OSError as error:
-                raise SourceError(f"{self.directory}: the journal cannot be read: {os_reason(error)}") from error
+            with self._errors():
+                if self._database is None:
+                    self._connect()
+                if rows := self._read(max_records):
+                    return self._records(rows)
             left = deadline - time.monotonic()
             if left <= 0 or self.exhausted:
                 return []
             time.sleep(min(_LOOK_SECONDS, left))
 
-    def _fill(self) -> bool:
-        """Read whole committed lines; False where there are none now."""
-        if self._watermark is None:
-            self._find()
-        if self._watermark is None:
-            return False
-        self._look(self._watermark)
-        if self._at >= self._committed:
-            if not is_place_of(self._place, self._watermark):
+    def _read(self, max_records: int) -> list[tuple[int, bytes]]:
+        """Return the next records with their positions."""
+        rows: list[tuple[int, bytes]] = []
+        if self._database is not None:
+            chosen = "SELECT position, record FROM records WHERE position >= ? ORDER BY position LIMIT ?"
+            n_bytes = 0
+            with closing(self._database.connection.execute(chosen, (self._at, max_records))) as cursor:
+                for row in cursor:
+                    rows.append(row)
+                    n_bytes += len(row[1])
+                    if n_bytes >= _POLL_BYTES:
+                        return rows
+            if not rows and not self._database.is_in_place():
                 raise SourceError(
                     f"{self.directory}: the journal was removed or replaced while it was read: restore the previous "
                     "one, or start over with --fresh"
                 )
-            return False
-        segment, descriptor = self._open_segment()
-        size = _BLOCK_BYTES
-        while True:
-            wanted = min(size, self._committed - self._at)
-            data = os.pread(descriptor, wanted, self._at - segment.base)
-            if not data:  # the segment is finished: the next one is called like this offset
-                self._close_segment()
-                following, _ = self._open_segment()
-                if following.base != self._at:
-                    raise SourceError(f"{self.directory}: {segment.path.name} is shorter than what was committed")
-                return self._fill()
-            whole = data.rfind(b"\n") + 1
-            if whole:
-                self._lines.extend(data[: whole - 1].split(b"\n"))
-                return True
-            if len(data) < size:
-                raise SourceError(f"{self.directory}: {segment.path.name} is damaged: its last line has no end")
-            size *= 4
+        self._ended = len(rows) < max_records
+        return rows
 
-    def _records(self, max_records: int) -> list[Record]:
-        assert self._stream is not None
-        raws: list[bytes] = []
-        places = [Position(self._stream, 0, self._at)]
-        faults: dict[int, Fault] = {}
-        while self._lines and len(raws) < max_records:
-            line = self._lines.popleft()
-            entry = parse_line(line)
-            raw = line if entry is None else entry.record
-            if entry is None:
-                faults[len(raws)] = Fault("corrupt", "this is not a line of a journal")
-            elif len(raw) > self.max_record_bytes:
-                detail = f"{len(raw):,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
-                faults[len(raws)] = Fault("too_long", detail)
-            raws.append(raw)
-            self._at += len(line) + 1
-            places.append(Position(self._stream, 0, self._at))
-        if not faults:
-            return self._decoder.records(raws, places[:-1], places[1:])
-        return [
-            Record({}, None, place, following, raw[: self.max_record_bytes], faults[number])
-            if number in faults
-            else self._decoder.records([raw], [place], [following])[0]
-            for number, (raw, place, following) in enumerate(zip(raws, places, places[1:], strict=False))
-        ]
+    def _records(self, rows: Sequence[tuple[int, bytes]]) -> list[Record]:
+        starts = [Position(self._stream, 0, position) for position, _ in rows]
+        ends = [Position(self._stream, 0, position + 1) for position, _ in rows]
+        self._at = ends[-1].offset
+        raws = [raw for _, raw in rows]
+        if max(map(len, raws)) <= self.max_record_bytes:
+            return self._decoder.records(raws, starts, ends)
+        return [self.decode(*one) for one in zip(raws, starts, ends, strict=True)]
+
+    def decode(self, raw: bytes, position: Position, following: Position) -> Record:
+        """Return the record of raw bytes; see `Source.decode`."""
+        if len(raw) > self.max_record_bytes:
+            detail = f"{len(raw):,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
+            return Record({}, None, position, following, raw[: self.max_record_bytes], Fault("too_long", detail))
+        return self._decoder.records([raw], [position], [following])[0]
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns; see `Source.pass_through`."""
@@ -259,56 +217,63 @@ class JournalSource(Source):
             )
         self._decoder.passing = PassThrough(columns)
 
-    def decode(self, raw: bytes, position: Position, following: Position) -> Record:
-        """Return the record of raw bytes; see `Source.decode`."""
-        if len(raw) > self.max_record_bytes:
-            detail = f"{len(raw):,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
-            return Record({}, None, position, following, raw[: self.max_record_bytes], Fault("too_long", detail))
-        return self._decoder.record(raw, position, following)
-
     def lasting(self, position: Position) -> Position:
-        """Return a position with a hash of the bytes before it, which an older copy lacks; see `Source.lasting`."""
-        if ";" in position.stream:
-            return position
-        try:
-            before = bytes_before(self.directory, position.offset, TAIL_BYTES)
-        except OSError:  # it was removed or replaced, which the next look at its end finds
-            return position
-        return position._replace(stream=f"{position.stream};tail={identity(before)}") if before else position
+        """Return a position with the digest of the record before it; see `Source.lasting`."""
+        with suppress(sqlite3.Error):  # the next poll finds it
+            if ";" not in position.stream and self._database and (digest := self._digest_before(position)):
+                return position._replace(stream=f"{position.stream};last={digest}")
+        return position
 
     def saved(self, positions: Mapping[int, Position]) -> None:
-        """Delete the segments that no restart needs any more; see `Source.saved`."""
-        if 0 not in positions or not self.checkpoints_kept:
+        """Clear the records that no restart needs; see `Source.saved`."""
+        if 0 not in positions or not self.checkpoints_kept or self._database is None:
             return
         offset = positions[0].offset
-        if not self._saved or self._saved[-1] != offset:  # else it may stand in the place of the one before
+        if not self._saved or self._saved[-1] != offset:  # else it replaces the checkpoint before
             self._saved.append(offset)
         while len(self._saved) > self.checkpoints_kept:
             self._saved.popleft()
-        found = segments(self.directory)
-        # After a restart it is not known where the older checkpoints begin: it takes as many new ones to know.
-        behind = self._saved[0] if len(self._saved) == self.checkpoints_kept else 0
-        if found and self._committed - found[0].base > self.max_bytes // 2:
-            behind = self._saved[-1]
-        for one, following in pairwise(found):
-            if following.base > behind:
-                break
-            with suppress(OSError):  # the next checkpoint brings another chance
-                one.path.unlink()
+        with suppress(sqlite3.Error):  # the next checkpoint tries again
+            state = self._database.state()
+            assert state is not None
+            # After a restart the older checkpoints are unknown until there are as many new ones.
+            until = self._saved[0] if len(self._saved) == self.checkpoints_kept else 0
+            if state[1] > self.max_bytes // 2:
+                until = self._saved[-1]
+            if until > state[2]:
+                self._clear(self._database.connection, until)
+
+    def _clear(self, connection: sqlite3.Connection, until: int) -> None:
+        """Clear the records before a position, and forget ids that are old enough."""
+        cleared = "position >= (SELECT first FROM journal) AND position < ?"
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            freed = f"bytes - (SELECT ifnull(sum(length(record)), 0) FROM records WHERE {cleared})"
+            connection.execute(f"UPDATE journal SET bytes = {freed}", (until,))
+            connection.execute(f"DELETE FROM records WHERE id IS NULL AND {cleared}", (until,))
+            connection.execute(f"UPDATE records SET record = NULL WHERE {cleared}", (until,))
+            connection.execute("UPDATE journal SET first = ?", (until,))
+            old = "DELETE FROM records WHERE position < ? AND position <= (SELECT max(position) FROM records) - ?"
+            connection.execute(old, (until, self.remembered_ids))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
     @property
     def starting_offsets(self) -> Mapping[int, Position]:
-        """Where the journal begins; later, its first segment may be gone."""
+        """Where the journal began when it was opened."""
         return {} if self._begin is None else {0: self._begin}
 
     @property
     def exhausted(self) -> bool:
-        """Whether all that is committed was read, where nothing more is waited for."""
-        return not self.follow and not self._lines and self._at >= self._committed
+        """Whether the source reached the end and does not follow."""
+        return not self.follow and self._ended
 
     @property
     def resumable(self) -> bool:
-        """Whether a later run can go on where this one ended: always."""
+        """Whether a later run can continue where this one ended: always."""
         return True
 
     def columns(self, record: Record) -> Sequence[ColumnUse]:
@@ -319,14 +284,8 @@ class JournalSource(Source):
         """Return a phrase such as ``"journal out/journal"``."""
         return f"journal {self.directory}"
 
-    def _close_segment(self) -> None:
-        if self._segment is not None:
-            os.close(self._segment[1])
-            self._segment = None
-
     def close(self) -> None:
-        """Close the files; closing twice does nothing."""
-        self._close_segment()
-        if self._watermark is not None:
-            os.close(self._watermark)
+        """Close the database; closing twice does nothing."""
+        if self._database is not None:
+            self._database.connection.close()
         self._forget()

@@ -26,11 +26,13 @@ class Position(NamedTuple):
         - a River data set: its name and arguments;
         - standard input: ``"-"``;
         - a topic: ``"cluster/topic/number"``. A topic that is created again has another number;
-        - a journal: ``"journal/id"``, in a checkpoint with ``;tail=n:sha256`` after it, as of a file.
+        - a journal: ``"journal/id"``, in a checkpoint with ``;last=`` and the digest of the record before the
+          offset.
     partition
         The partition of the stream, 0 where there is only one; of several files, the number of the file, from 0.
     offset
-        A file: a byte offset in the decompressed stream. A data set: a record number, from 0. A topic: an offset.
+        A file: a byte offset in the decompressed stream. A data set: a record number, from 0. A journal: a record
+        number, from 1. A topic: an offset.
 
     Examples
     --------

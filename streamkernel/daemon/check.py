@@ -39,9 +39,9 @@ from streamkernel.daemon.config.schema import (
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.first_records import POLL_SECONDS, FirstRecords, take_first
 from streamkernel.daemon.monitoring.dead_letter_advice import explained
-from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
+from streamkernel.daemon.serving.server import Server, ServerError
 from streamkernel.daemon.stream.in_flight import is_marked
 from streamkernel.daemon.stream.label_watch import TOLD_AFTER, no_label
 from streamkernel.daemon.trial import try_records

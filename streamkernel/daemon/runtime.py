@@ -76,7 +76,7 @@ def run(
         exporter = parts.make_exporter(plan, start)
         board = parts.make_board(plan, exporter, health)
         if exporter is not None:
-            listener.serving(*parts.serve(plan, exporter, health, listener.alone, stack))
+            listener.serving(*parts.serve(plan, exporter, health, stack))
         feed = parts.open_feed(plan, start, stopped, stack)
         sinks = parts.open_sinks(plan, start, stopped, stack, exporter)
         for caveat in caveats(plan, sinks.sinks):

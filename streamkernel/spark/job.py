@@ -244,5 +244,5 @@ def _exporter(plan: Plan, start: Start, health: Health, stack: contextlib.ExitSt
     if plan.config.metrics is None:
         return None
     exporter = Exporter(start.model, plan.report, plan.config.metrics.window)
-    parts.serve(plan, exporter, health, False, stack)
+    parts.serve(plan, exporter, health, stack)
     return exporter

@@ -8,8 +8,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from streamkernel.connectors.journal.lines import JournalEntry, to_line
-from streamkernel.connectors.journal.writer import JournalWriter
+from streamkernel.connectors.journal.writer import JournalEntry, JournalWriter
 from tests.chaos.account import Place
 from tests.chaos.stream import Row
 
@@ -69,16 +68,16 @@ class Journal:
     section: Mapping[str, Any] = {"kind": "journal", "directory": "journal"}
 
     def __init__(self, folder: Path) -> None:
-        self._writer = JournalWriter(folder / "journal", max_bytes=2**28, remembered_ids=1000)
+        self._writer = JournalWriter(folder / "journal", max_bytes=2**28)
         self._writer.open()
+        self._next = 1
 
     def put(self, rows: Sequence[Row]) -> Iterator[tuple[Place, Row]]:
-        offset = self._writer.committed
         entries = [JournalEntry(row.value or b"", row.key.decode()) for row in rows]
         assert self._writer.append([[entry] for entry in entries]) == [[True]] * len(rows)
-        for row, entry in zip(rows, entries, strict=True):
-            yield (0, offset), row
-            offset += len(to_line(entry))
+        for row in rows:
+            yield (0, self._next), row
+            self._next += 1
 
     def close(self) -> None:
         self._writer.close()

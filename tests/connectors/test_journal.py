@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import errno
-import json
-import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from journals import SEGMENT, all_of, drain, entry, opened, read
+from journals import all_of, entry, opened, read
 
-from streamkernel.connectors.journal import writer as writing
-from streamkernel.connectors.journal.layout import segments
-from streamkernel.connectors.journal.lines import JournalEntry, parse_line, to_line
+from streamkernel.connectors.journal.database import FILE, journal_reason
 from streamkernel.connectors.journal.source import JournalSource
-from streamkernel.connectors.journal.writer import JournalWriter, Refusal
+from streamkernel.connectors.journal.writer import JournalEntry, Refusal
 from streamkernel.connectors.ports import Position, SinkError, SourceError
-
-
-@given(st.text(max_size=20), st.dictionaries(st.text(max_size=5), st.floats(allow_nan=False) | st.text(max_size=5)))
-def test_a_line_has_its_entry(id: str, record: dict[str, Any]) -> None:
-    raw = json.dumps(record).encode()
-    for one in (JournalEntry(raw, id), JournalEntry(raw)):
-        line = to_line(one)
-        assert line.count(b"\n") == 1
-        assert parse_line(line[:-1]) == one
-        assert json.loads(line)["record"] == record
 
 
 @given(st.data())
@@ -37,35 +23,28 @@ def test_every_acknowledged_record_is_read_once_through_any_kills(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
-    writer, source = opened(folder, 64 * SEGMENT), JournalSource(folder, checkpoints_kept=2)
+    writer, source = opened(folder), JournalSource(folder, checkpoints_kept=2)
     source.open()
-    acknowledged: list[int] = []
     learned: list[int] = []  # by a reader whose checkpoints are `saved`
     saved: tuple[dict[int, Position], int] = ({}, 0)
     positions: dict[int, Position] = {}
     number = 0
     for step in data.draw(st.lists(st.sampled_from("aaarrskw"), max_size=40)):
-        if step == "a":  # requests, of which some are answered and all are known by their ids
+        if step == "a":
             requests = []
             for size in data.draw(st.lists(st.integers(1, 30), min_size=1, max_size=3)):
                 requests.append([entry(number + i, str(number + i)) for i in range(size)])
                 number += size
             assert writer.append(requests) == [[True] * len(one) for one in requests]
-            acknowledged = list(range(number))
             assert writer.append(requests) == [[False] * len(one) for one in requests]  # the answer was lost
-        elif step == "w":  # the writer is killed in a group, of which some bytes are on the disk
-            (group,) = [b"".join(to_line(entry(number + i, str(number + i))) for i in range(9))]
-            cut = data.draw(st.integers(0, len(group)))
-            with segments(folder)[-1].path.open("ab") as file:
-                file.write(group[:cut])
-            read_too_early = [one for one in all_of(folder) if one >= number]
-            assert read_too_early == []
-            for descriptor in writer._descriptors:
-                os.close(descriptor)
-            writer = opened(folder, 64 * SEGMENT)
-            writer.append([[entry(number + i, str(number + i)) for i in range(9)]])  # it is sent again
-            number += 9
-            acknowledged = list(range(number))
+        elif step == "w":  # the writer dies in a transaction
+            assert writer._database is not None
+            connection = writer._database.connection
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("INSERT INTO records (digest, record) VALUES (x'00', '{\"n\": -1}')")
+            assert -1 not in all_of(folder)
+            connection.close()
+            writer = opened(folder)
         elif step == "r":
             records = source.poll(data.draw(st.integers(1, 50)), 0)
             if records and not positions:
@@ -85,147 +64,120 @@ def test_every_acknowledged_record_is_read_once_through_any_kills(
             source.open(positions)
     while some := read(source):
         learned += some
-    assert learned == acknowledged
+    assert learned == list(range(number))
     source.close()
     writer.close()
 
 
-def test_ids_are_remembered_over_restarts_and_behind_deleted_segments(tmp_path: Path) -> None:
-    source = JournalSource(tmp_path, checkpoints_kept=1)
-    source.open()
-    for start in range(0, 600, 100):
+def test_ids_are_remembered_over_restarts_and_after_their_records_are_cleared(tmp_path: Path) -> None:
+    with JournalSource(tmp_path, checkpoints_kept=1, remembered_ids=300) as source:
+        source.open()
+        for start in range(0, 600, 100):
+            writer = opened(tmp_path)
+            writer.append([[entry(number, f"id-{number}")] for number in range(start, start + 100)])
+            source.saved({0: source.poll(1000, 0)[-1].next})
+            writer.close()
         writer = opened(tmp_path)
-        writer.append([[entry(number, f"id-{number}")] for number in range(start, start + 100)])
-        writer.append([[entry(-1)]])
-        source.saved({0: drain(source)})
+        assert writer.size() == 0
+        answers = writer.append([[entry(number, f"id-{number}")] for number in (0, 299, 300, 599, 600)])
+        assert answers == [[True], [True], [False], [False], [True]]
         writer.close()
-    assert segments(tmp_path)[0].base > 0
-    writer = opened(tmp_path)
-    answers = writer.append([[entry(number, f"id-{number}")] for number in range(700)])
-    assert [number for number, new in enumerate(answers) if new == [True]] == list(range(600, 700))
-    writer.close()
-    source.close()
 
 
 def test_an_exact_entry_with_the_id_of_another_record_is_refused_with_its_request(tmp_path: Path) -> None:
-    """Also after a restart, in a segment that is being written and in one whose ids are in a file."""
-
-    def exact(number: int, id: str) -> JournalEntry:
-        return entry(number, id)._replace(exact=True)
-
-    writer = opened(tmp_path, 64 * SEGMENT)
-    assert writer.append([[exact(1, "a")], [exact(2, "a")]]) == [[True], Refusal.OTHER]
-    assert writer.append([[exact(1, "a"), exact(3, "c"), exact(4, "c")]]) == [Refusal.OTHER]
-    for number in range(100, 300):
-        writer.append([[entry(number, str(number))]])
-    writer.append([[exact(5, "e")]])
-    assert list(tmp_path.glob("*.ids"))
-    for _ in range(2):
-        writer.close()
-        writer = opened(tmp_path, 64 * SEGMENT)
-        again = [[exact(2, "a")], [exact(6, "e")], [exact(1, "a"), exact(5, "e")], [exact(3, "c"), exact(2, "a")]]
-        assert writer.append(again) == [Refusal.OTHER, Refusal.OTHER, [False, False], Refusal.OTHER]
+    for restarted in (False, True):
+        writer = opened(tmp_path)
+        asked = [
+            [entry(1, "a", True)],
+            [entry(2, "a", True)],
+            [entry(1, "a", True), entry(3, "c"), entry(4, "a", True)],
+        ]
+        assert writer.append(asked) == [[not restarted], Refusal.OTHER, Refusal.OTHER]
         assert writer.append([[entry(2, "a")]]) == [[False]]  # of one that is not exact, the first record counts
-    assert [one for one in all_of(tmp_path) if one < 100] == [1, 5]
-    writer.close()
-
-
-def test_few_ids_are_remembered(tmp_path: Path) -> None:
-    writer = opened(tmp_path, 64 * SEGMENT, ids=100)
-    for number in range(1000):
-        writer.append([[entry(number, str(number))]])
-    writer.close()
-    writer = opened(tmp_path, 64 * SEGMENT, ids=100)
-    assert writer.append([[entry(0, "0")], [entry(999, "999")], [entry(901, "901")]]) == [[True], [False], [False]]
-    assert 1 <= len(list(tmp_path.glob("*.ids"))) <= 2 < len(segments(tmp_path))
-    writer.close()
+        assert all_of(tmp_path) == [1]
+        writer.close()
 
 
 def test_a_full_journal_takes_nothing_until_it_was_read_and_saved(tmp_path: Path) -> None:
-    writer, source = opened(tmp_path), JournalSource(tmp_path, max_bytes=16 * SEGMENT, checkpoints_kept=3)
-    source.open()
-    n_taken = 0
-    while writer.append([[entry(n_taken)]]) != [Refusal.FULL]:
-        n_taken += 1
-    assert writer.size <= 16 * SEGMENT
-    assert writer.append([[entry(0)] * 10, [entry(0)]]) == [Refusal.FULL, Refusal.FULL]
-    end = drain(source)
-    assert writer.append([[entry(n_taken)]]) == [Refusal.FULL]
-    source.saved({0: end})  # one checkpoint alone makes room where it is full
-    assert writer.append([[entry(n_taken)]]) == [[True]]
-    assert read(source) == [n_taken]
-    source.close()
+    writer = opened(tmp_path, max_bytes=1000)
+    with JournalSource(tmp_path, max_bytes=1000, checkpoints_kept=3) as source:
+        source.open()
+        n_taken = 0
+        while writer.append([[entry(n_taken, str(n_taken))]]) != [Refusal.FULL]:
+            n_taken += 1
+        assert writer.size() <= 1000
+        # A repeat needs no room; a smaller request may still have some.
+        assert writer.append([[entry(0, "0")], [entry(0)] * 10]) == [[False], Refusal.FULL]
+        *_, last = source.poll(1000, 0)
+        assert writer.append([[entry(n_taken)]]) == [Refusal.FULL]
+        source.saved({0: last.next})  # one checkpoint alone makes room where it is full
+        assert writer.append([[entry(n_taken)]]) == [[True]]
+        assert read(source) == [n_taken]
     writer.close()
 
 
-def test_segments_stay_for_the_checkpoints_that_are_kept(tmp_path: Path) -> None:
-    writer, source = opened(tmp_path, 64 * SEGMENT), JournalSource(tmp_path, checkpoints_kept=2)
-    source.open()
-    ends: list[Position] = []
-    for _ in range(3):
-        writer.append([[entry(number)] for number in range(300)])  # more than a segment
-        ends.append(drain(source))
-        source.saved({0: ends[-1]})
-        source.saved({0: ends[-1]})  # in the place of the one before
-    assert [one.base for one in segments(tmp_path)] == [ends[1].offset]
+def test_records_stay_for_the_checkpoints_that_are_kept(tmp_path: Path) -> None:
+    writer = opened(tmp_path)
+    with JournalSource(tmp_path, checkpoints_kept=2) as source:
+        source.open()
+        begin, ends = source.starting_offsets[0], []
+        for _ in range(3):
+            writer.append([[entry(number)] for number in range(300)])
+            ends.append(source.poll(1000, 0)[-1].next)
+            source.saved({0: ends[-1]})
+            source.saved({0: ends[-1]})  # it replaces the one before
     with JournalSource(tmp_path) as again:
         again.open({0: ends[1]})
         assert len(read(again)) == 300
-        with pytest.raises(SourceError, match="records after offset 0 were deleted"):
-            again.open({0: ends[0]._replace(offset=0)})
-    source.close()
+        with pytest.raises(SourceError, match="records after offset 1 were deleted"):
+            again.open({0: begin})
     writer.close()
 
 
-def test_a_power_failure_left_a_hole(tmp_path: Path) -> None:
+def test_errors_of_sqlite_are_sentences_and_nothing_is_appended(tmp_path: Path) -> None:
     writer = opened(tmp_path)
-    writer.append([[entry(1)]])
+    assert writer._database is not None
+    connection = writer._database.connection
+    connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(sqlite3.Error) as full:
+        writer.append([[JournalEntry(b"x" * 2**20, "1")]])
+    connection.execute(f"PRAGMA max_page_count = {2**30}")
+    connection.execute("PRAGMA busy_timeout = 1")
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.Error) as locked:
+            writer.append([[entry(1, "1")]])
+    assert [journal_reason(one.value) for one in (full, locked)] == [
+        "the disk is full",
+        "another process holds its lock",
+    ]
+    assert writer.append([[entry(1, "1")]]) == [[True]]
     writer.close()
-    line = to_line(entry(2))
-    with segments(tmp_path)[-1].path.open("ab") as file:
-        file.write(line[:3] + bytes(len(line) - 6) + line[-3:] + line)
-    writer = opened(tmp_path)
-    writer.append([[entry(3)]])
-    assert all_of(tmp_path) == [1, 3]
-    writer.close()
+    (tmp_path / FILE).write_bytes(b"no database" * 1000)
+    with pytest.raises(SinkError, match=r"journal\.sqlite is not a journal: restore a backup"):
+        opened(tmp_path)
+    with pytest.raises(SourceError, match=r"journal\.sqlite is not a journal: restore a backup"):
+        JournalSource(tmp_path).open()
 
 
-@pytest.mark.parametrize("call", ["pwrite", "fdatasync"])
-def test_a_group_that_cannot_be_written_is_taken_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
-    writer = opened(tmp_path)
-    writer.append([[entry(1, "1")]])
-
-    def full(*arguments: Any) -> int:
-        if call == "pwrite":
-            os_pwrite(arguments[0], arguments[1][:5], arguments[2])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    os_pwrite = os.pwrite
-    monkeypatch.setattr(writing.os, call, full)
-    for _ in range(2):
-        with pytest.raises(OSError, match="No space"):
-            writer.append([[entry(2, "2")]])
-    monkeypatch.undo()
-    assert all_of(tmp_path) == [1]
-    assert writer.append([[entry(2, "2")], [entry(1, "1")]]) == [[True], [False]]
+def test_two_services_append_to_one_journal(tmp_path: Path) -> None:
+    one, other = opened(tmp_path), opened(tmp_path)
+    assert one.append([[entry(1, "1")]]) == other.append([[entry(2, "2")]]) == [[True]]
+    assert other.append([[entry(1, "1")]]) == [[False]]
     assert all_of(tmp_path) == [1, 2]
-    writer.close()
+    one.close()
+    other.close()
 
 
-@pytest.mark.parametrize("what", ["removed", "moved", "segment", "replaced"])
-def test_what_is_no_longer_there_is_not_written_to(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("what", ["removed", "moved", "replaced"])
+def test_a_journal_that_is_no_longer_there_is_not_written_to(tmp_path: Path, what: str) -> None:
     """An open file takes bytes that nobody would ever read: they must not be acknowledged."""
     folder = tmp_path / "journal"
     writer, source = opened(folder), JournalSource(folder)
     writer.append([[entry(1)]])
     source.open()
     assert read(source) == [1]
-    if what == "segment":
-        segments(folder)[0].path.unlink()
-    else:
-        folder.rename(tmp_path / "elsewhere")
+    folder.rename(tmp_path / "elsewhere")
     if what == "removed":
         shutil.rmtree(tmp_path / "elsewhere")
     if what == "replaced":
@@ -233,9 +185,8 @@ def test_what_is_no_longer_there_is_not_written_to(tmp_path: Path, what: str) ->
     for _ in range(2):
         with pytest.raises(OSError, match="start this service again"):
             writer.append([[entry(2)]])
-    if what != "segment":
-        with pytest.raises(SourceError, match=r"removed or replaced.*start over"):
-            source.poll(10, 0)
+    with pytest.raises(SourceError, match=r"removed or replaced.*start over"):
+        source.poll(10, 0)
     if what == "moved":
         (tmp_path / "elsewhere").rename(folder)
         assert writer.append([[entry(2)]]) == [[True]]
@@ -244,50 +195,64 @@ def test_what_is_no_longer_there_is_not_written_to(tmp_path: Path, what: str) ->
     writer.close()
 
 
-def test_ids_are_counted_once_where_a_new_segment_cannot_be_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writer = JournalWriter(tmp_path, 2**20, 3)
-    writer.open()
-    wide = b'{"n": 1, "a": "%s"}' % (b"x" * 2**16)
-    writer.append([[JournalEntry(wide, "a"), JournalEntry(wide, "b")]])
-    real = writing.open_regular
-
-    def none_left(*_: Any) -> int:
-        raise OSError(errno.EMFILE, "Too many open files")
-
-    monkeypatch.setattr(writing, "open_regular", none_left)
-    for _ in range(3):
-        with pytest.raises(OSError, match="Too many"):
-            writer.append([[entry(2, "c")]])
-    monkeypatch.setattr(writing, "open_regular", real)
-    writer.append([[entry(2, "c")]])
-    writer.close()
-    again = JournalWriter(tmp_path, 2**20, 3)
-    again.open()
-    assert again.append([[entry(3, one) for one in "abcd"]]) == [[False, False, False, True]]
-    again.close()
+def test_a_journal_that_is_made_later_and_one_that_ends(tmp_path: Path) -> None:
+    with JournalSource(tmp_path / "later") as source:
+        source.open()
+        assert source.poll(10, 0.02) == []
+        assert source.starting_offsets == {}
+        writer = opened(tmp_path / "later")
+        writer.append([[entry(1)]])
+        assert read(source) == [1]
+        assert source.starting_offsets[0].offset == 1
+        writer.close()
+    with JournalSource(tmp_path / "later", follow=False) as source:
+        source.open()
+        assert not source.exhausted
+        assert read(source) == [1]
+        assert source.exhausted
 
 
-def test_a_second_writer_is_turned_away(tmp_path: Path) -> None:
+def test_records_that_cannot_be_used(tmp_path: Path) -> None:
     writer = opened(tmp_path)
-    with pytest.raises(SinkError, match=r"another output .*\(this process\)"):
-        opened(tmp_path)
+    writer.append([[JournalEntry(b"[1]"), JournalEntry(b'{"n": 1, "a": "%s"}' % (b"x" * 300)), entry(2)]])
+    writer.append([[JournalEntry(b'{"long": "%s"}' % (b"x" * 900))]])
     writer.close()
-    opened(tmp_path).close()
+    with JournalSource(tmp_path, max_record_bytes=500) as source:
+        source.open()
+        reasons = [record.fault and record.fault.reason for record in source.poll(10, 0)]
+    assert reasons == ["not_an_object", "string_too_long", None, "too_long"]
 
 
-def test_a_damaged_journal_is_refused(tmp_path: Path) -> None:
-    writer = opened(tmp_path)
-    for number in range(200):
-        writer.append([[entry(number)]])
+def test_an_older_copy_that_grew_beyond_the_position_is_refused(tmp_path: Path) -> None:
+    writer = opened(tmp_path / "journal")
+    writer.append([[entry(number)] for number in range(10)])
     writer.close()
-    first, *_, last = segments(tmp_path)
-    kept = last.path.read_bytes()
-    last.path.write_bytes(b"")
-    with pytest.raises(SinkError, match="is shorter than what was committed"):
-        opened(tmp_path)
-    last.path.write_bytes(kept)
-    first.path.write_bytes(b"")
-    with pytest.raises(SinkError, match="does not end where"):
-        opened(tmp_path)
+    shutil.copytree(tmp_path / "journal", tmp_path / "copy")
+    writer = opened(tmp_path / "journal")
+    writer.append([[entry(number)] for number in range(10, 20)])
+    writer.close()
+    with JournalSource(tmp_path / "journal") as source:
+        source.open()
+        (*_, last) = source.poll(100, 0)
+        kept = source.lasting(last.next)
+        assert source.lasting(kept) == kept != last.next
+        source.open({0: kept})
+        assert read(source) == []
+    with JournalSource(tmp_path / "copy") as source:
+        for numbers in ((), range(200, 215)):  # too short; as long as the journal that was read, with other records
+            copy = opened(tmp_path / "copy")
+            copy.append([[entry(number)] for number in numbers])
+            copy.close()
+            with pytest.raises(SourceError, match=r"what was read before offset 21: restore the previous journal,"):
+                source.open({0: kept})
+
+
+def test_another_journal_is_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        opened(tmp_path / name).close()
+    with JournalSource(tmp_path / "one") as source:
+        source.open()
+        begin = source.starting_offsets
+    for name, what in (("two", "this is another journal"), ("none", "there is no journal")):
+        with pytest.raises(SourceError, match=f"{what}.*start over"), JournalSource(tmp_path / name) as source:
+            source.open(begin)

@@ -5,33 +5,33 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge
+from starlette.routing import Route
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
-from streamkernel.daemon.monitoring.server import Server
-from streamkernel.daemon.serving.limits import HttpLimits
+from streamkernel.daemon.serving.server import Server
 from tests.processes import wait_until
 
 #: What comes within these seconds came at once; it is waited for as long as it takes, and no longer than this.
 PATIENCE = 30.0
-#: Deadlines that tests can wait for, but for the answer, which a busy machine may take long to give.
-SHORT = HttpLimits(receive_seconds=0.2, answer_seconds=PATIENCE, linger_seconds=0.2, stop_seconds=0.2)
 
 
 @contextmanager
 def served(
-    health: Health | None = None, limits: HttpLimits | None = None, size: int = 0, **settings: Any
+    health: Health | None = None, size: int = 0, max_body_bytes: int = 0, routes: Sequence[Route] = (), **settings: Any
 ) -> Iterator[int]:
     """Serve; gives the port. The metrics have about so many bytes."""
     registry = CollectorRegistry()
     gauge = Gauge("streamkernel_test", "A test.", ["label"], registry=registry)
     gauge.labels("x" * size).set(1)
-    server = Server(MetricsConfig(port=0, **settings), registry, health or Health(), limits)
+    server = Server(
+        MetricsConfig(port=0, **settings), registry, health or Health(), routes, max_body_bytes=max_body_bytes
+    )
     try:
         yield server.port
     finally:

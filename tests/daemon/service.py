@@ -6,7 +6,6 @@ import http.client
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, chdir, contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 from streamkernel.connectors.journal.source import JournalSource
@@ -55,8 +54,8 @@ class Client:
 
 def service_metrics() -> ServiceMetrics:
     """The metrics of a service with one journal, of the section `source`, after a request."""
-    journal: Any = SimpleNamespace(size=0, n_appended=0, n_repeated=0, n_groups=0, n_refused=0)
-    metrics = ServiceMetrics({"source": (journal, 2**20)})
+    metrics = ServiceMetrics()
+    metrics.journal("source", lambda: 0, 2**20)
     with metrics.request("/predict") as request:
         request.status = 200
     metrics.count([{}])

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import base64
-import errno
 import json
-import os
+import sqlite3
 import time
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from streamkernel.connectors.journal import writer as writing
+from streamkernel.connectors.journal.writer import JournalWriter
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.service.roles import service_plan
 from streamkernel.daemon.service.run import start_service
+from streamkernel.daemon.serving import protocol
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import values_of
 from tests.daemon.raw_http import exchange, status
@@ -132,12 +132,14 @@ class TestLateLabels:
             assert (code, answer["error"]["reason"], client.headers["retry-after"]) == (503, "journal_full", "30")
             assert client.ask("/predict", X)[0] == 200  # without a key nothing is kept
 
-            def full(*_: Any) -> int:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            def full(*_: Any) -> Any:
+                error = sqlite3.OperationalError("database or disk is full")
+                error.sqlite_errorname = "SQLITE_FULL"
+                raise error
 
-            monkeypatch.setattr(writing.os, "fdatasync", full)
+            monkeypatch.setattr(JournalWriter, "_append", full)
             code, answer = client.ask("/learn", {"id": 1, "y": "yes"})
-            assert (code, answer["error"]["detail"]) == (503, "the journal cannot be written: No space left on device")
+            assert (code, answer["error"]["detail"]) == (503, "the journal cannot be written: the disk is full")
             assert client.ask("/readyz")[0] == 503
             monkeypatch.undo()
             assert client.ask("/learn", {"id": 1, "y": "yes"}) == (202, {"status": "accepted"})
@@ -194,7 +196,8 @@ class TestHostileRequests:
                 assert client.ask("/predict", body, **headers)[0] == code, body[:30]
             assert client.ask("/predict", X)[0] == 200
 
-    def test_a_body_that_is_too_long_is_not_read(self, here: Home) -> None:
+    def test_a_body_that_is_too_long_is_not_read(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(protocol, "_LOOK_SECONDS", 0.2)
         with serving(here, serve={"port": 0, "max_body_bytes": 1000}) as (_, started):
             head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             answer = exchange(started.port, f"{head}Content-Length: 1001\r\n\r\n".encode())
@@ -231,7 +234,7 @@ class TestHostileRequests:
         ({**DIRECT, "source": {"kind": "journal", "directory": "out/state"}}, "must differ from checkpoint.directory"),
         ({"serve": {"port": 9108}, "metrics": {}}, "serve.port: must differ from metrics.port"),
         (
-            {**DIRECT, "predictions": {"kind": "jsonl", "path": "out/records/00000000000000000000.jsonl"}},
+            {**DIRECT, "predictions": {"kind": "jsonl", "path": "out/records/journal.sqlite"}},
             "predictions.path: must not be a file that the daemon keeps in source.directory",
         ),
         ({"serve": {"journal": {}}}, "serve.journal: unknown key"),

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
+import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
 
 import pytest
 
-from streamkernel.connectors.journal import writer as writing
+from streamkernel.connectors.journal.database import FILE
+from streamkernel.connectors.journal.writer import JournalWriter
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
-from tests.daemon.service import DIRECT, LATE, journalled, serving
+from tests.daemon.endpoint import values_of
+from tests.daemon.service import DIRECT, LATE, Client, journalled, serving
+from tests.processes import wait_until
 
 ROW = {"a": 0.25, "y": "yes"}
 
@@ -20,17 +26,17 @@ ROW = {"a": 0.25, "y": "yes"}
 def test_it_is_acknowledged_after_it_is_durable_and_published(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
     reached, gate = threading.Event(), threading.Event()
-    real = os.fdatasync
+    append = JournalWriter.append
 
-    def sync(descriptor: int) -> None:
+    def commit(writer: JournalWriter, requests: Any) -> Any:
         reached.set()
         gate.wait()
-        real(descriptor)
+        answers = append(writer, requests)
         order.append("durable")
+        return answers
 
     with serving(here, **DIRECT) as (client, _):
-        before = (here.folder / "out/records/committed").read_bytes()
-        monkeypatch.setattr(writing.os, "fdatasync", sync)
+        monkeypatch.setattr(JournalWriter, "append", commit)
 
         def ask() -> None:
             order.append(str(client.ask("/learn", ROW)[0]))
@@ -38,27 +44,44 @@ def test_it_is_acknowledged_after_it_is_durable_and_published(here: Home, monkey
         asking = threading.Thread(target=ask)
         asking.start()
         reached.wait()
-        assert (here.folder / "out/records/committed").read_bytes() == before
-        assert order == []
+        assert (order, journalled(here)) == ([], [])
         gate.set()
         asking.join()
-        assert order == ["durable", "202"]
-        assert (here.folder / "out/records/committed").read_bytes() != before
+        assert (order, journalled(here)) == (["durable", "202"], [ROW])
+        with closing(sqlite3.connect(here.folder / "out/records" / FILE)) as connection:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_write_that_fails_whatever_it_raises_is_answered(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the thread that writes no request would ever be answered again."""
+def test_requests_of_a_moment_share_a_commit(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that fails, whatever it raises, is answered, too."""
+    groups: list[int] = []
+    gate = threading.Event()
+    append = JournalWriter.append
 
-    def fail(*_: object) -> None:
-        raise MemoryError
+    def commit(writer: JournalWriter, requests: Any) -> Any:
+        gate.wait()
+        groups.append(len(requests))
+        if len(groups) == 1:
+            raise MemoryError
+        return append(writer, requests)
 
-    with serving(here, **DIRECT) as (client, _):
-        with monkeypatch.context() as patched:
-            patched.setattr(writing.JournalWriter, "_write", fail)
-            status, answer = client.ask("/learn", ROW, Idempotency_Key="1")
-        assert (status, answer["error"]["reason"]) == (503, "journal")
-        assert "MemoryError" in answer["error"]["detail"]
-        assert client.ask("/learn", ROW, Idempotency_Key="1") == (202, {"status": "accepted"})
+    monkeypatch.setattr(JournalWriter, "append", commit)
+    with serving(here, **DIRECT) as (asking, started), ThreadPoolExecutor(8) as pool:
+
+        def ask(key: int) -> tuple[int, Any]:
+            client = Client(started.port)
+            try:
+                return client.ask("/learn", ROW, Idempotency_Key=str(key))
+            finally:
+                client.close()
+
+        asked = [pool.submit(ask, key) for key in range(8)]
+        wait_until(lambda: values_of(asking.ask("/metrics")[1].decode())["http_requests_in_flight"] == 8)
+        gate.set()
+        refused = [one.result()[1]["error"]["detail"] for one in asked if one.result()[0] == 503]
+        assert refused == ["the journal cannot be written: MemoryError"] * groups[0]
+        assert sum(groups) == 8
+        assert len(groups) == 2
 
 
 def test_a_journal_that_is_gone_takes_nothing(here: Home) -> None:
@@ -127,7 +150,7 @@ def test_a_label_of_json_is_what_a_file_would_have(here: Home) -> None:
 
 
 def test_a_run_that_saves_makes_room(here: Home) -> None:
-    """The oldest segments go; what was acknowledged is learned once, and known again."""
+    """The oldest records go; what was acknowledged is learned once, and known again."""
     source = {**DIRECT["source"], "max_bytes": 2**20, "follow": False}
     sections = {**DIRECT, "source": source, "checkpoint": {"directory": "out/state", "every_records": 100, "keep": 2}}
     wide = {f"c{number}": "x" * 200 for number in range(100)}
@@ -138,11 +161,8 @@ def test_a_run_that_saves_makes_room(here: Home) -> None:
         assert answer[0] == 503
         assert answer[1]["error"]["reason"] == "journal_full"
         assert int(client.headers["retry-after"]) > 0
-        before = sorted((here.folder / "out/records").glob("*.jsonl"))
         run(prepare(here.config))
-        after = sorted((here.folder / "out/records").glob("*.jsonl"))
-        assert len(after) < len(before)
-        assert before[0] not in after
+        assert len(journalled(here)) < n_taken
         assert client.ask("/learn", {**ROW, **wide}, Idempotency_Key=f"{n_taken}") == (202, {"status": "accepted"})
         assert client.ask("/learn", {**ROW, **wide}, Idempotency_Key="0") == (202, {"status": "repeated"})
         run(prepare(here.config))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["make_sink", "make_source", "order_log"]
 
 # What of a section the daemon itself makes something of, and what of that of a topic is not for its sink.
-_NOT_OF_SOURCES = ("kind", "group", "order", "options", "remembered_ids", "schema_registry")
+_NOT_OF_SOURCES = ("kind", "group", "order", "options", "schema_registry")
 _NOT_OF_TOPICS = (
     *("kind", "options", "max_rate", "max_rate_window", "at_start"),
     *("include", "models", "schema_registry", "flush_seconds"),

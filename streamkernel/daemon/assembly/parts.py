@@ -15,10 +15,10 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.switching import short_turns
 from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.serving.server import Server
 from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.sinks import Sinks
@@ -66,12 +66,12 @@ def make_board(plan: Plan, exporter: Exporter | None, health: Health) -> StatusB
     return None if exporter is None else StatusBoard(plan, health, exporter)
 
 
-def serve(plan: Plan, exporter: Exporter, health: Health, apart: bool, stack: ExitStack) -> tuple[str, int]:
-    """Serve metrics and probes until the stack is left, apart in a process of its own, and return host and port."""
+def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> tuple[str, int]:
+    """Serve metrics and probes until the stack is left, and return host and port."""
     settings = plan.config.metrics
     assert settings is not None
     stack.enter_context(short_turns())
-    server = Server(settings, exporter.served, health, apart=apart)
+    server = Server(settings, exporter.served, health)
     stack.callback(server.close)
     _log.info("%s", server.describe())
     return settings.host, server.port

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamkernel.daemon.base.status_snapshot import StatusSnapshot
-
 __all__ = ["Health", "NoStatusError", "StatusSource"]
 
 StatusSource = Callable[[float, int | None], bytes | None]
@@ -38,8 +36,6 @@ class Health:
         The Content-Security-Policy of that page; empty: it may load nothing, as all other answers.
     status
         Asked for the status as JSON; None: there is none.
-    snapshot
-        Asked for the status as it was published last, for a process that serves it; None: there is none.
 
     """
 
@@ -50,7 +46,6 @@ class Health:
     page: Callable[[], str] = lambda: ""
     policy: str = ""
     status: StatusSource | None = None
-    snapshot: Callable[[], StatusSnapshot] | None = None
 
     def state(self) -> tuple[str, str | None]:
         """Return the state in one word, ``ready``, ``not ready``, ``obstacle`` or ``trouble``, with the sentence on it.

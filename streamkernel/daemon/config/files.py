@@ -26,7 +26,7 @@ _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 # What the daemon keeps in its checkpoint directory, and in a journal.
 _RESERVED = re.compile(
     r"lock|learning|learning-labels|order\.log|order-labels\.log|\.?checkpoint-.*"
-    r"|committed|\.?journal\.json|\d{20}\.(jsonl|ids|tmp)"
+    r"|journal\.sqlite(-wal|-shm)?"
 )
 
 

@@ -31,5 +31,6 @@ class JournalSourceConfig(Section):
         "frees space.",
     )
     remembered_ids: Positive = Field(
-        default=100_000, description="How many recent IDs the journal remembers to recognize repeats."
+        default=100_000,
+        description="The journal remembers the IDs of this many newest records, to recognize repeats.",
     )

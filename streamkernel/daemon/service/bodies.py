@@ -1,4 +1,4 @@
-"""The body of a request as records: a JSON object is one, an array of objects is many."""
+"""The body of a request as records, and the answers to requests and records that cannot be used."""
 
 from __future__ import annotations
 
@@ -7,14 +7,71 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from streamkernel.daemon.service.refusals import RefusedError
+from starlette.responses import Response
 
-__all__ = ["Records", "split"]
+from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.ports import Fault
+
+__all__ = ["Records", "RefusedError", "fault_answer", "fault_status", "json_response", "split"]
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _MEDIA_TYPE = "application/json"
+# Of the others, the detail says what to send instead.
+_SETTINGS = frozenset({"infinite", "nested", "string_too_long", "too_long"})
+
+
+def json_response(status: HTTPStatus, answer: Any, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response of JSON; numbers that JSON lacks are null."""
+    return Response(to_json(answer), status, headers, "application/json")
+
+
+class RefusedError(Exception):
+    """A refused request; the message says why.
+
+    Attributes
+    ----------
+    answer
+        The response.
+
+    """
+
+    def __init__(self, status: HTTPStatus, reason: str, detail: str, retry_after: int | None = None) -> None:
+        super().__init__(detail)
+        headers = None if retry_after is None else {"Retry-After": str(retry_after)}
+        self.answer = json_response(status, fault_answer(Fault(reason, detail)), headers)
+
+
+def fault_answer(fault: Fault, section: str = "source") -> dict[str, dict[str, str]]:
+    """Return the answer for an unusable record, with the remedy where a setting is one.
+
+    Parameters
+    ----------
+    fault
+        Why the record cannot be used.
+    section
+        The section of the source that reads the record.
+
+    Examples
+    --------
+    >>> fault_answer(Fault("not_an_object", "a list, not an object"))
+    {'error': {'reason': 'not_an_object', 'detail': 'a list, not an object'}}
+    >>> fault_answer(Fault("string_too_long", "300 characters"))["error"]["remedy"]
+    'raise limits.max_string'
+
+    """
+    error = {"reason": fault.reason, "detail": fault.detail}
+    if fault.reason in _SETTINGS:
+        error["remedy"] = remedy(fault.reason, section, "journal")
+    return {"error": error}
+
+
+def fault_status(fault: Fault) -> HTTPStatus:
+    """Return the status of a request with one unusable record."""
+    if fault.reason in ("not_json", "not_an_object", "encoding"):
+        return HTTPStatus.BAD_REQUEST
+    return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if fault.reason == "too_long" else HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 class Records(NamedTuple):
@@ -23,7 +80,7 @@ class Records(NamedTuple):
     Attributes
     ----------
     raws
-        Each as it stands in the body.
+        The bytes of each.
     many
         Whether they came in an array, so that the answer is one.
 
@@ -42,14 +99,14 @@ _DECODER = json.JSONDecoder(parse_int=_nothing, parse_float=_nothing, parse_cons
 
 
 def split(body: bytes, headers: Mapping[str, str], most: int) -> Records:
-    """Return the records of a body; whether each of them can be used is seen when it is read.
+    """Return the records of a body, which are decoded later.
 
     Parameters
     ----------
     body, headers
-        Of the request.
+        The body and the header fields of the request.
     most
-        How many records it may have.
+        The most records.
 
     Raises
     ------

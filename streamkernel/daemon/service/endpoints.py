@@ -1,4 +1,4 @@
-"""What is answered to /predict and /learn."""
+"""The answers to /predict and /learn."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from streamkernel.connectors.encode import to_json
-from streamkernel.connectors.journal.lines import JournalEntry
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from streamkernel.connectors.journal.writer import JournalEntry, Refusal
 from streamkernel.connectors.ports import Fault, Record
-from streamkernel.daemon.service.bodies import Records, split
-from streamkernel.daemon.service.group_commit import GroupCommit, IdReusedError, JournalError, JournalFullError
+from streamkernel.daemon.service.bodies import (
+    RefusedError,
+    fault_answer,
+    fault_status,
+    json_response,
+    split,
+)
+from streamkernel.daemon.service.group_commit import GroupCommit, JournalError
 from streamkernel.daemon.service.predictor import NoModelError, Predictor
-from streamkernel.daemon.service.refusals import RefusedError, fault_answer, fault_status
 from streamkernel.daemon.service.roles import Role, ServicePlan
 from streamkernel.daemon.service.service_metrics import ServiceMetrics
-from streamkernel.daemon.serving.endpoint import Answer, Endpoint, Question
 
 __all__ = ["ServiceEndpoints"]
 
@@ -54,17 +61,17 @@ class ServiceEndpoints:
         self._journals = journals
         self._metrics = metrics
 
-    def all(self) -> list[Endpoint]:
-        """Return the endpoints; of /learn only where a journal takes what is to be learned."""
-        endpoints = [Endpoint("/predict", "POST", self._measured("/predict", self.predict))]
+    def routes(self) -> list[Route]:
+        """Return the routes; /learn only where a journal takes the records."""
+        routes = [Route("/predict", self._measured("/predict", self.predict), methods=["POST"])]
         if self._service.labels.section in self._journals:
-            endpoints.append(Endpoint("/learn", "POST", self._measured("/learn", self.learn)))
-        return endpoints
+            routes.append(Route("/learn", self._measured("/learn", self.learn), methods=["POST"]))
+        return routes
 
-    async def predict(self, question: Question) -> Answer:
+    async def predict(self, request: Request, body: bytes) -> Response:
         """Answer with predictions; records that have the key are appended to the journal, to be joined with labels."""
         role = self._service.records
-        raws, many = self._split(question)
+        raws, many = split(body, request.headers, self._service.settings.max_records)
         records = [role.read(raw) for raw in raws]
         keys = [role.key_in(record) for record in records]
         answers = await self._predictions(records)
@@ -82,15 +89,15 @@ class ServiceEndpoints:
                 given[_STATUS] = status
         return self._answer(role, answers, many, HTTPStatus.ACCEPTED if kept else HTTPStatus.OK)
 
-    async def learn(self, question: Question) -> Answer:
+    async def learn(self, request: Request, body: bytes) -> Response:
         """Append what is to be learned to the journal."""
         role = self._service.labels
-        raws, many = self._split(question)
+        raws, many = split(body, request.headers, self._service.settings.max_records)
         records = [role.read_labeled(raw) for raw in raws]
         ids = (
             [role.id_of(role.key_in(record)) for record in records]
             if role.key is not None
-            else _ids(question, len(raws), many)
+            else _ids(request.headers, len(raws), many)
         )
         # What the learner would refuse ends it. A label that comes after its record has a key, and no inputs.
         faults = [one.fault or (self._predictor.refusal(one.x) if role.key is None else None) for one in records]
@@ -102,9 +109,6 @@ class ServiceEndpoints:
             for place, status in zip(good, await self._append(self._journals[role.section], entries), strict=True):
                 answers[place] = {_STATUS: status}
         return self._answer(role, answers, many, HTTPStatus.ACCEPTED)
-
-    def _split(self, question: Question) -> Records:
-        return split(question.body, question.headers, self._service.settings.max_records)
 
     async def _predictions(self, records: Sequence[Record]) -> list[dict[str, Any] | Fault]:
         """Return the answer for each record, or its fault."""
@@ -125,41 +129,44 @@ class ServiceEndpoints:
         """Append entries durably, and return what became of each."""
         try:
             return ["accepted" if new else "repeated" for new in await journal.append(entries)]
-        except JournalFullError as error:
-            seconds = self._service.retry_seconds
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal_full", str(error), seconds) from None
-        except IdReusedError:
-            detail = "this Idempotency-Key came with another body before: send a new key"
-            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_key", detail) from None
         except JournalError as error:
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal", str(error), _RETRY_SECONDS) from None
+            unavailable, detail = HTTPStatus.SERVICE_UNAVAILABLE, str(error)
+            if error.refusal is Refusal.FULL:
+                raise RefusedError(unavailable, "journal_full", detail, self._service.retry_seconds) from None
+            if error.refusal is Refusal.OTHER:
+                detail = "this Idempotency-Key came with another body before: send a new key"
+                raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency_key", detail) from None
+            raise RefusedError(unavailable, "journal", detail, _RETRY_SECONDS) from None
 
-    def _answer(self, role: Role, answers: Sequence[dict[str, Any] | Fault], many: bool, status: HTTPStatus) -> Answer:
+    def _answer(
+        self, role: Role, answers: Sequence[dict[str, Any] | Fault], many: bool, status: HTTPStatus
+    ) -> Response:
         self._metrics.count(answers)
         given = [fault_answer(one, role.section) if isinstance(one, Fault) else one for one in answers]
         if many:
-            return Answer(status, to_json(given))
+            return json_response(status, given)
         (only,) = answers
-        return Answer(fault_status(only) if isinstance(only, Fault) else status, to_json(given[0]))
+        return json_response(fault_status(only) if isinstance(only, Fault) else status, given[0])
 
     def _measured(
-        self, path: str, answer: Callable[[Question], Awaitable[Answer]]
-    ) -> Callable[[Question], Awaitable[Answer]]:
-        async def measured(question: Question) -> Answer:
-            with self._metrics.request(path) as request:
+        self, path: str, answer: Callable[[Request, bytes], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def measured(request: Request) -> Response:
+            body = await request.body()
+            with self._metrics.request(path) as measure:
                 try:
-                    given = await answer(question)
+                    given = await answer(request, body)
                 except RefusedError as error:
                     given = error.answer
-                request.status = given.status
+                measure.status = given.status_code
                 return given
 
         return measured
 
 
-def _ids(question: Question, n_records: int, many: bool) -> list[str | None]:
+def _ids(headers: Mapping[str, str], n_records: int, many: bool) -> list[str | None]:
     """Return the id of each record by the header Idempotency-Key, None where there is none."""
-    given = question.headers.get("idempotency-key")
+    given = headers.get("idempotency-key")
     if given is None:
         return [None] * n_records
     if not _ID.fullmatch(given) or len(given) > _LONGEST_ID:

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import html
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.json_schema import models_json_schema
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from streamkernel.connectors.encode import to_json
 from streamkernel.daemon.monitoring.status.document import content_policy
-from streamkernel.daemon.service.roles import Role, ServicePlan
-from streamkernel.daemon.serving.endpoint import Answer, Endpoint, Question
+from streamkernel.daemon.service.roles import ServicePlan
 
-__all__ = ["PAGE_POLICY", "openapi", "openapi_endpoint", "page"]
+__all__ = ["PAGE_POLICY", "openapi", "openapi_route", "page"]
 
-_FAULT = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["reason", "detail"],
-            "properties": {name: {"type": "string"} for name in ("reason", "detail", "remedy")},
-        }
-    },
-}
-_STATUS = {"type": "string", "enum": ["accepted", "repeated"]}
-_RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
 _STYLE = (
     ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;"
     "padding:0 1rem}table{display:block;overflow-x:auto}td{padding:.2rem 1rem .2rem 0}code{white-space:nowrap}"
@@ -33,27 +25,73 @@ _STYLE = (
 )
 PAGE_POLICY = content_policy(_STYLE)
 """The Content-Security-Policy of `page`."""
-_PROBES = ("/healthz", "/readyz")  # which need no name and no password
+_REFERENCE = "#/components/schemas/{model}"
+_RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
+_Status = Literal["accepted", "repeated"]
+
+
+class FaultDetail(BaseModel):
+    """Why a request or a record cannot be used."""
+
+    reason: str
+    detail: str
+    remedy: str = ""
+
+
+class FaultAnswer(BaseModel):
+    """The answer to a request or a record that cannot be used."""
+
+    error: FaultDetail
+
+
+class Taken(BaseModel):
+    """The answer to a record or a label to learn."""
+
+    status: _Status
+
+
+def _prediction(service: ServicePlan) -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        "prediction": (Any, Field(description="The label or number; null before the model learned any.")),
+        "checkpoint": (int, Field(description="The checkpoint of the model that predicted it.")),
+    }
+    if service.plan.models:
+        fields["model"] = (str, Field(description="The name of the model that predicted it."))
+    if service.plan.task == "classification":
+        fields["probabilities"] = (dict[str, float], Field({}, description="The probability of each class."))
+    elif service.plan.task == "regression":
+        fields["std"] = (float | None, Field(None, description="The standard deviation."))
+    if service.has_late_labels and service.records.journal is not None:
+        fields["status"] = (_Status, Field("accepted", description="For a record with the key."))
+    return create_model("Prediction", **fields)
+
+
+def _record(name: str, required: list[str | None], optional: list[str | None]) -> type[BaseModel]:
+    """Return the model of an object with any fields, of which the configuration names some."""
+    given = [(one, ...) for one in required if one] + [(one, None) for one in optional if one]
+    # By alias: a name of the stream need not be one that Python takes.
+    fields: dict[str, Any] = {
+        f"field_{at}": (Any, Field(default, alias=one)) for at, (one, default) in enumerate(given)
+    }
+    return create_model(name, __config__=ConfigDict(extra="allow"), **fields)
 
 
 def openapi(service: ServicePlan) -> dict[str, Any]:
     """Return the OpenAPI document of a service."""
+    bodies: list[type[BaseModel]] = [_prediction(service), FaultAnswer, _record("Record", [], [service.records.key])]
     paths: dict[str, Any] = {"/predict": {"post": _predict(service)}}
     if service.labels.journal is not None:
+        bodies += [_record("Labeled", [service.labels.key, service.labels.target], []), Taken]
         paths["/learn"] = {"post": _learn(service)}
-    for path, summary in (
-        ("/metrics", "Metrics for Prometheus."),
-        ("/healthz", "Whether the process is well."),
-        ("/readyz", "Whether all requests can be answered: there is a model, and the journal can be written."),
-    ):
-        responses = {"200": _text("Yes." if path in _PROBES else "Text.")}
-        if path in _PROBES:
-            responses["503"] = _text("No, and why.")
-        paths[path] = {"get": {"operationId": path[1:], "summary": summary, "responses": responses}}
-    schemas = {"Prediction": _prediction(service), "Fault": _FAULT, "Record": _record(service.records, labeled=False)}
-    if service.labels.journal is not None:
-        schemas |= {"Labeled": _record(service.labels, labeled=True), "Taken": _taken()}
-    components: dict[str, Any] = {"schemas": schemas}
+    ok, no = _text("Yes."), _text("No, and why.")
+    ready = "Whether all requests can be answered: there is a model, and the journal can be written."
+    paths |= {
+        "/metrics": {"get": _get("metrics", "Metrics for Prometheus.", {"200": _text("Text.")})},
+        "/healthz": {"get": _get("healthz", "Whether the process is well.", {"200": ok, "503": no})},
+        "/readyz": {"get": _get("readyz", ready, {"200": ok, "503": no})},
+    }
+    _, schemas = models_json_schema([(one, "validation") for one in bodies], ref_template=_REFERENCE)
+    components: dict[str, Any] = {"schemas": schemas["$defs"]}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "streamkernel", "version": version("streamkernel")},
@@ -64,26 +102,26 @@ def openapi(service: ServicePlan) -> dict[str, Any]:
         components["securitySchemes"] = {"basic": {"type": "http", "scheme": "basic"}}
         document["security"] = [{"basic": []}]
         for path, methods in paths.items():
-            for operation in methods.values():
-                if path in _PROBES:
-                    operation["security"] = []
-                else:
-                    operation["responses"]["401"] = _text("A name and a password are needed.")
+            (operation,) = methods.values()
+            if path in ("/healthz", "/readyz"):
+                operation["security"] = []
+            else:
+                operation["responses"]["401"] = _text("A name and a password are needed.")
     return document
 
 
-def openapi_endpoint(service: ServicePlan) -> Endpoint:
-    """Return the endpoint that has the document."""
+def openapi_route(service: ServicePlan) -> Route:
+    """Return the route of the document."""
     body = to_json(openapi(service))
 
-    async def answer(question: Question) -> Answer:  # noqa: ARG001
-        return Answer(200, body)
+    async def answer(request: Request) -> Response:  # noqa: ARG001
+        return Response(body, media_type="application/json")
 
-    return Endpoint("/openapi.json", "GET", answer)
+    return Route("/openapi.json", answer)
 
 
 def page(service: ServicePlan, obstacle: str | None) -> str:
-    """Return a page for people: what there is, and how to ask for it."""
+    """Return a page for people: the endpoints, and how to ask for a prediction."""
     document = openapi(service)
     rows = "".join(
         f"<tr><td><code>{method.upper()} {path}</code><td>{html.escape(one['summary'])}"
@@ -137,9 +175,12 @@ def _text(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
+def _get(name: str, summary: str, responses: dict[str, Any]) -> dict[str, Any]:
+    return {"operationId": name, "summary": summary, "responses": responses}
+
+
 def _operation(summary: str, taken: str, given: str, status: str, limit: int) -> dict[str, Any]:
-    one, fault = {"$ref": f"#/components/schemas/{taken}"}, {"$ref": "#/components/schemas/Fault"}
-    answer = {"$ref": f"#/components/schemas/{given}"}
+    one, answer, fault = ({"$ref": _REFERENCE.format(model=name)} for name in (taken, given, "FaultAnswer"))
     many = {"type": "array", "items": {"anyOf": [answer, fault]}}
 
     def said(description: str) -> dict[str, Any]:
@@ -167,30 +208,3 @@ def _operation(summary: str, taken: str, given: str, status: str, limit: int) ->
             "503": {**said("Not now: there is no model yet, or the journal is full."), "headers": _RETRY},
         },
     }
-
-
-def _prediction(service: ServicePlan) -> dict[str, Any]:
-    properties: dict[str, Any] = {
-        "prediction": {"description": "The label or number; null before the model learned any."},
-        "checkpoint": {"type": "integer", "description": "The checkpoint of the model that predicted it."},
-    }
-    if service.plan.models:
-        properties["model"] = {"type": "string", "description": "The name of the model that predicted it."}
-    if service.plan.task == "classification":
-        properties["probabilities"] = {"type": "object", "additionalProperties": {"type": "number"}}
-    elif service.plan.task == "regression":
-        properties["std"] = {"type": ["number", "null"]}
-    if service.has_late_labels and service.records.journal is not None:
-        properties["status"] = _STATUS
-    return {"type": "object", "required": ["prediction", "checkpoint"], "properties": properties}
-
-
-def _taken() -> dict[str, Any]:
-    return {"type": "object", "required": ["status"], "properties": {"status": _STATUS}}
-
-
-def _record(role: Role, *, labeled: bool) -> dict[str, Any]:
-    """Return the schema of an object: which names it has is a matter of the stream, but for key and label."""
-    properties: dict[str, Any] = {name: {} for name in (role.key, role.target if labeled else None) if name is not None}
-    required = [name for name in properties if labeled]
-    return {"type": "object", "properties": properties, **({"required": required} if required else {})}

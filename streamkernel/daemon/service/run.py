@@ -8,20 +8,20 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 from streamkernel.connectors.journal.writer import JournalWriter
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.trained import trained_models
 from streamkernel.daemon.service.endpoints import ServiceEndpoints
 from streamkernel.daemon.service.group_commit import GroupCommit
-from streamkernel.daemon.service.openapi import PAGE_POLICY, openapi_endpoint, page
+from streamkernel.daemon.service.openapi import PAGE_POLICY, openapi_route, page
 from streamkernel.daemon.service.predictor import Predictor
 from streamkernel.daemon.service.roles import ServicePlan, service_plan
 from streamkernel.daemon.service.service_metrics import ServiceMetrics
-from streamkernel.daemon.serving.limits import HttpLimits
+from streamkernel.daemon.serving.server import Server
 from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = ["serve"]
@@ -49,7 +49,7 @@ def serve(plan: Plan, partition: int | None = None) -> None:
     CheckpointError
         Where the newest checkpoint is sound and cannot be used.
     ConnectorError
-        Where a journal cannot be written, or another process writes it.
+        Where a journal cannot be written.
     ServerError
         Where the port is taken or a certificate cannot be used.
 
@@ -76,42 +76,46 @@ def _favour_answers() -> None:
     gc.freeze()
 
 
-class StartedService:
-    """A service at work: its port and its health."""
+class StartedService(NamedTuple):
+    """A service at work: its port, its address and its health."""
 
-    def __init__(self, server: Server, health: Health) -> None:
-        self.port = server.port
-        self.url = server.url
-        self.health = health
+    port: int
+    url: str
+    health: Health
 
 
 def start_service(service: ServicePlan, stack: ExitStack, health: Health) -> StartedService:
     """Start a service, which ends when the stack is left: first the requests, then what they need."""
-    journals: dict[str, tuple[GroupCommit, int]] = {}
+    metrics = ServiceMetrics()
+    journals: dict[str, GroupCommit] = {}
     for role in (service.records, service.labels):
-        if role.journal is not None and role.section not in journals:
-            writer = JournalWriter(Path(role.journal.directory), role.journal.max_bytes, role.journal.remembered_ids)
+        if (settings := role.journal) is not None and role.section not in journals:
+            writer = JournalWriter(Path(settings.directory), settings.max_bytes)
             writer.open()
-            journal = GroupCommit(writer)
-            stack.callback(journal.close)
-            journals[role.section] = journal, role.journal.max_bytes
-    metrics = ServiceMetrics(journals)
+            counters = metrics.journal(role.section, writer.size, settings.max_bytes)
+            journals[role.section] = GroupCommit(writer, counters)
+            stack.callback(journals[role.section].close)
     assert service.plan.config.serve_from is not None
     reader = trained_models(service.plan, service.plan.config.serve_from)
     predictor = Predictor(service.plan, reader, service.settings.reload, metrics.trained)
     stack.callback(predictor.close)
     predictor.start()
-    writing = {section: journal for section, (journal, _) in journals.items()}
-    health.obstacle = lambda: _obstacle(predictor, writing)
+    health.obstacle = lambda: _obstacle(predictor, journals)
     health.policy = PAGE_POLICY
     health.page = lambda: page(service, predictor.obstacle)
-    endpoints = [*ServiceEndpoints(service, predictor, writing, metrics).all(), openapi_endpoint(service)]
-    limits = HttpLimits(body_bytes=service.settings.max_body_bytes)
-    server = Server(service.settings, metrics.registry, health, limits, endpoints, "serve")
+    routes = [*ServiceEndpoints(service, predictor, journals, metrics).routes(), openapi_route(service)]
+    server = Server(
+        service.settings,
+        metrics.registry,
+        health,
+        routes,
+        section="serve",
+        max_body_bytes=service.settings.max_body_bytes,
+    )
     stack.callback(server.close)
     health.ready, health.summary = True, lambda: f"serving predictions at {server.url}"
     _log.info("serving predictions at %s/predict", server.url)
-    return StartedService(server, health)
+    return StartedService(server.port, server.url, health)
 
 
 def _obstacle(predictor: Predictor, journals: dict[str, GroupCommit]) -> str | None:

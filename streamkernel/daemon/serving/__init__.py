@@ -1,1 +1,1 @@
-"""The HTTP server: an ASGI application on uvicorn's protocol, with a bound on everything a client may take."""
+"""The HTTP server: a Starlette application on uvicorn, in a thread, with limits for clients."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+import asyncio
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from http import HTTPStatus
 from typing import TypeVar
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -17,75 +20,67 @@ from starlette.routing import Route
 
 from streamkernel.daemon.base.health import Health, NoStatusError
 from streamkernel.daemon.config.endpoints import EndpointConfig
-from streamkernel.daemon.serving.endpoint import Endpoint, Question
-from streamkernel.daemon.serving.hosts import Hosts
-from streamkernel.daemon.serving.middleware import SecurityMiddleware
-from streamkernel.daemon.serving.proxy import DaemonProxy
-from streamkernel.daemon.serving.published import PublishedMetrics, Scrape, ScrapeAnswer, answer_scrape
-from streamkernel.daemon.serving.status_query import status_query
-from streamkernel.daemon.serving.threads import Threads
+from streamkernel.daemon.serving.published import PublishedMetrics, Scrape, answer_scrape
+from streamkernel.daemon.serving.security import Hosts, SecurityMiddleware
 
-__all__ = ["make_application"]
+__all__ = ["make_application", "status_query"]
 
 T = TypeVar("T")
 
-# Probes carry no credentials, and what they are told is one word.
-_PROBES = frozenset({"/healthz", "/readyz"})
+_THREADS = 4
+_LONGEST_NUMBER = 32
+_MOST_PARTITION = 2**31
 
 
 def make_application(
     settings: EndpointConfig,
-    metrics: CollectorRegistry | PublishedMetrics | DaemonProxy,
+    metrics: CollectorRegistry | PublishedMetrics,
     health: Health,
-    workers: int,
-    endpoints: Sequence[Endpoint] = (),
+    routes: Sequence[Route] = (),
     section: str = "metrics",
+    max_body_bytes: int = 0,
 ) -> Starlette:
-    """Return the ASGI application that serves metrics and the health to those the settings let in.
+    """Return the ASGI application that serves metrics, the health and further routes to whom the settings let in.
 
-    Published metrics and their page are answered in the event loop; a registry, which is collected at each request, and
-    what another process has, by worker threads, so many at once, and so are probes, apart. Other endpoints answer in
-    the event loop. The settings are those of a section of the configuration, which refusals name.
+    The settings are those of a section of the configuration, which refusals name.
     """
+    answers = _Answers(metrics, health)
+    own = {"/": answers.page, "/metrics": answers.metrics, "/healthz": answers.healthz, "/readyz": answers.readyz}
+    if health.status is not None:
+        own["/api/status"] = answers.status
+    every = [*(Route(path, answer) for path, answer in own.items()), *routes]
+    paths = ", ".join(one.path for one in every)
+
+    async def refuse(request: Request, error: Exception) -> Response:  # noqa: ARG001
+        assert isinstance(error, HTTPException)
+        text, headers = error.detail, dict(error.headers or {})
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            text = f"not found: {paths} are here"
+        elif allowed := headers.get("Allow"):
+            headers["Allow"] = ", ".join(sorted(allowed.split(", ")))
+            text = f"only {headers['Allow']}"
+        return _text(HTTPStatus(error.status_code), text, headers)
+
     hosts = Hosts([settings.host, *settings.allowed_hosts])
-    security = Middleware(
-        SecurityMiddleware, hosts=hosts, basic_auth=settings.basic_auth, open_paths=_PROBES, section=section
-    )
-    routes = _Routes(metrics, health, workers)
-    answering = {
-        "/": routes.page,
-        **({} if health.status is None else {"/api/status": routes.status}),
-        "/metrics": routes.metrics,
-        "/healthz": routes.healthz,
-        "/readyz": routes.readyz,
-    }
+    security = Middleware(SecurityMiddleware, hosts=hosts, basic_auth=settings.basic_auth, section=section)
     application = Starlette(
-        routes=[
-            *(Route(path, answer) for path, answer in answering.items()),
-            *(Route(one.path, _route(one), methods=[one.method]) for one in endpoints),
-        ],
+        routes=every,
         middleware=[security],
-        exception_handlers={HTTPException: _refusal_of(dict.fromkeys(answering, "GET"), endpoints)},
+        exception_handlers={HTTPException: refuse},
+        max_body_size=max_body_bytes,
     )
     application.router.redirect_slashes = False
     return application
 
 
-class _Routes:
+class _Answers:
     """Answers requests; what may take long, in a thread: a member of a group asks its partitions."""
 
-    def __init__(
-        self, metrics: CollectorRegistry | PublishedMetrics | DaemonProxy, health: Health, workers: int
-    ) -> None:
-        self._published = isinstance(metrics, PublishedMetrics)
-        self._answer: Callable[[Scrape], ScrapeAnswer]
-        if isinstance(metrics, CollectorRegistry):
-            self._answer = partial(answer_scrape, make_wsgi_app(metrics))
-        else:
-            self._answer = metrics.answer
+    def __init__(self, metrics: CollectorRegistry | PublishedMetrics, health: Health) -> None:
+        self._metrics = metrics
         self._health = health
         # Apart, so that a slow scrape holds up no probe, and no probe, which anybody may ask for, a scrape.
-        self._scrapes, self._probes = Threads(workers), Threads(workers)
+        self._scrapes, self._probes = asyncio.Semaphore(_THREADS), asyncio.Semaphore(_THREADS)
 
     async def page(self, request: Request) -> Response:  # noqa: ARG002
         policy = {"Content-Security-Policy": self._health.policy} if self._health.policy else None
@@ -96,10 +91,9 @@ class _Routes:
         assert status is not None
         try:
             since, partition = status_query(request.query_params)
+            body = await self._run(lambda: status(since, partition))
         except ValueError as error:
             return _text(HTTPStatus.BAD_REQUEST, str(error))
-        try:
-            body = await self._run(lambda: status(since, partition))
         except NoStatusError as error:
             return _text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         if body is None:
@@ -107,59 +101,68 @@ class _Routes:
         return Response(body, media_type="application/json")
 
     async def metrics(self, request: Request) -> Response:
-        fields = request.headers
-        query = request.scope["query_string"].decode("latin-1")
-        scrape = Scrape(query, fields.get("accept"), fields.get("accept-encoding"))
-        try:
-            answer = await self._run(lambda: self._answer(scrape))
-        except NoStatusError as error:
-            return _text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-        return Response(answer.body, answer.status, answer.headers)
+        fields, metrics = request.headers, self._metrics
+        scrape = Scrape(str(request.url.query), fields.get("accept", ""), fields.get("accept-encoding", ""))
+        if isinstance(metrics, PublishedMetrics):
+            answer = metrics.answer(scrape)
+        else:
+            registry = metrics
+            answer = await self._run(lambda: answer_scrape(registry, scrape))
+        return Response(answer.body, headers=answer.headers)
 
     async def _run(self, function: Callable[[], T]) -> T:
         """Run what makes an answer; where all was published, here: each thread more waits for the one that learns."""
-        return function() if self._published else await self._scrapes.run(function)
+        if isinstance(self._metrics, PublishedMetrics):
+            return function()
+        return await _in_thread(self._scrapes, function)
 
     async def healthz(self, request: Request) -> Response:  # noqa: ARG002
-        trouble = await self._probes.run(lambda: self._health.trouble())
+        trouble = await _in_thread(self._probes, lambda: self._health.trouble())
         return _text(HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK, trouble or "ok")
 
     async def readyz(self, request: Request) -> Response:  # noqa: ARG002
-        obstacle = await self._probes.run(lambda: self._health.unready())
+        obstacle = await _in_thread(self._probes, lambda: self._health.unready())
         return _text(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
 
 
-def _route(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:
-        given = await endpoint.answer(Question(await request.body(), request.headers))
-        return Response(given.body, given.status, dict(given.headers), given.media_type)
+async def _in_thread(places: asyncio.Semaphore, function: Callable[[], T]) -> T:
+    """Run a function in a daemon thread.
 
-    return answer
+    The end of the process joins the threads of anyio and of `concurrent.futures`, so one scrape that hangs would hold
+    up the end.
+    """
+    answer: Future[T] = Future()
+    answer.set_running_or_notify_cancel()  # so that nobody cancels it, but only the wait for it
 
+    def work() -> None:
+        try:
+            answer.set_result(function())
+        except Exception as error:
+            answer.set_exception(error)
 
-def _refusal_of(
-    methods: Mapping[str, str], endpoints: Sequence[Endpoint]
-) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Return what answers a request that no route takes, of these paths and endpoints."""
-    methods = {**methods, **{one.path: one.method for one in endpoints}}
-    *most, last = methods
-    here = f"{', '.join(most)} and {last}"
-
-    async def refused(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        method = methods.get(request.url.path, "GET" if not endpoints else None)
-        allowed = ("GET", "HEAD") if method == "GET" else (method,)
-        if method is not None and request.method not in allowed:
-            text = f"only {method}"
-            return _text(HTTPStatus.METHOD_NOT_ALLOWED, text, {"Allow": ", ".join(map(str, allowed))})
-        if error.status_code == HTTPStatus.NOT_FOUND:
-            return _text(HTTPStatus.NOT_FOUND, f"not found: {here} are here")
-        return _text(HTTPStatus(error.status_code), error.detail)
-
-    return refused
+    async with places:
+        threading.Thread(target=work, name="answer", daemon=True).start()
+        return await asyncio.wrap_future(answer)
 
 
-def _text(status: HTTPStatus, text: str, headers: dict[str, str] | None = None) -> Response:
+def status_query(query: Mapping[str, str]) -> tuple[float, int | None]:
+    """Read `since`, by default 0, and `partition`, by default None; a ValueError says what is wrong."""
+    since, partition = query.get("since", "0"), query.get("partition")
+    try:
+        number = float(since) if len(since) <= _LONGEST_NUMBER else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError("since must be a time in seconds since 1970")
+    if partition is None:
+        return number, None
+    digits = partition.isascii() and partition.isdigit() and len(partition) <= _LONGEST_NUMBER
+    if not digits or int(partition) >= _MOST_PARTITION:
+        raise ValueError("partition must be the number of a partition")
+    return number, int(partition)
+
+
+def _text(status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> Response:
     return PlainTextResponse(_encoded(f"{text}\n"), status, headers)
 
 

@@ -1,14 +1,17 @@
-"""The snapshot of the metrics that scrapes are answered from: collected by the thread that learns, at one moment."""
+"""The metrics of one moment, published by the thread that learns, and the answers to scrapes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+import gzip
+from collections.abc import Iterable
+from typing import NamedTuple
+from urllib.parse import parse_qs
 
-from prometheus_client import CollectorRegistry, Metric, make_wsgi_app
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import Collector
 
-__all__ = ["MetricsSnapshot", "PublishedMetrics", "Scrape", "ScrapeAnswer", "answer_scrape"]
+__all__ = ["PublishedMetrics", "Scrape", "ScrapeAnswer", "answer_scrape"]
 
 # Formats and selections of metrics that are kept of a snapshot, as many as a few Prometheus servers ask for.
 _MOST_KEPT = 8
@@ -18,28 +21,48 @@ class Scrape(NamedTuple):
     """What a request for the metrics asks for: its query string, and its fields Accept and Accept-Encoding."""
 
     query: str = ""
-    accept: str | None = None
-    encoding: str | None = None
+    accept: str = ""
+    encoding: str = ""
 
 
 class ScrapeAnswer(NamedTuple):
     """The answer to a request for the metrics."""
 
-    status: int
     headers: dict[str, str]
     body: bytes
+
+
+def answer_scrape(registry: CollectorRegistry, scrape: Scrape) -> ScrapeAnswer:
+    """Render the metrics of a registry in the format that a scrape asks for."""
+    encoder, content_type = choose_encoder(scrape.accept)
+    names = parse_qs(scrape.query).get("name[]")
+    body = encoder(registry if names is None else registry.restricted_registry(names))
+    if gzip_accepted(scrape.encoding):
+        return ScrapeAnswer({"Content-Type": content_type, "Content-Encoding": "gzip"}, gzip.compress(body))
+    return ScrapeAnswer({"Content-Type": content_type}, body)
+
+
+class _Snapshot(Collector):
+    """The metrics of one moment, and the answers that were made of them."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = tuple(families)
+        self.answers: dict[Scrape, ScrapeAnswer] = {}
+
+    def collect(self) -> tuple[Metric, ...]:
+        return self._families
 
 
 class PublishedMetrics:
     """The metrics of a registry as they were published last.
 
-    One thread publishes, between two chunks of records: its figures are of one moment. Others render what was
-    published, and never ask the collectors, which read a model that is learning.
+    One thread publishes, between two chunks of records, so all figures are of one moment. Other threads render them,
+    and never ask the collectors, which read a model that is learning.
 
     Parameters
     ----------
     registry
-        What is collected, here for the first time.
+        The registry, which is collected here for the first time.
 
     Examples
     --------
@@ -61,59 +84,17 @@ class PublishedMetrics:
         self.publish()
 
     def publish(self) -> None:
-        """Collect all metrics; from now on they are what is served."""
-        self._snapshot = MetricsSnapshot(self._registry.collect())
-
-    def collect(self) -> tuple[Metric, ...]:
-        """Return what was published last."""
-        return self._snapshot.collect()
+        """Collect all metrics, to be served from now on."""
+        self._snapshot = _Snapshot(self._registry.collect())
 
     def answer(self, scrape: Scrape) -> ScrapeAnswer:
-        """Answer a request from what was published last."""
-        return self._snapshot.answer(scrape)
-
-
-class MetricsSnapshot(Collector):
-    """The metrics of one moment, and the answers that were made of them."""
-
-    def __init__(self, families: Iterable[Metric]) -> None:
-        self._families = tuple(families)
-        self._application: Callable[..., Iterable[bytes]] | None = None
-        self._answers: dict[Scrape, ScrapeAnswer] = {}
-
-    def collect(self) -> tuple[Metric, ...]:
-        """Return the metrics; see `prometheus_client.registry.Collector`."""
-        return self._families
-
-    def answer(self, scrape: Scrape) -> ScrapeAnswer:
-        """Render the metrics, once for all who ask alike."""
-        known = self._answers.get(scrape)
-        if known is not None:
-            return known
-        if self._application is None:
-            # Of its own, and made by whoever is the first to ask: a snapshot that nobody asks for costs no more.
+        """Answer a scrape from the last snapshot, rendered once for all who ask alike."""
+        snapshot = self._snapshot
+        made = snapshot.answers.get(scrape)
+        if made is None:
             registry = CollectorRegistry(auto_describe=True)  # by names, for a scrape that asks for some only
-            registry.register(self)
-            self._application = make_wsgi_app(registry)
-        made = answer_scrape(self._application, scrape)
-        if len(self._answers) < _MOST_KEPT:
-            self._answers[scrape] = made
+            registry.register(snapshot)
+            made = answer_scrape(registry, scrape)
+            if len(snapshot.answers) < _MOST_KEPT:
+                snapshot.answers[scrape] = made
         return made
-
-
-def answer_scrape(application: Callable[..., Iterable[bytes]], scrape: Scrape) -> ScrapeAnswer:
-    """Answer as prometheus_client does, which knows formats and compression, by its application for threads."""
-    begun: dict[str, Any] = {}
-
-    def start(status: str, headers: list[tuple[str, str]]) -> None:
-        begun.update(status=int(status.split()[0]), headers=dict(headers))
-
-    environ = {
-        "REQUEST_METHOD": "GET",
-        "PATH_INFO": "/metrics",
-        "QUERY_STRING": scrape.query,
-        "HTTP_ACCEPT": scrape.accept,
-        "HTTP_ACCEPT_ENCODING": scrape.encoding,
-    }
-    body = b"".join(application(environ, start))
-    return ScrapeAnswer(body=body, **begun)

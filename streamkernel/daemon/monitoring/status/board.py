@@ -107,7 +107,6 @@ class StatusBoard:
         self._pipelines = {name: written(model, plan.redact) for name, model in models.items()}
         page = status_document({name: drawn(model, plan.redact) for name, model in models.items()})
         health.page, health.policy, health.status = (lambda: page), status_policy(), self.to_json
-        health.snapshot = self.snapshot
 
     def follow(
         self,

@@ -1,0 +1,99 @@
+"""The listening socket of the HTTP server: it accepts no more connections than there may be."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import socket
+from typing import Any
+
+from streamkernel.daemon.serving.rate_limit import limited_logger
+
+__all__ = ["BACKLOG", "BoundedSocket", "affordable_connections", "bind"]
+
+_log = logging.getLogger(__name__)
+_refusals = limited_logger(f"{__name__}.refusals")
+
+BACKLOG = 1024
+# Refused in a row, before the open connections have their turn.
+_REFUSED_AT_ONCE = 64
+# For checkpoints, sources, sinks, brokers and the libraries.
+_OTHER_DESCRIPTORS = 256
+_FEWEST = 4
+
+
+class BoundedSocket(socket.socket):
+    """A listening socket that refuses connections beyond a limit before anything is read from them.
+
+    It counts connections from the accept, in whatever state TLS or HTTP is: each takes a file from the daemon.
+    """
+
+    def limit(self, most: int, what: str, plain: bool) -> None:
+        """Accept at most so many connections to an endpoint; a plain one tells the refused clients why."""
+        self._most, self._what = most, what
+        self._open: list[socket.socket] = []
+        text = f"more than {most} connections\n"
+        head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
+        self._refusal = f"{head}Content-Length: {len(text)}\r\n\r\n{text}".encode() if plain else b""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Accept a connection, after refusing those that are too many; see `socket.socket.accept`."""
+        for _ in range(_REFUSED_AT_ONCE):
+            accepted, client = super().accept()
+            if len(self._open) >= self._most:
+                self._open = [one for one in self._open if one.fileno() >= 0]
+            if len(self._open) < self._most:
+                self._open.append(accepted)
+                return accepted, client
+            text = "more than %d connections to %s: further ones are refused, last %s"
+            _refusals.warning(text, self._most, self._what, client)
+            with accepted:
+                accepted.setblocking(False)
+                try:
+                    accepted.send(self._refusal)
+                except OSError:
+                    continue
+        raise BlockingIOError
+
+
+def bind(host: str, port: int) -> BoundedSocket:
+    """Open a listening socket.
+
+    Raises
+    ------
+    OSError
+        Where the address is none or in use.
+
+    """
+    # The protocol is named: without it asyncio does not set TCP_NODELAY, and each answer would take 40 ms.
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = sorted(found, key=lambda one: one[0] != socket.AF_INET)[0]
+    listening = BoundedSocket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def affordable_connections(wanted: int, what: str = "the metrics") -> int:
+    """Return how many of these connections the limit of open files allows; raise the limit where possible."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + _OTHER_DESCRIPTORS
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    # No further than needed: select() in some library may not bear descriptors of 1,024 and above.
+    raised = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+    if raised >= needed:
+        return wanted
+    # The daemon comes first: a scrape that is refused harms less than a checkpoint that cannot be opened.
+    allowed = min(wanted, max(_FEWEST, raised - _OTHER_DESCRIPTORS))
+    _log.warning(
+        "at most %d connections to %s are accepted, not %d: the limit of open files is %d (ulimit -n)",
+        *(allowed, what, wanted, raised),
+    )
+    return allowed
