@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.ports import Fault
+from streamkernel.daemon.monitoring.dead_letter_advice import remedy
 
 __all__ = ["Records", "RefusedError", "fault_answer", "fault_status", "json_response", "split"]
 
