@@ -67,8 +67,8 @@ def child(given: dict[str, Any]) -> Batches:
     from pyspark.sql import SparkSession
 
     from streamkernel.spark import learn_batch_of
+    from streamkernel.spark.broadcast import Broadcast
     from streamkernel.spark.rows import _SentModel
-    from streamkernel.spark.sent import Sent
 
     spark = (
         SparkSession.builder.master(given["master"])
@@ -97,7 +97,7 @@ def child(given: dict[str, Any]) -> Batches:
         learn_batch_of(df, model, "y")
         seconds.append(time.perf_counter() - begun)
         begun = time.perf_counter()
-        sent = Sent(spark, _SentModel(model, len))  # type: ignore[arg-type]  # no function is called here
+        sent = Broadcast(spark, _SentModel(model, len))  # type: ignore[arg-type]  # no function is called here
         made, n_bytes = time.perf_counter() - begun, sent.size
         fetched = spark.range(PARTITIONS).repartition(PARTITIONS).mapInArrow(received, "s double").collect()
         sending.append(made + max(row.s for row in fetched))

@@ -36,7 +36,7 @@ STACKS = {
         {"recovery"},
         {"monitoring"},
         {"first_records", "group", "assembly"},
-        {"failure", "fresh", "lifecycle", "trial", "warming"},
+        {"failure", "fresh", "lifecycle", "trial", "warm_start"},
         {"runtime"},
         {"check", "evaluate", "init", "partition", "predict", "promote", "replay", "service"},
         {"cli"},

@@ -23,7 +23,7 @@ from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.warming import WarmRun, warm_up
+from streamkernel.daemon.warm_start import WarmRun, warm_up
 
 __all__ = ["evaluate"]
 

@@ -37,10 +37,10 @@ from streamkernel.daemon.recovery.stored import steps_of, stored_models
 from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.loop import Checkpoints, Loop, Observer
-from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.stream.waiting_sink import WaitingSink
 
 __all__ = ["PredictRequest", "predict"]
 
@@ -132,7 +132,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     assert plan.config.predictions is not None
     standard = make_sink(plan.config.predictions, "predictions")
     letters = DeadLetterPrinter(request.file, plan.source)
-    sinks = Sinks({"predictions": PatientSink(standard, stopped), "dead_letters": letters})
+    sinks = Sinks({"predictions": WaitingSink(standard, stopped), "dead_letters": letters})
     loop = Loop(
         compared(
             plan,

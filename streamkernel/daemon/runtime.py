@@ -27,7 +27,7 @@ from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, Chec
 from streamkernel.daemon.stream.ending import all_dead, verify_ending
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.warming import WarmRun, warm_up
+from streamkernel.daemon.warm_start import WarmRun, warm_up
 
 __all__ = ["run"]
 

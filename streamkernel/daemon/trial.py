@@ -18,7 +18,7 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import has_own_parts, is_ours
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.first_records import FirstRecords
-from streamkernel.daemon.labels.alternation import Alternation
+from streamkernel.daemon.labels.merged_sources import MergedSources
 from streamkernel.daemon.monitoring.dead_letter_advice import explained
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError, verify_ending
@@ -71,7 +71,7 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
         return
     feed = MemorySource(main.records)
     if late is not None and start.join is not None:
-        feed = Alternation(feed, MemorySource(late.records), start.join.label_next)
+        feed = MergedSources(feed, MemorySource(late.records), start.join.label_next)
     if warm is None or warm.whole:  # else the copy has not learned all the inputs that the model will know
         label_key = None if start.trained is None else start.trained.label_key
         feed = compared(plan, feed, processor, label_key, tell=tell, empty=lambda _: main.empty)

@@ -14,7 +14,7 @@ from streamkernel.daemon.recovery.schedule import SavedCheckpoint
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.spark.partials import Partials
-from streamkernel.spark.tally import Tally
+from streamkernel.spark.score_sums import ScoreSums
 
 __all__ = ["JobMonitor"]
 
@@ -42,7 +42,7 @@ class JobMonitor:
         self._processor = processor
         self._exporter = exporter
         self._before = processor.counts.consumed
-        self._total = self._last = Tally()
+        self._total = self._last = ScoreSums()
         self._checkpoint = "none yet"
         self._last_record = math.nan
         self.clock = time.monotonic
@@ -51,16 +51,16 @@ class JobMonitor:
         self.refresh()
 
     def learned(self, done: RecordBatch, partials: Partials) -> None:
-        """Take note of a micro-batch: its counts and dead letters, and its tally."""
-        tally = partials.tally
-        self._total = Tally.total([self._total, tally])
-        if tally.n_learned:
-            self._last = tally
+        """Take note of a micro-batch: its counts and dead letters, and its sums."""
+        sums = partials.sums
+        self._total = ScoreSums.total([self._total, sums])
+        if sums.n_learned:
+            self._last = sums
         self._last_record = time.time()
         if self._exporter is not None:
             labeled = done.labeled[""]
-            labeled.losses = [tally.mean_loss] * tally.n_losses  # they are only counted
-            labeled.n_not_finite = tally.n_not_finite
+            labeled.losses = [sums.mean_loss] * sums.n_losses  # they are only counted
+            labeled.n_not_finite = sums.n_not_finite
             self._exporter.chunk(done)
         view = self.refresh()
         _log.info("%s, %s features", view.phrase(), f"{view.growth.get('features', 0):,}")

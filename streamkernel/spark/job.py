@@ -31,11 +31,11 @@ from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.spark.configured_progress import ConfiguredProgress
 from streamkernel.spark.exporting import JobMonitor
 from streamkernel.spark.known_inputs import compared_rows
 from streamkernel.spark.learner import MicroBatches
 from streamkernel.spark.offsets import NEVER, check_ahead, committed, committed_offsets, topic_facts
-from streamkernel.spark.plan_books import PlanBooks
 from streamkernel.spark.predictions import PredictionTopic
 from streamkernel.spark.progress import BatchOrderError, StreamProgress
 from streamkernel.spark.running import start_query, stop_query, wait_for
@@ -126,24 +126,24 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
         exporter = _exporter(plan, start, health, stack)
         monitor = JobMonitor(plan, processor, exporter)
         health.summary = lambda: monitor.view.phrase()
-        books = PlanBooks(plan, store, start, processor, sinks, progress, has_positions, monitor)
+        progress_store = ConfiguredProgress(plan, store, start, processor, sinks, progress, has_positions, monitor)
         if not start.resumed:
-            books.save(progress)
+            progress_store.save(progress)
         if isinstance(plan.config.source, CsvSourceConfig) and not header:
             found = _wait_for_header(session, str(plan.config.source.path), options, stopped)
             if found is None:
                 return monitor.refresh()
             header = found
         source = _open(plan, session, start, location, options, header)
-        books.header = header.decode()
+        progress_store.header = header.decode()
         model: Any = processor.learner.model
         select = compared_rows(plan, processor, source)
-        learn = MicroBatches(model, source.chunks, books, select, predictions=PredictionTopic.of(plan))
+        learn = MicroBatches(model, source.chunks, progress_store, select, predictions=PredictionTopic.of(plan))
         query = start_query(source, learn, location, options.trigger, options.until_end)
-        stack.callback(stop_query, session, query, books)
+        stack.callback(stop_query, session, query, progress_store)
         health.ready = True
         _log.info("learning %s from record %d on", plan.source.describe(), start.counts.consumed + 1)
-        wait_for(query, stopped, learn, books)
+        wait_for(query, stopped, learn, progress_store)
         if options.until_end and not stopped():
             verify_ending(processor)
         _log.info("%s", monitor.view.phrase())

@@ -1,4 +1,4 @@
-"""Learning micro-batches: each is scored, learned as one batch step and entered into the books, or none of it is."""
+"""Learning micro-batches: each is scored, learned as one batch step and stored with its progress, or not at all."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from streamkernel.estimators.batch_step import take_batch_step
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.least_squares import LeastSquaresEstimator
 from streamkernel.estimators.several_learner import SeveralLearner
-from streamkernel.spark.books import Books
 from streamkernel.spark.failures import failure_of
 from streamkernel.spark.partials import Partials
 from streamkernel.spark.predictions import PredictionTopic
 from streamkernel.spark.progress import BatchOrderError, StreamProgress
+from streamkernel.spark.progress_store import ProgressStore
 from streamkernel.spark.rows import Chunks, SparkRows
-from streamkernel.spark.tally import Tally
+from streamkernel.spark.score_sums import ScoreSums
 
 __all__ = ["BatchModel", "BatchReport", "MicroBatches", "check_model", "learn_rows"]
 
@@ -56,7 +56,7 @@ class BatchReport:
     """
 
     batch: int
-    tally: Tally
+    tally: ScoreSums
     seconds: float
     sent_bytes: int
 
@@ -113,7 +113,7 @@ class MicroBatches:
         The estimator that learns.
     chunks
         Makes chunks of a partition's Arrow batches.
-    books
+    progress
         What was learned before.
     select
         Makes of a micro-batch the data frame whose partitions `chunks` is given.
@@ -135,7 +135,7 @@ class MicroBatches:
         self,
         model: BatchModel,
         chunks: Chunks,
-        books: Books,
+        progress: ProgressStore,
         select: Callable[[DataFrame], DataFrame],
         watch: Callable[[BatchReport], None] = lambda _: None,
         predictions: PredictionTopic | None = None,
@@ -143,7 +143,7 @@ class MicroBatches:
         self._predictions = predictions
         self.model = model
         self._chunks = chunks
-        self._books = books
+        self._progress = progress
         self._select = select
         self._watch = watch
         self.failure: Exception | None = None
@@ -159,8 +159,8 @@ class MicroBatches:
             raise
 
     def _learn(self, df: DataFrame, batch: int) -> None:
-        books, query = self._books, _query_of(df)
-        if books.is_learned(query, batch):
+        progress, query = self._progress, _query_of(df)
+        if progress.is_learned(query, batch):
             _log.info("micro-batch %d of the query %s was learned before", batch, query)
             return
         started = time.perf_counter()
@@ -171,13 +171,13 @@ class MicroBatches:
             if self._predictions is not None:
                 self._predictions.write(rows.lines)
             crash.point("batch-learned")
-            books.enter(StreamProgress(query, batch), self.model, partials)
+            progress.enter(StreamProgress(query, batch), self.model, partials)
         except BaseException:  # the query ends, and whoever goes on with the model must not have what is not saved
             self.model.__setstate__(before)
             raise
         finally:
             rows.forget()
-        self._watch(BatchReport(batch, partials.tally, time.perf_counter() - started, rows.sent_bytes))
+        self._watch(BatchReport(batch, partials.sums, time.perf_counter() - started, rows.sent_bytes))
 
 
 def _short(error: Py4JJavaError, failure: Exception) -> Exception:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from streamkernel.batch.chunk import BatchChunk
 from streamkernel.batch.rows import BatchMachine, ScoredBatch
 from streamkernel.connectors.ports import Position, Record
-from streamkernel.spark.tally import Tally
+from streamkernel.spark.score_sums import ScoreSums
 
 __all__ = ["DeadRow", "Partials", "SourceChunk"]
 
@@ -63,7 +63,7 @@ class Partials:
     ----------
     batch
         What the step asks for.
-    tally
+    sums
         What was predicted.
     dead, n_skipped, ends
         As `SourceChunk` has them.
@@ -71,7 +71,7 @@ class Partials:
     """
 
     batch: ScoredBatch
-    tally: Tally
+    sums: ScoreSums
     dead: tuple[DeadRow, ...] = ()
     n_skipped: int = 0
     ends: Mapping[int, Position] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Partials:
                     ends[partition] = place
         return cls(
             ScoredBatch.total(machine, [part.batch for part in parts]),
-            Tally.total([part.tally for part in parts]),
+            ScoreSums.total([part.sums for part in parts]),
             tuple(row for part in parts for row in part.dead),
             sum(part.n_skipped for part in parts),
             ends,

@@ -9,16 +9,16 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming import StreamingQuery
 
-from streamkernel.spark.books import Books
 from streamkernel.spark.failures import failure_of
 from streamkernel.spark.learner import BatchModel, MicroBatches
+from streamkernel.spark.progress_store import ProgressStore
 
 __all__ = ["LearningQuery", "check_free"]
 
 #: Seconds between two looks at whether a query is over: one whose session was stopped does not say so.
 _POLL = 1.0
 
-#: The queries of this process that hold books, also those that nobody else refers to.
+#: The queries of this process that hold a store, also those that nobody else refers to.
 _holding: set[LearningQuery] = set()
 
 
@@ -32,16 +32,16 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
     ----------
     query
         The query that runs.
-    books
+    progress
         What it has learned.
     learn
         What it calls with each micro-batch.
 
     """
 
-    def __init__(self, query: StreamingQuery, books: Books, learn: MicroBatches) -> None:
+    def __init__(self, query: StreamingQuery, progress: ProgressStore, learn: MicroBatches) -> None:
         super().__init__(query._jsq)
-        self._books = books
+        self._progress = progress
         self.learn = learn
         _holding.add(self)
 
@@ -87,11 +87,11 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
             self.let_go()
 
     def let_go(self) -> None:
-        """Close the books, if the query has ended."""
+        """Close the store, if the query has ended."""
         if self not in _holding or not self._is_over():
             return
         _holding.discard(self)
-        self._books.close()
+        self._progress.close()
         with contextlib.suppress(PySparkException, Py4JError, OSError):
             super().stop()  # one that waits for data goes on looking for it without its session
 
@@ -113,7 +113,7 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
 
 
 def check_free(model: BatchModel) -> None:
-    """Close the books of all queries of this process that have ended, and refuse a model that one still learns.
+    """Close the stores of all queries of this process that have ended, and refuse a model that one still learns.
 
     Raises
     ------

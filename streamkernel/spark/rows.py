@@ -22,10 +22,10 @@ from streamkernel.connectors.ports import Record
 from streamkernel.daemon.stream.lines import predictions
 from streamkernel.estimators.base import StreamEstimator, machine_of
 from streamkernel.records.record_frame import RecordFrame
+from streamkernel.spark.broadcast import Broadcast
 from streamkernel.spark.failures import reported
 from streamkernel.spark.partials import DeadRow, Partials, SourceChunk
-from streamkernel.spark.sent import Sent
-from streamkernel.spark.tally import Tally
+from streamkernel.spark.score_sums import ScoreSums
 from streamkernel.spark.tree import SCHEMA, part, tree_reduce
 
 __all__ = ["SparkRows"]
@@ -68,14 +68,14 @@ class SparkRows:
         self._model = model
         self._chunks = chunks
         self._n = df.rdd.getNumPartitions()
-        self._sent: Sent | None = None
+        self._sent: Broadcast | None = None
         self._scored: DataFrame | None = None
         self.partials: Partials | None = None
         self.sent_bytes = 0
 
     def score(self, machine: BatchMachine, score: Score) -> ScoredBatch:
         self.forget()
-        self._sent = Sent(self._df.sparkSession, _SentModel(self._model, score))
+        self._sent = Broadcast(self._df.sparkSession, _SentModel(self._model, score))
         self.sent_bytes = self._sent.size
         self._scored = self._df.mapInArrow(_Scorer(self._sent, self._chunks, self._writes_lines), _SCORED)
         self._scored.persist(StorageLevel.MEMORY_AND_DISK)
@@ -128,7 +128,7 @@ class _SentModel:
 class _Scorer:
     """Scores the chunks of a partition, and gives what is kept of each, and then what is known of all."""
 
-    def __init__(self, sent: Sent, chunks: Chunks, writes_lines: bool) -> None:
+    def __init__(self, sent: Broadcast, chunks: Chunks, writes_lines: bool) -> None:
         self._sent = sent
         self._chunks = chunks
         self._writes_lines = writes_lines
@@ -150,7 +150,7 @@ class _Scorer:
                     yield _of_kind(part(place, tuple(scored.rows)), "rows")
                 if self._writes_lines and records:
                     yield _of_kind(_lines(place, predictions(records, model._outcome(scored.result))), "line")
-                known.append(Partials(ScoredBatch.of(machine, scored), Tally.of(model, scored)))
+                known.append(Partials(ScoredBatch.of(machine, scored), ScoreSums.of(model, scored)))
             known = [known[0], Partials.total(machine, known)]
         yield _of_kind(part(place, known[-1]), "partials")
 
@@ -179,7 +179,7 @@ def _isolated(
 class _Reducer:
     """Runs a pass over the rows kept of a partition."""
 
-    def __init__(self, sent: Sent, function: Callable[[Any, ScoredRows], Sums]) -> None:
+    def __init__(self, sent: Broadcast, function: Callable[[Any, ScoredRows], Sums]) -> None:
         self._sent = sent
         self._function = function
 
@@ -218,10 +218,10 @@ def _lines(place: int, lines: Sequence[dict[str, Any]]) -> pa.RecordBatch:
 def _none_of(machine: BatchMachine, model: StreamEstimator, score: Score) -> Partials:
     """What is known of no rows at all."""
     scored = score(machine, BatchChunk.empty())
-    return Partials(ScoredBatch.of(machine, scored), Tally.of(model, scored))
+    return Partials(ScoredBatch.of(machine, scored), ScoreSums.of(model, scored))
 
 
-def _total_of(sent: Sent) -> Callable[[Sequence[Partials]], Partials]:
+def _total_of(sent: Broadcast) -> Callable[[Sequence[Partials]], Partials]:
     def total(parts: Sequence[Partials]) -> Partials:
         return Partials.total(machine_of(sent.get().received()[0]), parts)
 

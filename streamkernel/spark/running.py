@@ -14,9 +14,9 @@ from pyspark.sql.streaming import StreamingQuery
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.finite import NotFiniteError
+from streamkernel.spark.configured_progress import ConfiguredProgress
 from streamkernel.spark.failures import SparkJobError, failure_of
 from streamkernel.spark.learner import MicroBatches
-from streamkernel.spark.plan_books import PlanBooks
 from streamkernel.spark.progress import BatchOrderError
 from streamkernel.spark.session import silence
 from streamkernel.spark.sources import StreamSource
@@ -54,7 +54,7 @@ def start_query(
     return query
 
 
-def wait_for(query: StreamingQuery, stopped: StopSignals, learn: MicroBatches, books: PlanBooks) -> None:
+def wait_for(query: StreamingQuery, stopped: StopSignals, learn: MicroBatches, progress: ConfiguredProgress) -> None:
     """Wait for the end of a query, or for a signal to end it.
 
     Raises
@@ -67,7 +67,7 @@ def wait_for(query: StreamingQuery, stopped: StopSignals, learn: MicroBatches, b
         while not query.awaitTermination(1):
             if stopped():
                 if query.status["isTriggerActive"]:
-                    books.wait_for_entry(GRACE_SECONDS)
+                    progress.wait_for_entry(GRACE_SECONDS)
                 break
     except Exception as error:
         if stopped():  # the same signal may have come to Java, too
@@ -90,9 +90,9 @@ def job_failure(error: BaseException) -> Exception:
     return DaemonError(str(failure)) if isinstance(failure, ours) else failure
 
 
-def stop_query(session: SparkSession, query: StreamingQuery, books: PlanBooks) -> None:
+def stop_query(session: SparkSession, query: StreamingQuery, progress: ConfiguredProgress) -> None:
     """Stop a query, whether or not it has ended; what it is learning is not entered any more."""
-    books.close()
+    progress.close()
     with contextlib.suppress(Py4JError, PySparkException, *_GONE):
         if query.isActive:
             silence(session)

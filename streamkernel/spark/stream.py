@@ -14,15 +14,15 @@ from pyspark.sql.streaming import DataStreamWriter
 from pyspark.sql.types import DecimalType
 
 from streamkernel.estimators.novelty import KernelNoveltyDetector
-from streamkernel.spark.books import Books, CheckpointBooks, MemoryBooks
 from streamkernel.spark.directories import directory_of, location_of
 from streamkernel.spark.failures import failure_of
 from streamkernel.spark.frames import ColumnRoles, roles_of
 from streamkernel.spark.learner import BatchModel, BatchReport, MicroBatches, check_model, learn_rows
 from streamkernel.spark.partials import SourceChunk
+from streamkernel.spark.progress_store import CheckpointProgress, MemoryProgress, ProgressStore
 from streamkernel.spark.query import LearningQuery, check_free
 from streamkernel.spark.rows import SparkRows
-from streamkernel.spark.tally import Tally
+from streamkernel.spark.score_sums import ScoreSums
 
 __all__ = ["learn_batch_of", "learn_stream"]
 
@@ -34,7 +34,7 @@ def learn_batch_of(
     *,
     weight: str | None = None,
     inputs: Iterable[str] | None = None,
-) -> Tally:
+) -> ScoreSums:
     """Make one batch step on the rows of a data frame, which stay on the executors.
 
     The result equals the model's `batch_step` on the same rows, except for the rounding of sums, for any partitioning.
@@ -76,7 +76,7 @@ def learn_batch_of(
     try:
         rows = SparkRows(roles.select(df), model, chunks)
         try:
-            return learn_rows(model, rows).tally
+            return learn_rows(model, rows).sums
         finally:
             rows.forget()
     except (PySparkException, Py4JError) as error:
@@ -152,15 +152,15 @@ def learn_stream(
         writer = writer.queryName(query_name)
     if trigger is not None:
         writer = _triggered(writer, trigger)
-    books: Books = MemoryBooks(model) if directory is None else CheckpointBooks(directory, model)
+    progress_store: ProgressStore = MemoryProgress(model) if directory is None else CheckpointProgress(directory, model)
     try:
-        learn = MicroBatches(model, chunks, books, roles.select, watch)
-        return LearningQuery(writer.foreachBatch(learn).start(), books, learn)
+        learn = MicroBatches(model, chunks, progress_store, roles.select, watch)
+        return LearningQuery(writer.foreachBatch(learn).start(), progress_store, learn)
     except (PySparkException, Py4JError) as error:
-        books.close()
+        progress_store.close()
         raise failure_of(error) from error
     except BaseException:
-        books.close()
+        progress_store.close()
         raise
 
 

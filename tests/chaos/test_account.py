@@ -19,7 +19,7 @@ from tests.chaos.trial import Trial
 EXPECTED: dict[Place, Row] = {(0, number): row for number, row in enumerate(islice(rows(3), 500))}
 
 
-class Books:
+class Accounts:
     """What a daemon without a fault leaves behind."""
 
     def __init__(self) -> None:
@@ -33,52 +33,52 @@ class Books:
         return account(EXPECTED, self.predictions, self.letters, self.account)
 
 
-def a_lost_prediction(books: Books) -> None:
+def a_lost_prediction(books: Accounts) -> None:
     del books.predictions[7]
 
 
-def a_doubled_prediction(books: Books) -> None:
+def a_doubled_prediction(books: Accounts) -> None:
     books.predictions.append(books.predictions[7])
 
 
-def a_lost_dead_letter(books: Books) -> None:
+def a_lost_dead_letter(books: Accounts) -> None:
     del books.letters[1]
 
 
-def a_doubled_dead_letter(books: Books) -> None:
+def a_doubled_dead_letter(books: Accounts) -> None:
     books.letters.insert(0, books.letters[1])
 
 
-def a_lost_record(books: Books) -> None:
+def a_lost_record(books: Accounts) -> None:
     books.account["learned"] -= 1
 
 
-def a_doubled_record(books: Books) -> None:
+def a_doubled_record(books: Accounts) -> None:
     books.account["learned"] += 1
 
 
-def a_record_that_was_never_taken(books: Books) -> None:
+def a_record_that_was_never_taken(books: Accounts) -> None:
     books.account["consumed"] -= 1
 
 
-def a_dead_letter_for_a_good_record(books: Books) -> None:
+def a_dead_letter_for_a_good_record(books: Accounts) -> None:
     books.letters.append(Line(books.predictions[7].place, b'{"reason":"not_json"}'))
 
 
-def a_prediction_for_a_bad_record(books: Books) -> None:
+def a_prediction_for_a_bad_record(books: Accounts) -> None:
     books.predictions.append(Line(books.letters[0].place, b'{"prediction":"yes"}'))
 
 
-def a_line_for_no_record(books: Books) -> None:
+def a_line_for_no_record(books: Accounts) -> None:
     books.predictions.append(Line((1, 0), b'{"prediction":"yes"}'))
 
 
-def another_reason(books: Books) -> None:
+def another_reason(books: Accounts) -> None:
     books.letters[0] = books.letters[0]._replace(text=b'{"reason":"too_long"}')
 
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
-    found = Books().findings()
+    found = Accounts().findings()
     assert found.good
     assert (found.records, found.lost, found.doubled, found.faults) == (500, 0, 0, [])
 
@@ -100,8 +100,8 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_what_is_wrong_is_found(harm: Callable[[Books], None], lost: int, doubled: int, said: str) -> None:
-    books = Books()
+def test_what_is_wrong_is_found(harm: Callable[[Accounts], None], lost: int, doubled: int, said: str) -> None:
+    books = Accounts()
     harm(books)
     found = books.findings()
     assert not found.good

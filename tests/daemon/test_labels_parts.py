@@ -13,9 +13,9 @@ from streamkernel.connectors.memory import MemorySource
 from streamkernel.connectors.ports import Position, Record, Source, SourceError
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.labels import keyed_queue
-from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.labels.keyed_queue import KeyedQueue, UndoLog
 from streamkernel.daemon.labels.keys import key_of
+from streamkernel.daemon.labels.merged_sources import MergedSources
 
 
 def memory(count: int) -> MemorySource:
@@ -24,7 +24,7 @@ def memory(count: int) -> MemorySource:
     return source
 
 
-def order(alternation: Alternation, cuts: list[int]) -> str:
+def order(alternation: MergedSources, cuts: list[int]) -> str:
     """What comes, r for a record and l for a label."""
     came = ""
     while not alternation.exhausted:
@@ -40,13 +40,13 @@ class TestAlternation:
     ) -> None:
         pairs = min(records, labels)
         expected = ("lr" if label_next else "rl") * pairs + "r" * (records - pairs) + "l" * (labels - pairs)
-        assert order(Alternation(memory(records), memory(labels), label_next), cuts) == expected
+        assert order(MergedSources(memory(records), memory(labels), label_next), cuts) == expected
 
     def test_positions_and_contents_stay_what_they_were(self) -> None:
         records, labels = (MemorySource([({"a": float(i)}, "y")]) for i in range(2))
         for source in (records, labels):
             source.open()
-        record, label = Alternation(records, labels).poll(2, timeout=0.0)
+        record, label = MergedSources(records, labels).poll(2, timeout=0.0)
         assert (type(record), type(label)) == (Record, LabelRecord)
         places = Position("memory", 0, 0), Position("memory", 0, 1)
         assert tuple(label) == ({"a": 1.0}, "y", *places, label[4], None, False, None)
@@ -65,7 +65,7 @@ class TestAlternation:
         records, labels = Partitions(), Growing()
         records.grow(12)
         labels.grow(30)
-        both = Alternation(records, labels)
+        both = MergedSources(records, labels)
         for _ in range(5):
             came = both.poll(20, timeout=0.0)
             assert came
@@ -73,7 +73,7 @@ class TestAlternation:
 
     def test_a_silent_source_holds_nobody_up(self) -> None:
         records, labels = Growing(), Growing()
-        both = Alternation(records, labels)
+        both = MergedSources(records, labels)
         assert both.poll(10, timeout=0.0) == []
         labels.grow(3)
         assert [type(one) for one in both.poll(10, timeout=0.0)] == [LabelRecord] * 3
@@ -88,7 +88,7 @@ class TestAlternation:
 
     def test_a_flood_of_one_leaves_the_other_its_turns(self) -> None:
         records, labels = Growing(), Growing()
-        both = Alternation(records, labels)
+        both = MergedSources(records, labels)
         labels.grow(10_000)
         for _ in range(50):
             records.grow(1)
@@ -108,7 +108,7 @@ class TestAlternation:
                 asked.append((self.name, timeout))
                 return super().poll(max_records, timeout)
 
-        Alternation(Watched("records"), Watched("labels")).poll(10, timeout=0.2)
+        MergedSources(Watched("records"), Watched("labels")).poll(10, timeout=0.2)
         assert [name for name, timeout in asked if timeout == 0.1] == ["records", "labels"]
         assert sum(timeout for _, timeout in asked) == pytest.approx(0.2)
 
@@ -118,7 +118,7 @@ class TestAlternation:
                 raise SourceError("the disk is gone")
 
         with pytest.raises(SourceError, match="the disk is gone"):
-            Alternation(memory(5), Failing()).poll(10, timeout=0.0)
+            MergedSources(memory(5), Failing()).poll(10, timeout=0.0)
 
 
 class Growing(Source):

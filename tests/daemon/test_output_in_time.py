@@ -18,8 +18,8 @@ from streamkernel.connectors.ports import Position, SinkError
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.daemon.stream.waiting_sink import WaitingSink
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.outputs import configured, predictions
 
@@ -243,8 +243,8 @@ def test_a_slow_reader_is_waited_for() -> None:
             self.flush()
 
     slow = SlowSink()
-    PatientSink(slow, lambda: False).write([{"a": 1}], [])
+    WaitingSink(slow, lambda: False).write([{"a": 1}], [])
     assert (slow.lines, slow.left) == ([{"a": 1}], 0)
     slow.left = 1
     with pytest.raises(SinkError):
-        PatientSink(slow, lambda: True).write([{"a": 2}], [])
+        WaitingSink(slow, lambda: True).write([{"a": 2}], [])

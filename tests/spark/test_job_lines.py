@@ -9,7 +9,7 @@ import pytest
 from streamkernel.connectors import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.failure import sentence
-from streamkernel.spark.plan_books import PlanBooks
+from streamkernel.spark.configured_progress import ConfiguredProgress
 from tests.spark.jobs import Job
 
 MODEL = [{"streamkernel.KernelRegressor": {"kernel": {"streamkernel.kernels.Gaussian": {"bandwidth": 1.0}}, "seed": 1}}]
@@ -209,7 +209,7 @@ def test_a_directory_that_is_not_there(jsonl):
 
 def test_stopped_books_take_no_entry():
     """A micro-batch in work goes on in its thread where a query is stopped, and the directory may be another's then."""
-    books = PlanBooks(*[None] * 8)
+    books = ConfiguredProgress(*[None] * 8)
     books.close()
     with pytest.raises(DaemonError, match="the job has stopped"):
         books.enter(None, None, None)

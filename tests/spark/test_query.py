@@ -11,10 +11,10 @@ from streamkernel import KernelRegressor
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.spark import learn_batch_of, learn_stream
-from streamkernel.spark.books import MemoryBooks
 from streamkernel.spark.failures import ExecutorError, SparkJobError
 from streamkernel.spark.learner import MicroBatches
 from streamkernel.spark.progress import BatchOrderError
+from streamkernel.spark.progress_store import MemoryProgress
 from tests.spark.jobs import write_lines
 from tests.spark.streams import records
 
@@ -140,7 +140,7 @@ def test_a_model_that_a_query_learns_is_not_learned_by_another(spark, folder):
 def test_a_micro_batch_of_no_known_query_is_not_learned(spark):
     """As where Python's threads are not pinned to those of Java."""
     model = KernelRegressor(seed=1)
-    learn = MicroBatches(model, lambda _: iter([]), MemoryBooks(model), lambda df: df)
+    learn = MicroBatches(model, lambda _: iter([]), MemoryProgress(model), lambda df: df)
     with pytest.raises(BatchOrderError, match="unset PYSPARK_PIN_THREAD if it is false"):
         learn(spark.createDataFrame(records(5)), 0)
     assert model.n_records == 0

@@ -45,11 +45,11 @@ def test_micro_batches_are_learned_once_and_a_new_process_goes_on(spark, folder)
     here = KernelRegressor(seed=1, dtype="float64")
     there = here.clone()
     (report,) = _learn(spark, folder, there)
-    assert (report.batch, report.tally.n_learned, there.n_records) == (0, 400, 400)
+    assert (report.batch, report.sums.n_learned, there.n_records) == (0, 400, 400)
     write_lines(folder / "in" / "1.json", records(300, 1))
     again = here.clone()  # as a new process would make it
     (report,) = _learn(spark, folder, again)
-    assert (report.batch, report.tally.n_learned, again.n_records) == (1, 300, 700)
+    assert (report.batch, report.sums.n_learned, again.n_records) == (1, 300, 700)
     assert _learn(spark, folder, here.clone()) == []
     for number, n in enumerate((400, 300)):
         frame = records(n, number)

@@ -14,7 +14,7 @@ from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import DeadLettersConfig, MetricsConfig, NoDeadLettersConfig
 from streamkernel.daemon.config.sources import SourceConfig
-from streamkernel.daemon.labels.alternation import Alternation
+from streamkernel.daemon.labels.merged_sources import MergedSources
 from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.several import SeveralModels
@@ -145,7 +145,7 @@ def feed_of(plan: Plan, start: resume.Start) -> Feed:
     """Return what the loop reads: the open source, or it and that of the labels in turn."""
     if plan.labels is None or start.join is None:
         return plan.source
-    return Alternation(plan.source, plan.labels, start.join.label_next)
+    return MergedSources(plan.source, plan.labels, start.join.label_next)
 
 
 def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None = None, **words: Any) -> Feed:

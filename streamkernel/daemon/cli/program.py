@@ -14,9 +14,9 @@ import typer
 from typer.core import TyperCommand
 
 from streamkernel.daemon.cli.beginning import configs, init, schema, warm_up
+from streamkernel.daemon.cli.checkpoint_commands import inspect, promote, replay
 from streamkernel.daemon.cli.distributed import spark
 from streamkernel.daemon.cli.evaluating import evaluate
-from streamkernel.daemon.cli.kept import inspect, promote, replay
 from streamkernel.daemon.cli.predicting import predict, serve
 from streamkernel.daemon.cli.running import check, run
 

@@ -26,7 +26,7 @@ from streamkernel.daemon.config.yaml_text import dump
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.recovery.stopped import lock_stopped, newest_of
-from streamkernel.daemon.replay.books import ReplayBooks
+from streamkernel.daemon.replay.accounting import ReplayAccounting
 from streamkernel.daemon.replay.feed import ReplayFeed
 from streamkernel.daemon.replay.letters import read_letters
 from streamkernel.daemon.replay.outputs import open_outputs
@@ -98,7 +98,7 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
         sources = open_sources(plan, start, wanted, stack)
         processor = make_processor(plan, start)
         coordinator = CheckpointCoordinator(plan, store, processor, sinks, start)
-        books = ReplayBooks(processor, start, report)
+        accounting = ReplayAccounting(processor, start, report)
         coordinator.begin(stopped)
         if coordinator.schedule is not None:
             # The checkpoint before the replay stays: it is the way back.
@@ -107,11 +107,11 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
             letters.wanted(),
             sources,
             report,
-            books.hand,
+            accounting.hand,
             lambda record: processor.kills(record, stopped),
             stopped,
         )
-        checkpoints = _ReplayCheckpoints(coordinator, books)
+        checkpoints = _ReplayCheckpoints(coordinator, accounting)
 
         def empty(record: Record) -> list[str]:
             return empty_inputs(sources["records"].source, record)  # that of the plan is not open
@@ -121,7 +121,7 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
             processor,
             sinks,
             start.positions,
-            books,
+            accounting,
             checkpoints,
             stopped=stopped,
             at_work=stopped.at_work,
@@ -134,23 +134,23 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
 class _ReplayCheckpoints(Checkpoints):
     """Checkpoints of a replay, which moves no position: after a time, and at the end, where letters were replayed."""
 
-    def __init__(self, coordinator: CheckpointCoordinator, books: ReplayBooks) -> None:
+    def __init__(self, coordinator: CheckpointCoordinator, accounting: ReplayAccounting) -> None:
         self._coordinator = coordinator
-        self._books = books
+        self._accounting = accounting
         settings = coordinator.plan.config.checkpoint
         assert settings is not None
         self._every_seconds = settings.every_seconds
         self._saved_at = time.monotonic()
 
     def save_when_due(self) -> None:
-        if self._books.changed and time.monotonic() - self._saved_at >= self._every_seconds:
+        if self._accounting.changed and time.monotonic() - self._saved_at >= self._every_seconds:
             self._saved_at = time.monotonic()
             if self._coordinator.save():
-                self._books.changed = False
+                self._accounting.changed = False
 
     def finish(self) -> None:
         """Save what was replayed since the last checkpoint."""
-        if self._books.changed and self._coordinator.schedule is not None:
+        if self._accounting.changed and self._coordinator.schedule is not None:
             self._coordinator.schedule.moved()
             self._coordinator.finish()
 

@@ -1,4 +1,4 @@
-"""The books of a job that a configuration describes: its checkpoints are those of the daemon, which may go on."""
+"""The progress of a job that a configuration describes: its checkpoints are those of the daemon, which may go on."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from streamkernel.spark.exporting import JobMonitor
 from streamkernel.spark.partials import Partials
 from streamkernel.spark.progress import StreamProgress
 
-__all__ = ["PlanBooks"]
+__all__ = ["ConfiguredProgress"]
 
 
-class PlanBooks:
-    """Books in the checkpoint directory of a configuration.
+class ConfiguredProgress:
+    """ProgressStore in the checkpoint directory of a configuration.
 
     Parameters
     ----------
@@ -92,10 +92,10 @@ class PlanBooks:
             self._entry.wait(seconds)
 
     def _enter(self, progress: StreamProgress, partials: Partials) -> None:
-        processor, tally = self._processor, partials.tally
+        processor, sums = self._processor, partials.sums
         done = RecordBatch()
-        done.counts.consumed = tally.n + partials.n_skipped
-        done.counts.predicted, done.counts.learned = tally.n, tally.n_learned
+        done.counts.consumed = sums.n + partials.n_skipped
+        done.counts.predicted, done.counts.learned = sums.n, sums.n_learned
         done.counts.skipped = partials.n_skipped
         n_dead = len(partials.dead)
         done.counts.consumed += n_dead

@@ -1,4 +1,4 @@
-"""The books of a replay: a record that was counted as a dead letter is counted as what becomes of it now."""
+"""The accounting of a replay: a record that was counted as a dead letter is counted as what becomes of it now."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
 
-__all__ = ["ReplayBooks"]
+__all__ = ["ReplayAccounting"]
 
 
-class ReplayBooks:
+class ReplayAccounting:
     """Observes the loop of a replay, and keeps counts, rates and turns as if the records were still read once.
 
     The processor counts each record of a letter as taken, and as dead where it is still dead. It was counted as both

@@ -19,11 +19,11 @@ from streamkernel.records.classes import Classes
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.two_sides import TwoSides
 
-__all__ = ["Tally"]
+__all__ = ["ScoreSums"]
 
 
 @dataclass(frozen=True)
-class Tally:
+class ScoreSums:
     """What was predicted of records before they were learned, and the losses they had.
 
     Attributes
@@ -62,12 +62,12 @@ class Tally:
 
     @classmethod
     def of(cls, model: StreamEstimator, chunk: ScoredChunk) -> Self:
-        """The tally of a chunk."""
+        """The sums of a chunk."""
         targets: Any = model._targets
         learned = np.flatnonzero(chunk.encoded.learned)
         losses = chunk.result.losses[learned]
         finite = np.isfinite(losses)
-        tally = cls(
+        sums = cls(
             len(chunk.encoded.y),
             len(learned),
             int(finite.sum()),
@@ -75,14 +75,14 @@ class Tally:
             int((~finite).sum()),
         )
         if not len(learned):
-            return tally
+            return sums
         outcome = model._outcome(chunk.result)
         predictions = [outcome.predictions[i] for i in learned.tolist()]
         if isinstance(targets, Classes | TwoSides):
-            return tally._of_labels(chunk, learned, predictions, outcome.probabilities or [])
+            return sums._of_labels(chunk, learned, predictions, outcome.probabilities or [])
         if isinstance(targets, Numbers):
-            return tally._of_numbers(chunk, learned, predictions)
-        return replace(tally, n_scores=len(learned), n_flagged=sum(score > 0 for score in predictions))
+            return sums._of_numbers(chunk, learned, predictions)
+        return replace(sums, n_scores=len(learned), n_flagged=sum(score > 0 for score in predictions))
 
     def _of_labels(self, chunk: ScoredChunk, learned: Any, predictions: list[Any], probabilities: Any) -> Self:
         truths = [chunk.encoded.targets[i] for i in learned.tolist()]
@@ -108,7 +108,7 @@ class Tally:
 
     @classmethod
     def total(cls, parts: Sequence[Self]) -> Self:
-        """The tally of all records."""
+        """The sums of all records."""
         total = parts[0]
         for part in parts[1:]:
             total = total._with(part)

@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 
 from streamkernel.spark.worker import freeze_imported
 
-__all__ = ["Sent"]
+__all__ = ["Broadcast"]
 
 #: The last object that this process was sent, by its token: the tasks of a worker read it one after the other.
 _last: tuple[str, Any] = ("", None)
 
 
-class Sent:
+class Broadcast:
     """An object sent to the executors once.
 
     Parameters

@@ -7,10 +7,10 @@ from typing import Any
 
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
-__all__ = ["PatientSink"]
+__all__ = ["WaitingSink"]
 
 
-class PatientSink(Sink):
+class WaitingSink(Sink):
     """A sink in front of another one that tries until the reader of a pipe takes the lines, however long that is.
 
     Nothing piles up in memory meanwhile, for no more records are read.

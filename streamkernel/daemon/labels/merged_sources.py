@@ -7,7 +7,7 @@ from itertools import chain
 from streamkernel.connectors.ports import Record, Source
 from streamkernel.daemon.base.events import LabelRecord
 
-__all__ = ["Alternation"]
+__all__ = ["MergedSources"]
 
 # Asked of each source at once, whatever the length of the chunks.
 _LOOKAHEAD = 512
@@ -15,7 +15,7 @@ _LOOKAHEAD = 512
 _PATIENCE = 0.02
 
 
-class Alternation:
+class MergedSources:
     """A merge of two sources, whose records are handed out in turn.
 
     After a record comes a label, after a label a record; where one source has nothing, the other one goes on. Of two
@@ -32,7 +32,7 @@ class Alternation:
     --------
     >>> from streamkernel.connectors.memory import MemorySource
     >>> records, labels = MemorySource([({"n": n}, None) for n in range(3)]), MemorySource([({}, "yes")])
-    >>> both = Alternation(records, labels)
+    >>> both = MergedSources(records, labels)
     >>> [type(record).__name__ for _ in range(2) for record in both.poll(10, timeout=0)]
     ['Record', 'LabelRecord', 'Record', 'Record']
 

@@ -1,4 +1,4 @@
-"""The books of a query: what a model has learned of it, kept with the model in a checkpoint of the daemon's format."""
+"""Stores what a model has learned of a query, with the model, in a checkpoint of the daemon's format."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from streamkernel.representation import lines
 from streamkernel.spark.partials import Partials
 from streamkernel.spark.progress import StreamProgress
 
-__all__ = ["Books", "CheckpointBooks", "MemoryBooks"]
+__all__ = ["CheckpointProgress", "MemoryProgress", "ProgressStore"]
 
 #: What each model has learned in this process without a checkpoint, by query: not of its state, which is copied.
 _learned: WeakKeyDictionary[StreamEstimator, dict[str, StreamProgress]] = WeakKeyDictionary()
 
 
-class Books(Protocol):
+class ProgressStore(Protocol):
     """What a model has learned of a query."""
 
     def is_learned(self, query: str, batch: int) -> bool:
@@ -41,13 +41,13 @@ class Books(Protocol):
         """Let go of what is held."""
 
 
-class MemoryBooks:
-    """Books that end with the process, or with the model.
+class MemoryProgress:
+    """ProgressStore that end with the process, or with the model.
 
     Parameters
     ----------
     model
-        The model; also books that are opened later go on with what this very object has learned.
+        The model; a store that is opened later continues with what this very object has learned.
 
     """
 
@@ -64,8 +64,8 @@ class MemoryBooks:
         """Nothing is held."""
 
 
-class CheckpointBooks:
-    """Books in a directory of checkpoints, each of a model with the micro-batch that it learned last.
+class CheckpointProgress:
+    """ProgressStore in a directory of checkpoints, each of a model with the micro-batch that it learned last.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ class CheckpointBooks:
         return self.progress.is_learned(query, batch)
 
     def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:
-        tally = partials.tally
-        learned = RecordCounts(tally.n, tally.n, tally.n_learned, tally.n - tally.n_learned)
+        sums = partials.sums
+        learned = RecordCounts(sums.n, sums.n, sums.n_learned, sums.n - sums.n_learned)
         counts = RecordCounts(**self._counts.to_json())
         counts.add(learned)
         self._write(model, counts, progress)
