@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 from river import base, compose
 
 from streamkernel.connectors.names import hint
-from streamkernel.daemon.assembly.names import HOME, NameRefused, full_name, resolve
-from streamkernel.daemon.assembly.short_names import long_form
+from streamkernel.daemon.assembly.names import HOME, NameRefused, full_name, long_form, resolve
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
@@ -66,7 +65,7 @@ class _Builder:
         positional = self.value((*path, "args"), values.pop("args", []))
         if not isinstance(positional, list):
             self.refuse((*path, "args"), f"must be a list, got {shown(positional)}")
-        unknown = self._check_keywords(path, cls, name, values)
+        unknown = self._unknown_keywords(path, cls, name, values)
         made = {}
         for key, value in values.items():
             noted = len(self.problems)
@@ -75,8 +74,42 @@ class _Builder:
                 made[key] = built
         if not isinstance(positional, list):
             raise _Refused
-        # What is right so far may be wrong for the class: all of it is noted at once.
         return self._construct(path, cls, name, positional, made, incomplete=len(self.problems) > before)
+
+    def _construct(
+        self,
+        path: _Path,
+        cls: type[base.Base],
+        name: str,
+        positional: list[Any],
+        made: dict[str, Any],
+        incomplete: bool,
+    ) -> base.Base:
+        """Call the constructor until it names no further wrong argument, each time without the wrong ones.
+
+        An argument that is wrong itself is missing already, if it is incomplete.
+        """
+        removed: list[str] = []
+        while True:
+            try:
+                inspect.signature(cls).bind(*positional, **made)
+                constructed = cls(*positional, **made)
+            except Exception as error:  # a constructor raises what it likes about values of the file
+                argument, text = _argument_of(error, cls)
+                if incomplete and (argument not in made or any(one in text for one in removed)):
+                    raise _Refused from None  # it may follow from a missing argument
+                if argument is None:
+                    raise self.refuse(path, f"{name}: {text}") from None
+                refused = self.refuse((*path, argument), text + long_form(made.get(argument)))
+                if argument not in made:
+                    raise refused from None
+                del made[argument]
+                removed.append(argument)
+                incomplete = True
+            else:
+                if incomplete:
+                    raise _Refused
+                return constructed
 
     def value(self, path: _Path, written: object) -> Any:
         """Build a value; one that cannot be built is noted and None, so that the others are looked at too."""
@@ -96,55 +129,17 @@ class _Builder:
             self.refuse(path, f"is the name of a class; to make an object of it write {{{full}: {{}}}}")
         return written
 
-    def _check_keywords(
+    def _unknown_keywords(
         self, path: _Path, cls: type[base.Base], name: str, values: Mapping[str, object]
-    ) -> set[object]:
-        """Note the arguments that the class does not have, and return them."""
+    ) -> list[str]:
         parameters = inspect.signature(cls).parameters
         if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
-            return set()
+            return []
         known = [key for key, one in parameters.items() if one.kind is not inspect.Parameter.VAR_POSITIONAL]
-        unknown: set[object] = {key for key in values if key not in known}
-        for key in values:
-            if key in unknown:
-                self.refuse((*path, str(key)), f"unknown argument of {name}{hint(str(key), known)}")
+        unknown = [key for key in values if key not in known]
+        for key in unknown:
+            self.refuse((*path, str(key)), f"unknown argument of {name}{hint(str(key), known)}")
         return unknown
-
-    def _construct(
-        self,
-        path: _Path,
-        cls: type[base.Base],
-        name: str,
-        positional: Sequence[object],
-        values: dict[str, Any],
-        incomplete: bool,
-    ) -> base.Base:
-        """Call the constructor, without one wrong argument after the other, until nothing more is found wrong.
-
-        Some arguments are missing where it is incomplete, because they are wrong themselves.
-        """
-        removed: list[str] = []
-        while True:
-            try:
-                inspect.signature(cls).bind(*positional, **values)
-                made = cls(*positional, **values)
-            except Exception as error:  # whatever a constructor raises is about the values the file gave it
-                argument, text = _argument_of(error, cls)
-                # What is not about a value of the file, or is about one that is not there now, may be no mistake of it.
-                if incomplete and (argument not in values or any(re.search(rf"\b{one}\b", text) for one in removed)):
-                    raise _Refused from None
-                if argument is None:
-                    raise self.refuse(path, f"{name}: {text}") from None
-                refused = self.refuse((*path, argument), text + long_form(values.get(argument)))
-                if argument not in values:
-                    raise refused from None
-                del values[argument]
-                removed.append(argument)
-                incomplete = True
-            else:
-                if incomplete:
-                    raise _Refused
-                return made
 
 
 def _class_named(text: str) -> str | None:

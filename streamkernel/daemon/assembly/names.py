@@ -1,21 +1,27 @@
-"""Finds the class a configuration names, and only where it may look."""
+"""Finds the class that a configuration names, in the packages that it may name."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from river import base
 
 from streamkernel.connectors.names import hint
 
-__all__ = ["HOME", "NameRefused", "full_name", "resolve"]
+__all__ = ["HOME", "NameRefused", "full_name", "long_form", "resolve"]
 
 HOME = ("river", "streamkernel")
 # These parts of River hold its test bench and its data: they re-export foreign modules and download files.
 _CLOSED = ("river.checks", "river.datasets", "river.stream")
+
+# Where a bare name is looked for. Ours come first: some of River's losses of the same name cannot be used.
+_MODULES = (
+    *("streamkernel", "streamkernel.kernels", "streamkernel.losses", "streamkernel.growth"),
+    *("streamkernel.gaussian_process", "streamkernel.window", "river.optim.losses", "river.optim.schedulers"),
+)
 
 
 class NameRefused(Exception):
@@ -81,6 +87,27 @@ def full_name(name: str) -> str | None:
             continue
         return f"{package}.{name}"
     return None
+
+
+def long_form(written: object) -> str:
+    """Return ``: write {its.dotted.Name: {}}`` for the bare name of a component; nothing for another value.
+
+    Examples
+    --------
+    >>> long_form("gaussian"), long_form({"Huber": {"epsilon": 1}}), long_form("rbf")
+    (': write {streamkernel.kernels.Gaussian: {}}', ': write {river.optim.losses.Huber: {epsilon: ...}}', '')
+
+    """
+    name, keywords = next(iter(written.items())) if isinstance(written, Mapping) and written else (written, None)
+    arguments = ", ".join(f"{key}: ..." for key in keywords or ())
+    for place in _MODULES if isinstance(name, str) else ():
+        module = importlib.import_module(place)
+        for known in getattr(module, "__all__", dir(module)):
+            found = getattr(module, known)
+            component = inspect.isclass(found) and issubclass(found, base.Base) and not inspect.isabstract(found)
+            if component and known.lower() == name.lower():
+                return f": write {{{place}.{known}: {{{arguments}}}}}"
+    return ""
 
 
 def _inside(name: str, packages: Sequence[str]) -> bool:
