@@ -1,4 +1,4 @@
-"""Constructs the connector that a section of a source or a sink describes."""
+"""Constructs the connector of a section of a source or a sink, and lets the columns pass that predictions include."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamkernel.connectors.passed import PassedColumn
 from streamkernel.connectors.ports import SettingError, Sink, Source, SourceError
-from streamkernel.daemon.assembly.columns import included_names, model_columns, passed_columns
+from streamkernel.connectors.target_columns import names_of
+from streamkernel.daemon.base.model import OF_EACH
 from streamkernel.daemon.config import schema as settings
-from streamkernel.daemon.config.columns import PassingColumnsConfig
+from streamkernel.daemon.config.outputs import PassingColumnsConfig
+from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.sources import is_several
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
@@ -21,8 +24,9 @@ from streamkernel.daemon.stream.long_columns import LongColumns
 if TYPE_CHECKING:
     from streamkernel.connectors.files.source import LineSource
 
-__all__ = ["make_sink", "make_source", "order_log"]
+__all__ = ["let_pass", "make_sink", "make_source", "order_log", "passed_columns", "target_type_of"]
 
+_TIMESTAMP = "kafka.timestamp"
 # What of a section the daemon itself makes something of, and what of that of a topic is not for its sink.
 _NOT_OF_SOURCES = ("kind", "group", "order", "options", "remembered_ids", "schema_registry")
 _NOT_OF_TOPICS = (
@@ -141,12 +145,12 @@ def make_sink(
     """
     several = () if isinstance(targets, str) else targets
     kind: settings.TargetType = targets if isinstance(targets, str) else "str"
-    names = included_names(sink) if isinstance(sink, PassingColumnsConfig) else ()
+    names = tuple(column.name for column in passed_columns(sink)) if isinstance(sink, PassingColumnsConfig) else ()
     if isinstance(sink, settings.ParquetPredictionsConfig):
         with _extra("parquet", key):
             from streamkernel.connectors.parquet.columns import prediction_columns
             from streamkernel.connectors.parquet.sink import ParquetSink
-        of_models = model_columns(sink) if several_models else []
+        of_models = _model_columns(sink) if several_models else []
         passed = [*of_models, *passed_columns(sink)]
         columns = prediction_columns(kind, sink.classes, passed, checkpoint=mode == "predict")
         return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
@@ -158,7 +162,7 @@ def make_sink(
         from streamkernel.connectors.files.sinks import CsvSink
 
         if isinstance(sink, settings.CsvPredictionsConfig):
-            added = [one.name for one in model_columns(sink)] if several_models else []
+            added = [one.name for one in _model_columns(sink)] if several_models else []
             return CsvSink(sink.path, sink.existing, sink.classes, names, added, several)
         return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSinkConfig):
@@ -183,6 +187,55 @@ def make_sink(
     from streamkernel.connectors.memory import NullSink
 
     return NullSink()
+
+
+def passed_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
+    """Return the columns that pass through to an output; the time of a message is a timestamp unless it says more."""
+    return [
+        PassedColumn(
+            one.column,
+            one.name or one.column,
+            "timestamp" if one.type is None and one.column == _TIMESTAMP else one.type,
+        )
+        for one in output.include
+    ]
+
+
+def _model_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
+    """Return the columns that lines of several models have in an output: a name, and the others as JSON."""
+    names = ["model", *(["models"] if output.models == "all" else [])]
+    return [PassedColumn(name, name, "str") for name in names]
+
+
+def let_pass(source: Source, config: settings.Config) -> None:
+    """Tell the source of the records, which is not open yet, what is to pass through; nothing where nothing is.
+
+    Raises
+    ------
+    SourceError
+        Where the source has no such thing.
+
+    """
+    output = config.predictions
+    if not isinstance(output, PassingColumnsConfig):
+        return
+    message = (
+        isinstance(config.source, settings.KafkaSourceConfig)
+        and isinstance(output, settings.KafkaPredictionsConfig)
+        and bool(output.key == "source" or output.pass_through)
+    )
+    if output.include or message:
+        source.pass_through(passed_columns(output), message=message)
+
+
+def target_type_of(plan: Plan) -> settings.TargetType | tuple[str, ...]:
+    """Return what the targets of a run are: what the source says, or what the model learns; of several their names."""
+    if plan.task in OF_EACH:
+        return names_of(getattr(plan.config.source, "target", None))
+    if plan.task != "classification":
+        return "float"
+    source = plan.config.source if plan.config.labels is None else plan.config.labels.source
+    return getattr(source, "target_type", "str")
 
 
 @contextmanager

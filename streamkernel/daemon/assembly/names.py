@@ -98,9 +98,13 @@ def long_form(written: object) -> str:
     (': write {streamkernel.kernels.Gaussian: {}}', ': write {river.optim.losses.Huber: {epsilon: ...}}', '')
 
     """
-    name, keywords = next(iter(written.items())) if isinstance(written, Mapping) and written else (written, None)
+    name, keywords = (
+        next(iter(written.items())) if isinstance(written, Mapping) and len(written) == 1 else (written, ())
+    )
+    if not isinstance(name, str):
+        return ""
     arguments = ", ".join(f"{key}: ..." for key in keywords or ())
-    for place in _MODULES if isinstance(name, str) else ():
+    for place in _MODULES:
         module = importlib.import_module(place)
         for known in getattr(module, "__all__", dir(module)):
             found = getattr(module, known)

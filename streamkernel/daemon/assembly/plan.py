@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.ports import Source, SourceError
-from streamkernel.daemon.assembly.columns import let_pass
-from streamkernel.daemon.assembly.connectors import make_sink, make_source
+from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source
 from streamkernel.daemon.assembly.model import build_model
 from streamkernel.daemon.assembly.tasks import model_conflicts
 from streamkernel.daemon.base.model import Model, task_of
