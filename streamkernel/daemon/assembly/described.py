@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import yaml
-
 from streamkernel.daemon.assembly.model import build_model
 from streamkernel.daemon.assembly.names import HOME
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
-from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.recovery.stored import steps_of
 
@@ -78,11 +76,8 @@ def as_in_yaml(value: Any) -> Any:
 
 def _built(steps: Sequence[Any], imports: Sequence[str]) -> Model:
     """Build a model as a configuration describes it."""
-    # As YAML, so that the variables of the environment are put in as in a configuration. With quotes around all of it,
-    # for what needs none differs between versions of YAML.
-    text = yaml.safe_dump({"model": steps}, default_style='"', width=math.inf)
     try:
-        document = parse(text, "the configuration in the checkpoint")
+        document = document_of({"model": steps})
     except ConfigError as error:
         raise UnfitError("; ".join(error.lines)) from None
     try:
