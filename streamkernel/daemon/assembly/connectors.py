@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["let_pass", "make_sink", "make_source", "order_log", "passed_columns", "target_type_of"]
 
 _TIMESTAMP = "kafka.timestamp"
-# What of a section the daemon itself makes something of, and what of that of a topic is not for its sink.
+# The keys of a section that are no arguments of its connector.
 _NOT_OF_SOURCES = ("kind", "group", "order", "options", "remembered_ids", "schema_registry")
 _NOT_OF_TOPICS = (
     *("kind", "options", "max_rate", "max_rate_window", "at_start"),
@@ -50,18 +50,18 @@ def make_source(
     Parameters
     ----------
     source, limits
-        The section of the source, and the limits of what a record may hold.
+        The section of the source, and the limits of its records.
     key
-        Where they stand in the configuration.
+        The key of the section.
     checkpoint
-        Where it may keep what a restart needs next to the checkpoint; None: nowhere.
+        The source may store what a restart needs in this directory; None: nowhere.
     mode
-        What its records are for: in mode predict, they need not have the column of the target.
+        In mode predict, records need no target.
 
     Raises
     ------
     ConfigError
-        Where its settings cannot be.
+        If its settings cannot be used.
 
     """
     # The other fields of a section are arguments of its connector.
@@ -107,7 +107,7 @@ def _of_files(
     kind: Callable[..., LineSource],
     given: dict[str, Any],
 ) -> Source:
-    """Return the source of one file, or of several of a kind, with these arguments."""
+    """Return the source of one file or of several files, with these arguments."""
     path, watch = given.pop("path"), given.pop("watch")
     if not is_several(source):
         return kind(path, **given)
@@ -131,7 +131,7 @@ def make_sink(
     several_models: bool = False,
     in_order: bool = True,
 ) -> Sink:
-    """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
+    """Return the unopened sink of the section at a key; without a section, one that drops everything.
 
     A table and a schema have fields for targets of this type, and for the names of several models; of mode predict, a
     table has the checkpoint as well. CSV has columns for each of several targets. Lines come `in_order` of their
@@ -140,7 +140,7 @@ def make_sink(
     Raises
     ------
     ConfigError
-        Where its settings cannot be.
+        If its settings cannot be used.
 
     """
     several = () if isinstance(targets, str) else targets
@@ -190,7 +190,7 @@ def make_sink(
 
 
 def passed_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
-    """Return the columns that pass through to an output; the time of a message is a timestamp unless it says more."""
+    """Return the columns that pass through to an output; the time of a message is a timestamp by default."""
     return [
         PassedColumn(
             one.column,
@@ -208,12 +208,12 @@ def _model_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
 
 
 def let_pass(source: Source, config: settings.Config) -> None:
-    """Tell the source of the records, which is not open yet, what is to pass through; nothing where nothing is.
+    """Set which columns of records and messages an unopened source passes through.
 
     Raises
     ------
     SourceError
-        Where the source has no such thing.
+        If the source has no such column.
 
     """
     output = config.predictions
@@ -229,7 +229,7 @@ def let_pass(source: Source, config: settings.Config) -> None:
 
 
 def target_type_of(plan: Plan) -> settings.TargetType | tuple[str, ...]:
-    """Return what the targets of a run are: what the source says, or what the model learns; of several their names."""
+    """Return the type of the targets of a run; for several targets, their names."""
     if plan.task in OF_EACH:
         return names_of(getattr(plan.config.source, "target", None))
     if plan.task != "classification":

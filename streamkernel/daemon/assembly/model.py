@@ -1,4 +1,4 @@
-"""Builds the model a configuration describes: a River pipeline, or the one estimator it consists of."""
+"""Builds the model that a configuration describes: a River pipeline, or its only estimator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMES_ITS_ARGUMENT = re.compile(r"[`']?(?P<name>\w+)[`']?:? (?P<rest>(?:must|sh
 
 
 class _Refused(Exception):
-    """A step that cannot be built; why is noted in `_Builder.problems`."""
+    """A step that cannot be built; `_Builder.problems` has the reason."""
 
 
 class _Builder:
@@ -112,7 +112,7 @@ class _Builder:
                 return constructed
 
     def value(self, path: _Path, written: object) -> Any:
-        """Build a value; one that cannot be built is noted and None, so that the others are looked at too."""
+        """Build a value; None, with a problem, if it cannot be built: the builder checks the others as well."""
         if isinstance(written, list):
             return [self.value((*path, index), one) for index, one in enumerate(written)]
         if isinstance(written, Mapping):
@@ -143,7 +143,7 @@ class _Builder:
 
 
 def _class_named(text: str) -> str | None:
-    """Return the dotted name of the class that a text names, with its package or without; None where it names none."""
+    """Return the dotted name of the class that a text names, with or without its package; None if there is none."""
     if "." not in text:
         return None
     package, _, rest = text.partition(".")
@@ -151,7 +151,7 @@ def _class_named(text: str) -> str | None:
 
 
 def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, str]:
-    """Return the argument an error of a constructor names, and what it says of it."""
+    """Return the argument that the error of a constructor names, and the rest of its message."""
     text = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
     named = _NAMES_ITS_ARGUMENT.match(text)
     if named and named["name"] in inspect.signature(cls).parameters:
@@ -160,21 +160,21 @@ def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, st
 
 
 def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequence[str] = ("model",)) -> Model:
-    """Return the model of a configuration: the estimator itself where there is one step, else a pipeline.
+    """Return the model of a configuration: the estimator itself if there is one step, else a pipeline.
 
     Parameters
     ----------
     steps
-        What stands under ``model:``, top to bottom.
+        The value of ``model:``, top to bottom.
     imports
-        What stands under ``imports:``.
+        The value of ``imports:``.
     path
-        Where the steps stand in the configuration.
+        The key of the steps.
 
     Raises
     ------
     ConfigError
-        With every mistake, one line each.
+        With every mistake.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequ
 
 
 def _why_no_task(step: Any) -> str:
-    """Return why the daemon has no use for a model; nothing where it has."""
+    """Return why the daemon cannot use a model; nothing if it can."""
     try:
         task_of(step)
     except TypeError as error:
@@ -224,12 +224,12 @@ def _why_no_task(step: Any) -> str:
 
 
 def try_model(plan: Plan) -> None:
-    """Write each model as a checkpoint would and read it back: what cannot be restored is known before it has learned.
+    """Write each model as a checkpoint would, and read it back, before it has learned anything.
 
     Raises
     ------
     CheckpointError
-        Where it cannot.
+        If a model cannot be restored.
 
     """
     imports = plan.config.imports

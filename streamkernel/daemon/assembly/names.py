@@ -25,7 +25,7 @@ _MODULES = (
 
 
 class NameRefused(Exception):
-    """A name that leads to no class the configuration may use."""
+    """A name of no class that the configuration may use."""
 
 
 def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
@@ -36,12 +36,12 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
     name
         Such as ``river.linear_model.LogisticRegression``.
     imports
-        Packages that may be looked into beside ``river`` and ``streamkernel``.
+        Packages besides ``river`` and ``streamkernel``.
 
     Raises
     ------
     NameRefused
-        Where there is no such class, where it lives outside those packages, or where it is no part of a River model.
+        If there is no such class in these packages, or if it is no part of a River model.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
 
 
 def full_name(name: str) -> str | None:
-    """Return the dotted name of a class of River or of ours that is written without its package; None where it is none.
+    """Return the full dotted name of a class of River or ours that is written without its package; None if there is none.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def _inside(name: str, packages: Sequence[str]) -> bool:
 
 
 def _lookup(name: str) -> object:
-    """Take attributes from the package on, importing a part that is a module nobody has imported yet."""
+    """Follow the attributes of the package, and import the modules among them."""
     parts = name.split(".")
     if not all(part.isidentifier() and not part.startswith("_") for part in parts):
         raise NameRefused(f"{name} is not a public name")
@@ -139,7 +139,7 @@ def _lookup(name: str) -> object:
 
 
 def _module(path: str) -> ModuleType | None:
-    """Import a module; None where there is none of this name."""
+    """Import a module; None if there is none of this name."""
     try:
         return importlib.import_module(path)
     except Exception as error:  # an import runs code, which raises what it likes

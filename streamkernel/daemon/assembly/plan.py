@@ -1,4 +1,4 @@
-"""A configuration file, read, checked and built: everything a command needs before it touches the world."""
+"""Reads, checks and builds a configuration: all that a command needs before it opens anything."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def prepare(path: Path, environment: Mapping[str, str] = os.environ, overrides: 
     Raises
     ------
     ConfigError
-        With every mistake there is, one line each.
+        With every mistake.
 
     """
     return plan_of(path, read(path, environment, overrides))
