@@ -72,7 +72,7 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
 
 
 def full_name(name: str) -> str | None:
-    """Return the full dotted name of a class of River or ours that is written without its package; None if there is none.
+    """Return the full dotted name of a class of River or ours that lacks its package; None if there is no such class.
 
     Examples
     --------
