@@ -3,9 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
-
-from tests.sources import read, sources
+from tests.sources import sources
 
 ROOT = Path(__file__).parent.parent
 

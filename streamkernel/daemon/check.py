@@ -16,8 +16,7 @@ from streamkernel.connectors.file_system import write_obstacle
 from streamkernel.connectors.ports import ConnectorError, Position, Record, Source
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.connectors.target_columns import names_of
-from streamkernel.daemon.assembly.columns import let_pass, target_type_of
-from streamkernel.daemon.assembly.connectors import make_sink, make_source
+from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source, target_type_of
 from streamkernel.daemon.assembly.model import try_model
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health

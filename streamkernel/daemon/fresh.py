@@ -12,8 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from streamkernel.connectors.files.existing import is_special
 from streamkernel.connectors.ports import Mark, Sink
-from streamkernel.daemon.assembly.columns import let_pass, target_type_of
-from streamkernel.daemon.assembly.connectors import make_sink, make_source
+from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source, target_type_of
 from streamkernel.daemon.assembly.model import try_model
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.health import Health

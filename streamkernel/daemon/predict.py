@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import copy
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from streamkernel.daemon.base.model import Task, task_of
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.checkpoints.schema import check_header
-from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.fields import Section
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
@@ -226,8 +226,8 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
         one if isinstance(one, str) else one.get("name", one["column"]) for one in included
     ):
         raise ConfigError(Problem("--include", "each line has model already: write '{column: model, name: ANOTHER}'"))
-    # JSON is YAML: the variables of the environment are put in as in a configuration, but not in the names of files.
-    document = parse(json.dumps(tree, ensure_ascii=False), "the configuration in the checkpoint")
+    # Variables are replaced as in a configuration, but not in the names of files.
+    document = document_of(copy.deepcopy(tree))
     for written in (document.raw, document.values):
         written["source"]["path"], written["serve_from"] = request.file, str(request.model)
         written["predictions"]["include"] = included

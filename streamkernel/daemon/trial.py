@@ -161,10 +161,11 @@ def _learn(
     late = "source" in begun["position"]
     section = f"{begun['position']['source']}.source" if late else "source"
     place = first[-1 if late else 0].places[begun["position"]["offset"]]
-    why = explained(begun["reason"], section, plan.config.sources[section].kind, begun["detail"])
+    about = begun["reason"], section, plan.config.sources[section].kind, begun["detail"]
+    why, advice = explained(*about), remedy(*about)
     if failure is not None:  # what a run says before it ends with this sentence
-        rest = why.removeprefix(begun["detail"]) if failure.has_example else f"; the first, at {place}: {why}"
-        raise DaemonError(f"{failure}{rest}")
+        known = f": {advice}" if advice else ""
+        raise DaemonError(f"{failure}{known if failure.has_example else f'; the first, at {place}: {why}'}")
     if counts.predicted == before.predicted == 0 and processor.rate.stops_at_start:
         raise DaemonError(f"{section}: none of the first {n_taken} records can be used; the first, at {place}: {why}")
     tell(f"{section}: {len(refused)} of the first {n_taken} records cannot be used; the first, at {place}: {why}")

@@ -228,12 +228,6 @@ def test_each_shell_has_a_script(home: Home, launcher: Launcher, shell: str) -> 
         subprocess.run(["bash", "-n", "-c", ended.stdout], check=True)
 
 
-def test_a_shell_that_is_not_known(home: Home, launcher: Launcher) -> None:
-    ended = launcher.call(home, "completion", "tcsh")
-    assert ended.returncode == 2
-    assert "zsh" in ended.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "number", "found"),
     [

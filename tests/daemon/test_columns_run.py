@@ -13,7 +13,7 @@ import pytest
 from streamkernel.connectors import MemorySource
 from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import SinkError, SourceError
-from streamkernel.daemon.assembly.columns import let_pass, passed_columns, target_type_of
+from streamkernel.daemon.assembly.connectors import let_pass, passed_columns, target_type_of
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.config.schema import CsvPredictionsConfig, KafkaPredictionsConfig

@@ -178,7 +178,7 @@ NOVEL = CSV + "model: [streamkernel.KernelNoveltyDetector]\n"
         ),
         (
             CSV + "model: [{streamkernel.KernelDensityRatio: {p: yes, q: 'yes'}}]",
-            "the samples True (bool) and 'yes' (str) of the model: must both have the type of source.target_type, "
+            "model: the samples True (bool) and 'yes' (str) must both have the type of source.target_type, "
             "str (in YAML, yes and no without quotes are booleans)",
         ),
         (

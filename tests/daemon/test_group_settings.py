@@ -77,7 +77,6 @@ def test_a_group_is_fine() -> None:
         ),
         ({"source": {**SOURCE, "partitions": [0, 1]}}, "source.partitions: must be all with source.group"),
         ({"source": {**SOURCE, "order": "logged"}}, "source.order: not with source.group"),
-        ({"source": {**SOURCE, "group": ""}}, "source.group: must not be empty"),
         ({"source": {**SOURCE, "options": {"group_id": "h"}}}, "source.options.group_id: not with source.group"),
         (
             {"source": {**SOURCE, "group": None, "options": {"session_timeout_ms": 6000}}},
@@ -86,11 +85,6 @@ def test_a_group_is_fine() -> None:
         (
             {"predictions": {"kind": "csv", "path": "out/predictions.csv"}},
             "predictions.path: must contain {partition} with source.group",
-        ),
-        ({"predictions": {"kind": "jsonl", "path": "-"}}, "predictions.path: must contain {partition}"),
-        (
-            {"dead_letters": {"kind": "jsonl", "path": "out/dead-partition.jsonl"}},
-            "dead_letters.path: must contain {partition} with source.group",
         ),
         (
             {"predictions": {**FINE["dead_letters"], "topic": "p", "transactional_id": "daemon"}},

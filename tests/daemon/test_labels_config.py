@@ -11,7 +11,6 @@ import pytest
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.components.promises import caveats
-from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.runtime import run
 from tests.daemon.configurations import MODEL, lines_of, plan_of
 from tests.daemon.conftest import Home, Launcher
@@ -38,21 +37,13 @@ def test_the_defaults(tmp_path: Path) -> None:
     ("labels", "line"),
     [
         ("{key: id}", "labels.source: required"),
-        (CSV + "}}", "labels.key: required"),
         ("{source: {kind: cvs, path: b}, key: id}", "labels.source.kind: must be one of csv, jsonl, river"),
-        (CSV + ", delimeter: ';'}, key: id}", "labels.source.delimeter: unknown key, did you mean 'delimiter'?"),
-        (CSV + ", encoding: utf-16}, key: id}", "labels.source: the encoding must write ASCII"),
         (
             "{source: {kind: csv, path: b}, key: id}",
             "labels.source.target: required, it names the field that holds the label",
         ),
         (CSV + "}, key: y}", "labels.key: must not be a target, got 'y'"),
-        (CSV + "}, key: ''}", "labels.key: must not be empty"),
-        (CSV + "}, key: 5}", "labels.key: must be text, got 5"),
-        (CSV + "}, key: id, max_pending: 0}", "labels.max_pending: must be > 0, got 0"),
         (CSV + "}, key: id, timeout_seconds: -1}", "labels.timeout_seconds: must be > 0, got -1"),
-        (CSV + "}, key: id, time_out: 1}", "labels.time_out: unknown key, did you mean 'timeout_seconds'?"),
-        ("5", "labels: must be a mapping, got 5"),
         (
             CSV + ", target_type: float}, key: id}",
             "labels.source.target_type: must be str, int or bool for a classifier, is float",
@@ -73,24 +64,12 @@ def test_standard_input_is_read_once(tmp_path: Path) -> None:
     assert lines_of(tmp_path, text) == ["labels.source.path: standard input is read by source already"]
 
 
-def test_two_sources_may_read_one_file(tmp_path: Path) -> None:
-    plan_of(tmp_path, SOURCE + MODEL + "labels: {source: {kind: csv, path: a.csv, target: y}, key: id}")
-
-
 def test_the_type_of_a_target_matters_where_there_is_one(tmp_path: Path) -> None:
     regressor = "model: [streamkernel.KernelRegressor]\n"
     labels = "labels: {source: {kind: jsonl, path: b, target: y, target_type: float}, key: id}\n"
     assert plan_of(tmp_path, SOURCE + regressor + labels).task == "regression"
     own = "source: {kind: csv, path: a.csv, target: z}\n"
     assert lines_of(tmp_path, own + regressor + labels) == ["source.target_type: must be float for a regressor, is str"]
-
-
-def test_the_schema_has_it() -> None:
-    schema = Config.model_json_schema()
-    labels = schema["$defs"]["LabelsConfig"]
-    assert set(labels["properties"]) == {"source", "key", "timeout_seconds", "max_pending", "max_pending_bytes"}
-    assert labels["required"] == ["source", "key"]
-    assert all("description" in one for one in labels["properties"].values())
 
 
 def test_a_source_that_cannot_be_resumed_is_said(tmp_path: Path) -> None:
@@ -129,11 +108,6 @@ class TestCheck:
         assert second.startswith(
             "labels: jsonl file labels.jsonl; 1 of its first 21 records cannot be used; the first, at"
         )
-
-    def test_a_missing_file_is_said(self, here: Home) -> None:
-        (here.folder / "labels.jsonl").unlink()
-        (bad,) = check(prepare(here.configure(**sections()))).bad
-        assert "labels.jsonl" in bad
 
     def test_a_first_label_that_cannot_be_used_is_said(self, here: Home) -> None:
         (here.folder / "labels.jsonl").write_text("[]\n")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamkernel.connectors.kafka.reading.source import KafkaSource
-from streamkernel.daemon.assembly.columns import target_type_of
-from streamkernel.daemon.assembly.connectors import make_sink
+from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import dead_letter
 from tests.daemon.configurations import GOOD, MODEL, lines_of, plan_of
@@ -33,18 +32,13 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
     for text, line in [
         (source(URL, "json"), "source.value_format: must be avro, json_schema or protobuf with source.schema_registry"),
         (source(), "source.schema_registry: required with source.value_format: json_schema"),
-        (source("", "avro"), "source.schema_registry: required with source.value_format: avro"),
         (source(URL, "avor"), "source.value_format: must be one of json, avro, json_schema, protobuf, got 'avor', did"),
-        (source("username: me"), "source.schema_registry.url: required"),
         (source("url: 'registry:8081'"), "source.schema_registry.url: must be http:// or https:// with a host"),
-        (source("url: 'https://a,ftp://b'"), "source.schema_registry.url: must be http:// or https:// with a host"),
-        (source("url: 'https://a:99999'"), "source.schema_registry.url: must be http:// or https:// with a host"),
         (source("url: 'https://a/?b'"), "source.schema_registry.url: must end with the path, without ? and #"),
         (
             source("url: 'https://me:pw@a'"),
             "source.schema_registry.url: must not contain a name and a password: set username",
         ),
-        (source(f"{URL}, usernam: me"), "source.schema_registry.usernam: unknown key, did you mean 'username'?"),
         (
             source(f"{URL}, username: me"),
             "source.schema_registry.password: required with username",
@@ -67,13 +61,11 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
             "source.schema_registry.url: must be https with ssl_cafile and ssl_certfile",
         ),
         (source(f"{URL}, ssl_cafile: /none"), "source.schema_registry.ssl_cafile: /none: cannot be read: No such"),
-        (source(f"{URL}, timeout_seconds: 0"), "source.schema_registry.timeout_seconds: must be > 0, got 0"),
         (source(f"{URL}, message: m"), "source.schema_registry.message: works only with value_format protobuf"),
         (
             source(f"{URL}, descriptor_set: d", "protobuf"),
             "source.schema_registry.message: required with descriptor_set",
         ),
-        (source(f"{URL}, subject: s"), "source.schema_registry.subject: unknown key"),
         (sink("on_unknown_schema: stop"), "predictions.schema_registry.on_unknown_schema: unknown key"),
         (
             sink("message: m", "protobuf"),

@@ -1,4 +1,4 @@
-"""Constructs the connector that a section of a source or a sink describes."""
+"""Constructs the connector of a section of a source or a sink, and lets the columns pass that predictions include."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamkernel.connectors.ports import SettingError, Sink, Source, SourceError
-from streamkernel.daemon.assembly.columns import included_names, model_columns, passed_columns
+from streamkernel.connectors.target_columns import names_of
+from streamkernel.daemon.base.model import OF_EACH
 from streamkernel.daemon.config import schema as settings
-from streamkernel.daemon.config.columns import PassingColumnsConfig
+from streamkernel.daemon.config.outputs import PassingColumnsConfig
+from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.sources import is_several
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
@@ -21,9 +23,10 @@ from streamkernel.daemon.stream.long_columns import LongColumns
 if TYPE_CHECKING:
     from streamkernel.connectors.files.source import LineSource
 
-__all__ = ["make_sink", "make_source", "order_log"]
+__all__ = ["let_pass", "make_sink", "make_source", "order_log", "passed_columns", "target_type_of"]
 
-# What of a section the daemon itself makes something of, and what of that of a topic is not for its sink.
+_TIMESTAMP = "kafka.timestamp"
+# The keys of a section that are no arguments of its connector.
 _NOT_OF_SOURCES = ("kind", "group", "order", "options", "schema_registry")
 _NOT_OF_TOPICS = (
     *("kind", "options", "max_rate", "max_rate_window", "at_start"),
@@ -46,18 +49,18 @@ def make_source(
     Parameters
     ----------
     source, limits
-        The section of the source, and the limits of what a record may hold.
+        The section of the source, and the limits of its records.
     key
-        Where they stand in the configuration.
+        The key of the section.
     checkpoint
-        Where it may keep what a restart needs next to the checkpoint; None: nowhere.
+        The source may store what a restart needs in this directory; None: nowhere.
     mode
-        What its records are for: in mode predict, they need not have the column of the target.
+        In mode predict, records need no target.
 
     Raises
     ------
     ConfigError
-        Where its settings cannot be.
+        If its settings cannot be used.
 
     """
     # The other fields of a section are arguments of its connector.
@@ -103,7 +106,7 @@ def _of_files(
     kind: Callable[..., LineSource],
     given: dict[str, Any],
 ) -> Source:
-    """Return the source of one file, or of several of a kind, with these arguments."""
+    """Return the source of one file or of several files, with these arguments."""
     path, watch = given.pop("path"), given.pop("watch")
     if not is_several(source):
         return kind(path, **given)
@@ -127,7 +130,7 @@ def make_sink(
     several_models: bool = False,
     in_order: bool = True,
 ) -> Sink:
-    """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
+    """Return the unopened sink of the section at a key; without a section, one that drops everything.
 
     A table and a schema have fields for targets of this type, and for the names of several models; of mode predict, a
     table has the checkpoint as well. CSV has columns for each of several targets. Lines come `in_order` of their
@@ -136,17 +139,17 @@ def make_sink(
     Raises
     ------
     ConfigError
-        Where its settings cannot be.
+        If its settings cannot be used.
 
     """
     several = () if isinstance(targets, str) else targets
     kind: settings.TargetType = targets if isinstance(targets, str) else "str"
-    names = included_names(sink) if isinstance(sink, PassingColumnsConfig) else ()
+    names = tuple(column.name for column in passed_columns(sink)) if isinstance(sink, PassingColumnsConfig) else ()
     if isinstance(sink, settings.ParquetPredictionsConfig):
         with _extra("parquet", key):
             from streamkernel.connectors.parquet.columns import prediction_columns
             from streamkernel.connectors.parquet.sink import ParquetSink
-        of_models = model_columns(sink) if several_models else []
+        of_models = _model_columns(sink) if several_models else []
         passed = [*of_models, *passed_columns(sink)]
         columns = prediction_columns(kind, sink.classes, passed, checkpoint=mode == "predict")
         return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
@@ -158,7 +161,7 @@ def make_sink(
         from streamkernel.connectors.files.sinks import CsvSink
 
         if isinstance(sink, settings.CsvPredictionsConfig):
-            added = [one.name for one in model_columns(sink)] if several_models else []
+            added = [one.name for one in _model_columns(sink)] if several_models else []
             return CsvSink(sink.path, sink.existing, sink.classes, names, added, several)
         return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSinkConfig):
@@ -183,6 +186,55 @@ def make_sink(
     from streamkernel.connectors.memory import NullSink
 
     return NullSink()
+
+
+def passed_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
+    """Return the columns that pass through to an output; the time of a message is a timestamp by default."""
+    return [
+        PassedColumn(
+            one.column,
+            one.name or one.column,
+            "timestamp" if one.type is None and one.column == _TIMESTAMP else one.type,
+        )
+        for one in output.include
+    ]
+
+
+def _model_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
+    """Return the columns that lines of several models have in an output: a name, and the others as JSON."""
+    names = ["model", *(["models"] if output.models == "all" else [])]
+    return [PassedColumn(name, name, "str") for name in names]
+
+
+def let_pass(source: Source, config: settings.Config) -> None:
+    """Set which columns of records and messages an unopened source passes through.
+
+    Raises
+    ------
+    SourceError
+        If the source has no such column.
+
+    """
+    output = config.predictions
+    if not isinstance(output, PassingColumnsConfig):
+        return
+    message = (
+        isinstance(config.source, settings.KafkaSourceConfig)
+        and isinstance(output, settings.KafkaPredictionsConfig)
+        and bool(output.key == "source" or output.pass_through)
+    )
+    if output.include or message:
+        source.pass_through(passed_columns(output), message=message)
+
+
+def target_type_of(plan: Plan) -> settings.TargetType | tuple[str, ...]:
+    """Return the type of the targets of a run; for several targets, their names."""
+    if plan.task in OF_EACH:
+        return names_of(getattr(plan.config.source, "target", None))
+    if plan.task != "classification":
+        return "float"
+    source = plan.config.source if plan.config.labels is None else plan.config.labels.source
+    return getattr(source, "target_type", "str")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Builds the model that a checkpoint describes, where there is no configuration."""
+"""Builds the model that the header of a checkpoint describes, without a configuration."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import yaml
-
 from streamkernel.daemon.assembly.model import build_model
 from streamkernel.daemon.assembly.names import HOME
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
-from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.recovery.stored import steps_of
 
@@ -20,31 +18,31 @@ __all__ = ["as_in_yaml", "load_described"]
 
 T = TypeVar("T")
 
-# What stands in the header of a checkpoint, which is JSON, for what a configuration may hold, which is YAML.
+# The header is JSON, and a configuration is YAML: words of the header for keys and numbers of YAML.
 _KEYS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Callable[[Model], T], name: str = "") -> T:
-    """Load what a checkpoint holds into the model that the configuration described which it was written with.
+    """Build the model that a checkpoint describes, and load the checkpoint into it.
 
     Parameters
     ----------
     header
-        That of the checkpoint, checked.
+        The checked header of the checkpoint.
     imports
-        Packages that may be looked into beside ``river`` and ``streamkernel``.
+        Packages that the model may name besides ``river`` and ``streamkernel``.
     load
-        Loads into a new model; raises `UnfitError` where the checkpoint holds another one.
+        Loads the checkpoint into a new model; raises `UnfitError` if the checkpoint holds another one.
     name
-        Which of several models; empty: the published one.
+        One of several models; empty: the published one.
 
     Raises
     ------
     UnfitError
-        Where it cannot be built here: a package is not listed or not installed, a variable is not set.
+        If it cannot be built here: a package is not listed or not installed, or a variable is not set.
     CheckpointError
-        Where the header has no model.
+        If the header has no model.
 
     """
     steps = steps_of(header, name)
@@ -61,7 +59,7 @@ def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Call
 
 
 def as_in_yaml(value: Any) -> Any:
-    """Return arguments as YAML had them, where JSON has words: for keys that are no text, for infinities and NaN.
+    """Return arguments as YAML had them: JSON has words for keys that are not text, for infinities and NaN.
 
     Examples
     --------
@@ -78,11 +76,8 @@ def as_in_yaml(value: Any) -> Any:
 
 def _built(steps: Sequence[Any], imports: Sequence[str]) -> Model:
     """Build a model as a configuration describes it."""
-    # As YAML, so that the variables of the environment are put in as in a configuration. With quotes around all of it,
-    # for what needs none differs between versions of YAML.
-    text = yaml.safe_dump({"model": steps}, default_style='"', width=math.inf)
     try:
-        document = parse(text, "the configuration in the checkpoint")
+        document = document_of({"model": steps})
     except ConfigError as error:
         raise UnfitError("; ".join(error.lines)) from None
     try:

@@ -1,4 +1,4 @@
-"""Builds the model a configuration describes: a River pipeline, or the one estimator it consists of."""
+"""Builds the model that a configuration describes: a River pipeline, or its only estimator."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 from river import base, compose
 
 from streamkernel.connectors.names import hint
-from streamkernel.daemon.assembly.names import HOME, NameRefused, full_name, resolve
-from streamkernel.daemon.assembly.short_names import long_form
+from streamkernel.daemon.assembly.names import HOME, NameRefused, full_name, long_form, resolve
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
@@ -26,7 +25,7 @@ _NAMES_ITS_ARGUMENT = re.compile(r"[`']?(?P<name>\w+)[`']?:? (?P<rest>(?:must|sh
 
 
 class _Refused(Exception):
-    """A step that cannot be built; why is noted in `_Builder.problems`."""
+    """A step that cannot be built; `_Builder.problems` has the reason."""
 
 
 class _Builder:
@@ -66,7 +65,7 @@ class _Builder:
         positional = self.value((*path, "args"), values.pop("args", []))
         if not isinstance(positional, list):
             self.refuse((*path, "args"), f"must be a list, got {shown(positional)}")
-        unknown = self._check_keywords(path, cls, name, values)
+        unknown = self._unknown_keywords(path, cls, name, values)
         made = {}
         for key, value in values.items():
             noted = len(self.problems)
@@ -75,11 +74,45 @@ class _Builder:
                 made[key] = built
         if not isinstance(positional, list):
             raise _Refused
-        # What is right so far may be wrong for the class: all of it is noted at once.
         return self._construct(path, cls, name, positional, made, incomplete=len(self.problems) > before)
 
+    def _construct(
+        self,
+        path: _Path,
+        cls: type[base.Base],
+        name: str,
+        positional: list[Any],
+        made: dict[str, Any],
+        incomplete: bool,
+    ) -> base.Base:
+        """Call the constructor until it names no further wrong argument, each time without the wrong ones.
+
+        An argument that is wrong itself is missing already, if it is incomplete.
+        """
+        removed: list[str] = []
+        while True:
+            try:
+                inspect.signature(cls).bind(*positional, **made)
+                constructed = cls(*positional, **made)
+            except Exception as error:  # a constructor raises what it likes about values of the file
+                argument, text = _argument_of(error, cls)
+                if incomplete and (argument not in made or any(one in text for one in removed)):
+                    raise _Refused from None  # it may follow from a missing argument
+                if argument is None:
+                    raise self.refuse(path, f"{name}: {text}") from None
+                refused = self.refuse((*path, argument), text + long_form(made.get(argument)))
+                if argument not in made:
+                    raise refused from None
+                del made[argument]
+                removed.append(argument)
+                incomplete = True
+            else:
+                if incomplete:
+                    raise _Refused
+                return constructed
+
     def value(self, path: _Path, written: object) -> Any:
-        """Build a value; one that cannot be built is noted and None, so that the others are looked at too."""
+        """Build a value; None, with a problem, if it cannot be built: the builder checks the others as well."""
         if isinstance(written, list):
             return [self.value((*path, index), one) for index, one in enumerate(written)]
         if isinstance(written, Mapping):
@@ -96,59 +129,21 @@ class _Builder:
             self.refuse(path, f"is the name of a class; to make an object of it write {{{full}: {{}}}}")
         return written
 
-    def _check_keywords(
+    def _unknown_keywords(
         self, path: _Path, cls: type[base.Base], name: str, values: Mapping[str, object]
-    ) -> set[object]:
-        """Note the arguments that the class does not have, and return them."""
+    ) -> list[str]:
         parameters = inspect.signature(cls).parameters
         if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
-            return set()
+            return []
         known = [key for key, one in parameters.items() if one.kind is not inspect.Parameter.VAR_POSITIONAL]
-        unknown: set[object] = {key for key in values if key not in known}
-        for key in values:
-            if key in unknown:
-                self.refuse((*path, str(key)), f"unknown argument of {name}{hint(str(key), known)}")
+        unknown = [key for key in values if key not in known]
+        for key in unknown:
+            self.refuse((*path, str(key)), f"unknown argument of {name}{hint(str(key), known)}")
         return unknown
-
-    def _construct(
-        self,
-        path: _Path,
-        cls: type[base.Base],
-        name: str,
-        positional: Sequence[object],
-        values: dict[str, Any],
-        incomplete: bool,
-    ) -> base.Base:
-        """Call the constructor, without one wrong argument after the other, until nothing more is found wrong.
-
-        Some arguments are missing where it is incomplete, because they are wrong themselves.
-        """
-        removed: list[str] = []
-        while True:
-            try:
-                inspect.signature(cls).bind(*positional, **values)
-                made = cls(*positional, **values)
-            except Exception as error:  # whatever a constructor raises is about the values the file gave it
-                argument, text = _argument_of(error, cls)
-                # What is not about a value of the file, or is about one that is not there now, may be no mistake of it.
-                if incomplete and (argument not in values or any(re.search(rf"\b{one}\b", text) for one in removed)):
-                    raise _Refused from None
-                if argument is None:
-                    raise self.refuse(path, f"{name}: {text}") from None
-                refused = self.refuse((*path, argument), text + long_form(values.get(argument)))
-                if argument not in values:
-                    raise refused from None
-                del values[argument]
-                removed.append(argument)
-                incomplete = True
-            else:
-                if incomplete:
-                    raise _Refused
-                return made
 
 
 def _class_named(text: str) -> str | None:
-    """Return the dotted name of the class that a text names, with its package or without; None where it names none."""
+    """Return the dotted name of the class that a text names, with or without its package; None if there is none."""
     if "." not in text:
         return None
     package, _, rest = text.partition(".")
@@ -156,7 +151,7 @@ def _class_named(text: str) -> str | None:
 
 
 def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, str]:
-    """Return the argument an error of a constructor names, and what it says of it."""
+    """Return the argument that the error of a constructor names, and the rest of its message."""
     text = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
     named = _NAMES_ITS_ARGUMENT.match(text)
     if named and named["name"] in inspect.signature(cls).parameters:
@@ -165,21 +160,21 @@ def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, st
 
 
 def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequence[str] = ("model",)) -> Model:
-    """Return the model of a configuration: the estimator itself where there is one step, else a pipeline.
+    """Return the model of a configuration: the estimator itself if there is one step, else a pipeline.
 
     Parameters
     ----------
     steps
-        What stands under ``model:``, top to bottom.
+        The value of ``model:``, top to bottom.
     imports
-        What stands under ``imports:``.
+        The value of ``imports:``.
     path
-        Where the steps stand in the configuration.
+        The key of the steps.
 
     Raises
     ------
     ConfigError
-        With every mistake, one line each.
+        With every mistake.
 
     Examples
     --------
@@ -220,7 +215,7 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequ
 
 
 def _why_no_task(step: Any) -> str:
-    """Return why the daemon has no use for a model; nothing where it has."""
+    """Return why the daemon cannot use a model; nothing if it can."""
     try:
         task_of(step)
     except TypeError as error:
@@ -229,12 +224,12 @@ def _why_no_task(step: Any) -> str:
 
 
 def try_model(plan: Plan) -> None:
-    """Write each model as a checkpoint would and read it back: what cannot be restored is known before it has learned.
+    """Write each model as a checkpoint would, and read it back, before it has learned anything.
 
     Raises
     ------
     CheckpointError
-        Where it cannot.
+        If a model cannot be restored.
 
     """
     imports = plan.config.imports

@@ -1,25 +1,31 @@
-"""Finds the class a configuration names, and only where it may look."""
+"""Finds the class that a configuration names, in the packages that it may name."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from river import base
 
 from streamkernel.connectors.names import hint
 
-__all__ = ["HOME", "NameRefused", "full_name", "resolve"]
+__all__ = ["HOME", "NameRefused", "full_name", "long_form", "resolve"]
 
 HOME = ("river", "streamkernel")
 # These parts of River hold its test bench and its data: they re-export foreign modules and download files.
 _CLOSED = ("river.checks", "river.datasets", "river.stream")
 
+# Where a bare name is looked for. Ours come first: some of River's losses of the same name cannot be used.
+_MODULES = (
+    *("streamkernel", "streamkernel.kernels", "streamkernel.losses", "streamkernel.growth"),
+    *("streamkernel.gaussian_process", "streamkernel.window", "river.optim.losses", "river.optim.schedulers"),
+)
+
 
 class NameRefused(Exception):
-    """A name that leads to no class the configuration may use."""
+    """A name of no class that the configuration may use."""
 
 
 def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
@@ -30,12 +36,12 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
     name
         Such as ``river.linear_model.LogisticRegression``.
     imports
-        Packages that may be looked into beside ``river`` and ``streamkernel``.
+        Packages besides ``river`` and ``streamkernel``.
 
     Raises
     ------
     NameRefused
-        Where there is no such class, where it lives outside those packages, or where it is no part of a River model.
+        If there is no such class in these packages, or if it is no part of a River model.
 
     Examples
     --------
@@ -66,7 +72,7 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
 
 
 def full_name(name: str) -> str | None:
-    """Return the dotted name of a class of River or of ours that is written without its package; None where it is none.
+    """Return the full dotted name of a class of River or ours that lacks its package; None if there is no such class.
 
     Examples
     --------
@@ -83,12 +89,37 @@ def full_name(name: str) -> str | None:
     return None
 
 
+def long_form(written: object) -> str:
+    """Return ``: write {its.dotted.Name: {}}`` for the bare name of a component; nothing for another value.
+
+    Examples
+    --------
+    >>> long_form("gaussian"), long_form({"Huber": {"epsilon": 1}}), long_form("rbf")
+    (': write {streamkernel.kernels.Gaussian: {}}', ': write {river.optim.losses.Huber: {epsilon: ...}}', '')
+
+    """
+    name, keywords = (
+        next(iter(written.items())) if isinstance(written, Mapping) and len(written) == 1 else (written, ())
+    )
+    if not isinstance(name, str):
+        return ""
+    arguments = ", ".join(f"{key}: ..." for key in keywords or ())
+    for place in _MODULES:
+        module = importlib.import_module(place)
+        for known in getattr(module, "__all__", dir(module)):
+            found = getattr(module, known)
+            component = inspect.isclass(found) and issubclass(found, base.Base) and not inspect.isabstract(found)
+            if component and known.lower() == name.lower():
+                return f": write {{{place}.{known}: {{{arguments}}}}}"
+    return ""
+
+
 def _inside(name: str, packages: Sequence[str]) -> bool:
     return any(name == package or name.startswith(package + ".") for package in packages)
 
 
 def _lookup(name: str) -> object:
-    """Take attributes from the package on, importing a part that is a module nobody has imported yet."""
+    """Follow the attributes of the package, and import the modules among them."""
     parts = name.split(".")
     if not all(part.isidentifier() and not part.startswith("_") for part in parts):
         raise NameRefused(f"{name} is not a public name")
@@ -108,7 +139,7 @@ def _lookup(name: str) -> object:
 
 
 def _module(path: str) -> ModuleType | None:
-    """Import a module; None where there is none of this name."""
+    """Import a module; None if there is none of this name."""
     try:
         return importlib.import_module(path)
     except Exception as error:  # an import runs code, which raises what it likes

@@ -7,8 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from streamkernel.connectors.ports import Record, Source
-from streamkernel.daemon.assembly.columns import target_type_of
-from streamkernel.daemon.assembly.connectors import make_sink
+from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
 from streamkernel.daemon.assembly.processor import feed_of
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.health import Health

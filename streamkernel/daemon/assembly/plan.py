@@ -1,4 +1,4 @@
-"""A configuration file, read, checked and built: everything a command needs before it touches the world."""
+"""Reads, checks and builds a configuration: all that a command needs before it opens anything."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.ports import Source, SourceError
-from streamkernel.daemon.assembly.columns import let_pass
-from streamkernel.daemon.assembly.connectors import make_sink, make_source
+from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source
 from streamkernel.daemon.assembly.model import build_model
 from streamkernel.daemon.assembly.tasks import model_conflicts
 from streamkernel.daemon.base.model import Model, task_of
@@ -36,7 +35,7 @@ def prepare(path: Path, environment: Mapping[str, str] = os.environ, overrides: 
     Raises
     ------
     ConfigError
-        With every mistake there is, one line each.
+        With every mistake.
 
     """
     return plan_of(path, read(path, environment, overrides))

@@ -10,7 +10,7 @@ from streamkernel.connectors.ports import Source
 from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.base.model import OF_EACH, Model, learning_part
 from streamkernel.daemon.base.moments import Moments
-from streamkernel.daemon.config.columns import PassingColumnsConfig
+from streamkernel.daemon.config.outputs import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import DeadLettersConfig, MetricsConfig, NoDeadLettersConfig
 from streamkernel.daemon.config.sources import SourceConfig

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from streamkernel.daemon.base.model import Model, Task, last_step, task_of
 from streamkernel.daemon.base.window_refit import window_refit_of
 from streamkernel.daemon.components.columns import has_typed_lines
-from streamkernel.daemon.config.columns import ClassColumnsConfig
+from streamkernel.daemon.config.outputs import ClassColumnsConfig
 from streamkernel.daemon.config.problems import Problem
 from streamkernel.daemon.config.schema import Config, RiverSourceConfig
 from streamkernel.daemon.config.sources import is_list

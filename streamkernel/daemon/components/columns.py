@@ -10,7 +10,7 @@ from streamkernel.connectors.class_columns import class_columns
 from streamkernel.connectors.target_columns import SpreadTargets, names_of
 from streamkernel.daemon.base.line_names import line_names
 from streamkernel.daemon.components.declaration import Component
-from streamkernel.daemon.config.columns import (
+from streamkernel.daemon.config.outputs import (
     ClassColumnsConfig,
     KafkaPredictionsConfig,
     ParquetPredictionsConfig,

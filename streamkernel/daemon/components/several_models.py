@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamkernel.connectors.names import hint
 from streamkernel.daemon.components.declaration import Component
-from streamkernel.daemon.config.columns import PassingColumnsConfig
+from streamkernel.daemon.config.outputs import PassingColumnsConfig
 from streamkernel.daemon.config.problems import Problem, shown
 from streamkernel.daemon.config.schema import Config
 

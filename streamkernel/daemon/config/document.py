@@ -16,7 +16,7 @@ from streamkernel.daemon.config.problems import ConfigError, Problem, dotted, wh
 from streamkernel.daemon.config.secrets import Redactor, secrets
 from streamkernel.daemon.config.yaml_text import UNREADABLE, load, syntax_problem, typed
 
-__all__ = ["STANDARD_INPUT", "Document", "parse", "read"]
+__all__ = ["STANDARD_INPUT", "Document", "document_of", "parse", "read"]
 
 STANDARD_INPUT = "-"
 """The path of a configuration that comes from standard input."""
@@ -108,21 +108,27 @@ def parse(
     ('${HOME}/a.csv', '/root/a.csv')
 
     """
-    expansion = _Expansion(environment)
     try:
         raw, doubles = load(text)
         if not isinstance(raw, dict):
             found = "nothing" if raw is None else f"a {type(raw).__name__}"
             raise ConfigError(Problem(name, f"must hold a mapping with the keys source and model, holds {found}"))
-        raw = override(raw, overrides)
-        values = expansion.value(raw, ())
+        return document_of(override(raw, overrides), environment, doubles)
     except UNREADABLE as error:
         place, why = syntax_problem(text, error)
         raise ConfigError(Problem(f"{name}, {place}" if place else name, why)) from None
+
+
+def document_of(
+    raw: Mapping[str, Any], environment: Mapping[str, str] = os.environ, problems: Sequence[Problem] = ()
+) -> Document:
+    """Return the document of a tree, in which `parse` found problems already; `ConfigError` as there."""
+    expansion = _Expansion(environment)
+    values = expansion.value(dict(raw), ())
     if expansion.unwritable:
         raise ConfigError(*expansion.unwritable)
     redact = Redactor(secrets(raw, values))
-    return Document(raw, values, (*doubles, *expansion.problems), redact, expansion.used)
+    return Document(dict(raw), values, (*problems, *expansion.problems), redact, expansion.used)
 
 
 class _Expansion:

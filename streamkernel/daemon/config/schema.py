@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from streamkernel.daemon.config.column_name import ColumnName
-from streamkernel.daemon.config.columns import KafkaPredictionsConfig, ParquetPredictionsConfig
 from streamkernel.daemon.config.endpoints import BasicAuthConfig, EndpointConfig, ServeConfig, TlsConfig
 from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.journal import JournalSourceConfig
@@ -20,8 +19,10 @@ from streamkernel.daemon.config.outputs import (
     FileSinkConfig,
     JsonlPredictionsConfig,
     JsonlSinkConfig,
+    KafkaPredictionsConfig,
     NoDeadLettersConfig,
     NoSinkConfig,
+    ParquetPredictionsConfig,
     PredictionsConfig,
 )
 from streamkernel.daemon.config.sources import CsvSourceConfig, JsonlSourceConfig, RiverSourceConfig, SourceConfig

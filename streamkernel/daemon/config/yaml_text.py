@@ -16,6 +16,22 @@ UNREADABLE = (yaml.YAMLError, ValueError, RecursionError)
 """What `load` raises if a text is not YAML."""
 
 _KEY = re.compile(r"(?P<indent>[\s-]*)(?P<name>\w+)\s*:(?P<value>\s+[^\s#])?")
+_INDENTATION = "check the indentation of {keys}, and put a text that holds ': ' in quotes"
+_BRACKET = "close the bracket{opened}, and put a comma between its values"
+# By words of PyYAML.
+_ADVICE = {
+    "escape": "put a text with backslashes in single quotes",
+    "quoted scalar": "close the quote{opened}",
+    "flow sequence": _BRACKET,
+    "flow mapping": _BRACKET,
+    "flow node": "close each bracket, and put a value between two commas",
+    "'\\t'": "indent with spaces, not with a tab",
+    "cannot start any token": "put this text in quotes",
+    "could not find expected ':'": "write a key as 'key: value', with a space after the colon",
+    "mapping values are not allowed": _INDENTATION,
+    "expected <block end>": _INDENTATION,
+    "<document start>": _INDENTATION,
+}
 
 
 class _Loader(yaml.SafeLoader):
@@ -86,7 +102,10 @@ def typed(text: str) -> Any:
     """
     loader = _Loader("")
     tag = loader.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
-    return loader.construct_object(yaml.ScalarNode(tag, text))
+    try:
+        return loader.construct_object(yaml.ScalarNode(tag, text))
+    except (yaml.YAMLError, ValueError):  # such as 2026-13-01, which has the form of a date
+        return text
 
 
 def dump(raw: Mapping[str, Any]) -> str:
@@ -128,30 +147,20 @@ def syntax_problem(text: str, error: Exception) -> Problem:
 
 def _advice(text: str, index: int, reported: str, error: yaml.MarkedYAMLError) -> str:
     """Return what to check, by the words of the parser; nothing if they say enough."""
-    opened, context = error.context_mark, error.context or ""
-    from_line = "" if opened is None else f" that line {opened.line + 1} opens"
+    if text[index - 1 : index + 1] == "${":  # YAML takes its brace for a mapping inside {...}
+        return 'inside {...} write "${VAR}" with its quotes'
+    words = f"{reported} {error.context}"
+    advice = next((advice for sign, advice in _ADVICE.items() if sign in words), "")
+    opened = "" if error.context_mark is None else f" that line {error.context_mark.line + 1} opens"
+    return advice.format(opened=opened, keys=_keys_around(text, index))
+
+
+def _keys_around(text: str, index: int) -> str:
+    """Return the key in the line of a character, and the one above it if that is not indented enough."""
     # PyYAML's numbers of lines count other line ends than `str.splitlines`.
     start = text.rfind("\n", 0, index) + 1
     key = _KEY.match(text[start:].partition("\n")[0])
-    what = f"check the indentation of {'this line' if key is None else repr(key['name'])}"
     above = _KEY.match(text[:start].rstrip().rpartition("\n")[2])
-    # A line may be deeper than one with a value because that one is not deep enough.
     if key and above and above["value"] and len(above["indent"]) < len(key["indent"]):
-        what = f"check the indentation of {above['name']!r} and {key['name']!r}"
-    advices = {
-        "escape": "put a text with backslashes in single quotes",
-        "quoted scalar": f"close the quote{from_line}",
-        "flow sequence": f"close the bracket{from_line}, and put a comma between its values",
-        "flow mapping": f"close the bracket{from_line}, and put a comma between its values",
-        "flow node": "close each bracket, and put a value between two commas",
-        "'\\t'": "indent with spaces, not with a tab",
-        "cannot start any token": "put this text in quotes",
-        "could not find expected ':'": "write a key as 'key: value', with a space after the colon",
-        "mapping values are not allowed": f"{what}, and put a text that holds ': ' in quotes",
-        "expected <block end>": f"{what}, and put a text that holds ': ' in quotes",
-        "<document start>": f"{what}, and put a text that holds ': ' in quotes",
-    }
-    if text[index - 1 : index + 1] == "${":  # YAML takes its brace for a mapping inside {...}
-        return 'inside {...} write "${VAR}" with its quotes'
-    words = f"{reported} {context}" if reported != context else reported
-    return next((advice for sign, advice in advices.items() if sign in words), "")
+        return f"{above['name']!r} and {key['name']!r}"
+    return repr(key["name"]) if key else "this line"

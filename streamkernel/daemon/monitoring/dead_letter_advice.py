@@ -25,7 +25,7 @@ _REMEDIES = {
 
 
 def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
-    """Return what to do about dead letters of a reason.
+    """Return what to do about dead letters of a reason; nothing if their detail says it.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
     if reason == "refused" and detail:
         # Said by Python itself: a text for a step that reckons, say.
         mute = detail.startswith("TypeError") and kind != "river"
-        return detail + (f": {section}.inputs.exclude leaves out columns that a step cannot use" if mute else "")
+        return f"{section}.inputs.exclude leaves out columns that a step cannot use" if mute else ""
     return _REMEDIES.get(reason, "the dead letters say why").format(section=section)
 
 
@@ -74,4 +74,4 @@ def explained(reason: str, section: str, kind: str, detail: str) -> str:
 
     """
     advice = remedy(reason, section, kind, detail)
-    return advice if advice.startswith(detail) else f"{detail}: {advice}"
+    return f"{detail}: {advice}" if advice else detail

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.ports import Position, Sink, SinkError
-from streamkernel.daemon.assembly.columns import target_type_of
-from streamkernel.daemon.assembly.connectors import make_sink
+from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.feed import is_replayed

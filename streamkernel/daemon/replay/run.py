@@ -18,11 +18,10 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.components.group_mode import group_of, partition_document
-from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import KafkaSinkConfig
-from streamkernel.daemon.config.yaml_text import dump
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.recovery.stopped import lock_stopped, newest_of
@@ -72,7 +71,7 @@ def replay(plan: Plan, path: Path) -> ReplayReport:
     # Each partition has a model, a checkpoint and outputs of its own.
     for partition in sorted({one.place.partition for one in read_letters(path, plan.config.limits.max_record_bytes)}):
         if not report.stopped:
-            document = partition_document(parse(dump(plan.raw), str(plan.path)), partition)
+            document = partition_document(document_of(plan.raw), partition)
             _replay(plan_of(plan.path, document), path, report, partition)
     return report
 

@@ -11,8 +11,7 @@ from streamkernel.connectors.files.csv import CsvSource
 from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.ports import Position, Source, SourceError
-from streamkernel.daemon.assembly.columns import let_pass
-from streamkernel.daemon.assembly.connectors import make_source
+from streamkernel.daemon.assembly.connectors import let_pass, make_source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import CsvSourceConfig, KafkaSourceConfig

@@ -11,12 +11,11 @@ from streamkernel.daemon.assembly.connectors import make_source
 from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.components.group_mode import group_of, partition_document
 from streamkernel.daemon.components.predict_mode import with_mode_defaults
-from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import JournalSourceConfig, JsonlSourceConfig, ServeConfig, SourceConfig
 from streamkernel.daemon.config.sources import is_list
-from streamkernel.daemon.config.yaml_text import dump
 from streamkernel.daemon.labels.keys import key_of
 
 __all__ = ["Role", "ServicePlan", "service_plan"]
@@ -166,7 +165,7 @@ def _of_partition(plan: Plan, partition: int | None) -> Plan:
             "another port, such as --set serve.port=9110"
         )
         raise ConfigError(Problem("source.group", why))
-    return plan_of(plan.path, partition_document(parse(dump(plan.raw), str(plan.path)), partition))
+    return plan_of(plan.path, partition_document(document_of(plan.raw), partition))
 
 
 def _role(section: str, written: SourceConfig, plan: Plan, key: str | None) -> Role:
