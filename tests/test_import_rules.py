@@ -3,7 +3,9 @@
 import ast
 from pathlib import Path
 
-from tests.sources import sources
+import pytest
+
+from tests.sources import read, sources
 
 ROOT = Path(__file__).parent.parent
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import SettingError, Sink, Source, SourceError
 from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.base.model import OF_EACH
