@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from streamkernel.connectors.ports import Fault, Label, Position, Record
 from streamkernel.daemon.base.events import Prediction
+from streamkernel.daemon.labels.packed import PackedRecord
 
 __all__ = ["Decision", "EarlyLabel", "LabelStatus", "PendingEntry"]
 
@@ -53,7 +54,7 @@ class PendingEntry:
     x: dict[str, Any] | None = None
     prediction: Prediction | None = None
     named: Mapping[str, Prediction] | None = None
-    data: bytes | None = None
+    data: PackedRecord | None = None
     lags: tuple[Label, ...] = ()
 
 

@@ -18,7 +18,7 @@ from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.labels.decision import Decision, EarlyLabel, LabelStatus, PendingEntry
 from streamkernel.daemon.labels.keyed_queue import KeyedQueue, UndoLog
-from streamkernel.daemon.labels.packed import Packer, PendingRecord
+from streamkernel.daemon.labels.packed import PendingRecord, pack
 from streamkernel.daemon.labels.sizes import size_of_key, size_of_label, size_of_record
 
 __all__ = ["LabelJoin"]
@@ -64,8 +64,6 @@ class LabelJoin:
         How many of the last known targets are kept with a record that waits; 0 while no model wants any.
     known
         The last known targets, so many at most, the latest first; None as long as nobody said with which to begin.
-    packer
-        Packs records.
     undo
         How to undo decisions.
     now
@@ -94,7 +92,6 @@ class LabelJoin:
         self.moments = Moments()
         self.n_lags = 0
         self.known: tuple[Label, ...] | None = None
-        self.packer = Packer()
         self.set_clock(0.0)
 
     def set_clock(self, now: float) -> None:
@@ -133,7 +130,7 @@ class LabelJoin:
         too_old = self.read_clock() - self.timeout
         while (oldest := self.pending.oldest()) and (oldest[1].arrived < too_old or self._too_many(self.pending)):
             given_up.expired += 1
-            self.release(self._expire())
+            self._expire()
         while (first := self.waiting.oldest()) and (first[1].arrived < too_old or self._too_many(self.waiting)):
             given_up.unmatched += 1
             self.waiting.pop_oldest()
@@ -186,13 +183,8 @@ class LabelJoin:
         entry = self.pending.get(key)
         if entry is not None and entry.x is not None and entry.prediction is not None:
             record = PendingRecord(key, entry.arrived, entry.x, entry.prediction, entry.named or {}, entry.lags)
-            entry.data = self.packer.pack(record)
+            entry.data = pack(record)
             entry.x = entry.prediction = entry.named = None
-
-    def release(self, entry: PendingEntry) -> None:
-        """Release what a record that waits no longer shares with others."""
-        if entry.data is not None:
-            self.packer.release(entry.data)
 
     def written(self, early: EarlyLabel, key: str) -> bytes:
         """Write a label that waited, whose own text is gone, as a line of JSON that says the same."""
@@ -236,7 +228,7 @@ class LabelJoin:
             decision.status, decision.pending, decision.y = LabelStatus.MATCHED, entry, record.y
             x = entry.x
             if entry.data is not None:
-                _, _, x, decision.prediction, decision.named, _ = self.packer.unpack(entry.data)
+                _, _, x, decision.prediction, decision.named, _ = entry.data.unpack()
             assert x is not None
             if self.learn:
                 decision.rows.append((x, record.y, False, entry.lags))

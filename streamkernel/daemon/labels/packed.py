@@ -1,7 +1,7 @@
 """Records that wait for their labels as bytes, packed once when they come: a checkpoint only joins them.
 
-A head of JSON, a line feed, then the numbers as 64-bit floats. The names of the inputs and the labels of the classes
-are the same for most records, so they stand in tables, and the head has their places.
+A packed record is a line of JSON, then its numbers as 64-bit floats. Most records have the same names of inputs and
+the same classes. These are the *shape* of a record, which the records share.
 """
 
 from __future__ import annotations
@@ -9,20 +9,19 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import orjson
+from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from streamkernel.connectors.ports import Label
-from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Prediction
-from streamkernel.state import tag, untag
 
-__all__ = ["Packer", "PendingRecord"]
-
-_A_NUMBER = -1
+__all__ = ["PackedRecord", "PendingRecord", "RecordShape", "pack", "shape_of"]
 
 
 class PendingRecord(NamedTuple):
@@ -31,15 +30,15 @@ class PendingRecord(NamedTuple):
     Attributes
     ----------
     key
-        What its label will be known by.
+        The join key of the record.
     arrived
         When it came, by the join's clock, in seconds.
     x
         The inputs of the record, by name.
     prediction
-        The prediction made for it, of several models that of the published one.
+        The prediction made for it; with several models, the published one's.
     named
-        Of several models, the prediction of each by its name, the published one first; else empty.
+        With several models, the prediction of each by its name, the published one first; else empty.
     lags
         The targets that were known when it was predicted, the latest first, where a model wants them; else empty.
 
@@ -53,297 +52,149 @@ class PendingRecord(NamedTuple):
     lags: tuple[Label, ...] = ()
 
 
-class _Table:
-    """Values many records share, each with a place, forgotten with the last record."""
+class RecordShape:
+    """The part of a packed record that many share.
 
-    def __init__(self) -> None:
-        self._places: dict[Any, int] = {}
-        self._values: dict[int, tuple[Any, ...]] = {}
-        self._users: dict[int, int] = {}
-        self._next = 0
-
-    def take(self, value: tuple[Any, ...]) -> int:
-        """Return the place of a value, which has one more user now."""
-        identity = _identity(value)
-        place = self._places.get(identity)
-        if place is None:
-            place = self._places[identity] = self._next
-            self._values[place] = value
-            self._users[place] = 0
-            self._next += 1
-        self._users[place] += 1
-        return place
-
-    def release(self, place: int) -> None:
-        """Note that a value has one user less."""
-        self._users[place] -= 1
-        if not self._users[place]:
-            value = self._values.pop(place)
-            del self._users[place], self._places[_identity(value)]
-
-    def __getitem__(self, place: int) -> tuple[Any, ...]:
-        return self._values[place]
-
-    def dump(self) -> list[list[Any]]:
-        """Return places and values as JSON has them."""
-        return [[place, [tag(item) for item in value]] for place, value in self._values.items()]
-
-    def load(self, dumped: Any) -> None:
-        """Load what `dump` gave; ValueError, TypeError or LookupError where it is something else."""
-        for place, items in dumped:
-            value = tuple(untag(item) for item in items)
-            identity = _identity(value)
-            if type(place) is not int or place < 0 or place in self._values or identity in self._places:
-                raise ValueError("a table gives a place twice")
-            self._places[identity], self._values[place], self._users[place] = place, value, 0
-            self._next = max(self._next, place + 1)
-
-    def use(self, place: int) -> tuple[Any, ...]:
-        """Return the value at a place a file speaks of, which has one more user now."""
-        self._users[place] += 1
-        return self._values[place]
-
-    @property
-    def unused(self) -> bool:
-        """Whether there is a value that no record uses."""
-        return 0 in self._users.values()
-
-
-def _identity(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the identity of a value: True and 1 are equal, and are two labels; whole numbers may collide by design."""
-    kinds = set(map(type, value))
-    if int not in kinds:
-        return (value, *map(type, value)) if kinds != {str} else value
-    return (tuple(map(repr, value)), None)
-
-
-class Packer:
-    """Packs records that wait for their labels, and knows what they share.
-
-    Examples
-    --------
-    >>> packer = Packer()
-    >>> prediction = Prediction("yes", {"no": 0.25, "yes": 0.75})
-    >>> pending = PendingRecord("17", 2.5, {"a": 0.1, "color": "red", "n": 3}, prediction)
-    >>> data = packer.pack(pending)
-    >>> packer.unpack(data) == pending, len(data)
-    (True, 55)
+    Attributes
+    ----------
+    json
+        All of it as JSON.
+    names, floats
+        The names of the inputs, and for each "1" if its value is a 64-bit float, else "0".
+    models
+        The names of the models; empty for one model without a name.
+    classes
+        For each prediction, the labels that have a probability.
 
     """
 
-    def __init__(self) -> None:
-        self._names = _Table()
-        self._classes = _Table()
-        self._models = _Table()
+    __slots__ = ("__weakref__", "classes", "floats", "json", "models", "names")
 
-    def pack(self, pending: PendingRecord) -> bytes:
-        """Write a record as bytes; they are to be released when they are thrown away."""
-        key, arrived, x, prediction, named, lags = pending
-        values = list(x.values())
-        others: list[Any] = []
-        if {float}.issuperset(map(type, values)):
-            numbers = values
+    def __init__(self, text: bytes, names: list[str], floats: str, models: list[str], classes: list[list[Label]]):
+        self.json = text
+        self.names = names
+        self.floats = floats
+        self.models = models
+        self.classes = classes
+
+
+class PackedRecord(NamedTuple):
+    """A record that waits for its label, as bytes and with the shape that it shares with others."""
+
+    shape: RecordShape
+    row: bytes
+
+    def unpack(self) -> PendingRecord:
+        """Return the record that `pack` was given."""
+        shape = self.shape
+        head, _, tail = self.row.partition(b"\n")
+        key, arrived, labels, *rest = _read(head)
+        others, lags = iter(rest[0] if rest else ()), tuple(rest[1]) if len(rest) > 1 else ()
+        numbers = iter(struct.unpack(f"<{len(tail) // 8}d", tail))
+        if "0" in shape.floats:
+            values: Iterable[Any] = [next(numbers if one == "1" else others) for one in shape.floats]
         else:
-            numbers = [value for value in values if type(value) is float]
-            for place, value in enumerate(values):
-                if type(value) is not float:
-                    others += (place, value)
-        classes, choice = self._pack_prediction(prediction, numbers)
-        head = [key, arrived, self._names.take(tuple(x)), others, classes, choice]
-        if named or lags:
-            head.append(self._pack_others(named, numbers) if named else [])
-        if lags:
-            head.append(lags)
-        return _to_json(head) + b"\n" + struct.pack(f"<{len(numbers)}d", *numbers)
+            values = islice(numbers, len(shape.names))
+        x = dict(zip(shape.names, values, strict=True))
+        predictions = [
+            Prediction(label, {one: next(numbers) for one in classes} or None)
+            for label, classes in zip(labels, shape.classes, strict=True)
+        ]
+        return PendingRecord(key, arrived, x, predictions[0], dict(zip(shape.models, predictions, strict=False)), lags)
 
-    def unpack(self, data: bytes) -> PendingRecord:
-        """Return the record that `pack` wrote."""
-        head, numbers = _split(data)
-        _, _, names, _, classes, *_ = head
-        models = self._models[head[6][0]] if len(head) > 6 and head[6] else ()
-        return _join(head, self._names[names], self._labels(classes), numbers, models, self._labels)
-
-    def release(self, data: bytes) -> None:
-        """Remove this record from the users of the names and classes it shares."""
-        _, _, names, _, classes, _, *extra = _read(data.partition(b"\n")[0])
-        others = extra[0] if extra else []
-        self._names.release(names)
-        if others:
-            self._models.release(others[0])
-        for place in (classes, *others[1::3]):
-            if place is not None:
-                self._classes.release(place)
-
-    def dump(self) -> dict[str, Any]:
-        """Return what the records share, as JSON has it."""
-        models = self._models.dump()
-        return {
-            "names": self._names.dump(),
-            "classes": self._classes.dump(),
-            **({"models": models} if models else {}),
-        }
-
-    def load(self, tables: Mapping[str, Any], records: Iterable[bytes]) -> list[PendingRecord]:
-        """Load what `dump` gave, check the packed records that go with it, and return them unpacked.
-
-        Raises
-        ------
-        CheckpointError
-            They are not what `pack` and `dump` gave.
-
-        """
+    def check(self) -> PendingRecord:
+        """Return the record, which comes from a file; ValueError if it is not what `pack` writes."""
+        shape = self.shape
+        head, _, tail = self.row.partition(b"\n")
         try:
-            self._names.load(tables["names"])
-            self._classes.load(tables["classes"])
-            self._models.load(tables.get("models", []))
-            pending = [self._check(data) for data in records]
-            if self._names.unused or self._classes.unused or self._models.unused:
-                raise ValueError("a table has more than the records need")
-        except (ValueError, TypeError, LookupError, struct.error, RecursionError) as error:
-            raise CheckpointError(f"the records that wait for labels cannot be restored: {error!s:.200}") from None
-        return pending
-
-    def _check(self, data: bytes) -> PendingRecord:
-        head, numbers = _split(data)
-        key, arrived, names_at, others, classes_at, choice, *extra = head
-        _verify_lags(key, extra[1:])
-        names = self._names.use(names_at)
-        classes = None if classes_at is None else self._classes.use(classes_at)
-        models, n_extra = self._check_others(key, extra)
-        places = others[::2]
-        if not (
-            type(key) is str
-            and key
-            and type(arrived) is float
-            and 0 <= arrived < math.inf
-            and {str}.issuperset(map(type, names))
-            and type(others) is list
-            and {int}.issuperset(map(type, places))
-            and places == sorted(set(places))
-            and (not places or (places[0] >= 0 and places[-1] < len(names)))
-            and {int, bool, str}.issuperset(map(type, others[1::2]))
-            and len(others) == 2 * len(places)
-        ):
-            raise ValueError(f"the record {key!s:.40} is not a record")
-        inputs = len(names) - len(places)
-        rest = len(numbers) - inputs - n_extra
-        if not all(map(math.isfinite, numbers[:inputs])):
-            raise ValueError(f"the record {key!s:.40} has inputs that are not finite numbers")
-        _verify_prediction(key, classes, choice, rest)
-        return _join(head, names, classes, numbers, models, self._labels)
-
-    def _pack_prediction(self, prediction: Prediction, numbers: list[Any]) -> tuple[int | None, int | None]:
-        """Append the numbers of a prediction; return the place of its labels, and which of them it is."""
-        if prediction.probabilities:
-            labels = tuple(prediction.probabilities)
-            numbers += prediction.probabilities.values()
-            choice = None
-            if prediction.label is not None:
-                if prediction.label not in prediction.probabilities:
-                    labels += (prediction.label,)
-                choice = labels.index(prediction.label)
-            return self._classes.take(labels), choice
-        if type(prediction.label) is float:
-            numbers.append(prediction.label)
-            return None, _A_NUMBER
-        return (None, None) if prediction.label is None else (self._classes.take((prediction.label,)), 0)
-
-    def _pack_others(self, named: Mapping[str, Prediction], numbers: list[Any]) -> list[Any]:
-        """Append the predictions of all but the first model; return the place of the names, and of each three parts.
-
-        These are the place of its labels, which of them it is, and how many numbers it has.
-        """
-        packed: list[Any] = [self._models.take(tuple(named))]
-        for prediction in list(named.values())[1:]:
-            before = len(numbers)
-            packed += [*self._pack_prediction(prediction, numbers), len(numbers) - before]
-        return packed
-
-    def _check_others(self, key: Any, extra: Sequence[Any]) -> tuple[tuple[str, ...], int]:
-        """Check the predictions of the other models; return the names of all, and how many numbers they have."""
-        if not extra or not extra[0]:
-            return (), 0
-        place, *parts = extra[0]
-        models, counts = self._models.use(place), parts[2::3]
-        if not {str}.issuperset(map(type, models)) or len(parts) != 3 * (len(models) - 1):
-            raise ValueError(f"the record {key!s:.40} has other predictions than models")
-        for classes_at, choice, count in zip(parts[::3], parts[1::3], counts, strict=True):
-            classes = None if classes_at is None else self._classes.use(classes_at)
-            _verify_prediction(key, classes, choice, count)
-        return models, sum(counts)
-
-    def _labels(self, place: int | None) -> tuple[Any, ...] | None:
-        return None if place is None else self._classes[place]
+            _, _, labels, *rest = _ROW.validate_json(head, strict=True)
+        except ValidationError as error:
+            raise ValueError(f"a record is not one: {error.errors(include_url=False)[0]['msg']}") from None
+        inputs, n_others = shape.floats.count("1"), len(rest[0]) if rest else 0
+        n_numbers = inputs + sum(map(len, shape.classes))
+        if (n_others, len(labels), len(tail)) != (shape.floats.count("0"), len(shape.classes), 8 * n_numbers):
+            raise ValueError("a record does not have the values of its shape")
+        if not all(map(math.isfinite, struct.unpack_from(f"<{inputs}d", tail))):
+            raise ValueError("a record has inputs that are not finite numbers")
+        return self.unpack()
 
 
-def _verify_prediction(key: Any, classes: tuple[Any, ...] | None, choice: Any, count: Any) -> None:
-    """Raise ValueError where a prediction with so many numbers is none that a model makes."""
-    if classes is None:
-        sound = (choice, count) in ((None, 0), (_A_NUMBER, 1))
-    else:
-        chosen = type(choice) is int and 0 <= choice < len(classes)
-        sound = type(count) is int and (
-            (chosen and 0 <= count <= len(classes)) or (choice is None and 0 < count <= len(classes))
-        )
-    if not sound:
-        raise ValueError(f"the record {key!s:.40} has no prediction a model makes")
+_Value = bool | int | FiniteFloat | str
+_Key = Annotated[str, Field(min_length=1)]
+_Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Labels = list[bool | int | float | str | None]
+_ROW: TypeAdapter[Any] = TypeAdapter(
+    tuple[_Key, _Time, _Labels]
+    | tuple[_Key, _Time, _Labels, list[bool | int | str]]
+    | tuple[_Key, _Time, _Labels, list[bool | int | str], Annotated[list[_Value], Field(min_length=1)]]
+)
+_SHAPE: TypeAdapter[Any] = TypeAdapter(
+    tuple[list[str], Annotated[str, Field(pattern="^[01]*$")], list[str], list[list[_Value]]]
+)
+_shapes: WeakValueDictionary[bytes, RecordShape] = WeakValueDictionary()
 
 
-def _verify_lags(key: Any, given: Sequence[Any]) -> None:
-    """Raise ValueError where the targets known before a record are none, or more follows."""
-    if given:
-        (lags,) = given
-        kinds = set(map(type, lags)) if type(lags) is list and lags else {None}
-        if not kinds <= {str, int, float, bool} or not all(type(y) is not float or math.isfinite(y) for y in lags):
-            raise ValueError(f"the record {key!s:.40} has lags that are not targets")
+def pack(pending: PendingRecord) -> PackedRecord:
+    """Write a record as bytes.
+
+    Examples
+    --------
+    >>> prediction = Prediction("yes", {"no": 0.25, "yes": 0.75})
+    >>> pending = PendingRecord("17", 2.5, {"a": 0.1, "color": "red", "n": 3}, prediction)
+    >>> packed = pack(pending)
+    >>> packed.unpack() == pending, len(packed.row)
+    (True, 53)
+
+    """
+    key, arrived, x, prediction, named, lags = pending
+    numbers, predictions = list(x.values()), list(named.values()) or [prediction]
+    others: list[Any] = []
+    floats = "1" * len(numbers)
+    if not {float}.issuperset(map(type, numbers)):
+        floats = "".join(["1" if type(value) is float else "0" for value in numbers])
+        others = [value for value in numbers if type(value) is not float]
+        numbers = [value for value in numbers if type(value) is float]
+    for one in predictions:
+        numbers += (one.probabilities or {}).values()
+    row: list[Any] = [key, arrived, [one.label for one in predictions]]
+    if others or lags:
+        row.append(others)
+    if lags:
+        row.append(lags)
+    shape = _to_json([list(x), floats, list(named), [list(one.probabilities or ()) for one in predictions]])
+    return PackedRecord(_shape(shape), _to_json(row) + b"\n" + struct.pack(f"<{len(numbers)}d", *numbers))
 
 
-def _join(
-    head: list[Any],
-    names: tuple[str, ...],
-    classes: tuple[Any, ...] | None,
-    numbers: tuple[float, ...],
-    models: tuple[str, ...],
-    labels_at: Callable[[int | None], tuple[Any, ...] | None],
-) -> PendingRecord:
-    key, arrived, _, others, _, choice, *extra = head
-    inputs = len(names) - len(others) // 2
-    values: list[Any] = list(numbers[:inputs])
-    for place, value in zip(others[::2], others[1::2], strict=True):
-        values.insert(place, value)
-    parts, lags = extra[0][1:] if extra else [], tuple(extra[1]) if len(extra) > 1 else ()
-    start = len(numbers) - sum(parts[2::3])
-    prediction = _prediction(classes, choice, numbers[inputs:start])
-    pending = PendingRecord(key, arrived, dict(zip(names, values, strict=True)), prediction, lags=lags)
-    if not models:
-        return pending
-    named = {models[0]: prediction}
-    for name, place, chosen, count in zip(models[1:], parts[::3], parts[1::3], parts[2::3], strict=True):
-        named[name] = _prediction(labels_at(place), chosen, numbers[start : start + count])
-        start += count
-    return pending._replace(named=named)
-
-
-def _prediction(classes: tuple[Any, ...] | None, choice: int | None, numbers: tuple[float, ...]) -> Prediction:
-    if classes is None:
-        return Prediction(numbers[0] if choice == _A_NUMBER else None)
-    label = None if choice is None else classes[choice]
-    return Prediction(label, dict(zip(classes, numbers, strict=False)) if numbers else None)
-
-
-def _split(data: bytes) -> tuple[list[Any], tuple[float, ...]]:
-    head, _, tail = data.partition(b"\n")
-    return _read(head), struct.unpack(f"<{len(tail) // 8}d", tail)
-
-
-def _read(head: bytes) -> list[Any]:
-    # Python's own reader for what orjson would round: whole numbers of more than 64 bits.
-    read: list[Any] = orjson.loads(head) if head.startswith(b"[") else json.loads(head)
-    return read
-
-
-def _to_json(head: list[Any]) -> bytes:
+def shape_of(parts: Any) -> RecordShape:
+    """Return the shape that a file describes as JSON; ValueError if it is none."""
     try:
-        return orjson.dumps(head)
-    except TypeError:
-        return b" " + json.dumps(head).encode()
+        text = json.dumps(parts, allow_nan=False).encode()
+        names, floats, models, classes = _SHAPE.validate_json(text, strict=True)
+    except (ValidationError, RecursionError):
+        raise ValueError("what records share is not names and classes") from None
+    n_predictions = len(models) or 1
+    if len(set(names)) < len(names) or len(floats) != len(names) or len(classes) != n_predictions:
+        raise ValueError("what records share does not fit together")
+    return _shape(_to_json(parts))
+
+
+def _shape(text: bytes) -> RecordShape:
+    found = _shapes.get(text)
+    if found is None:
+        found = _shapes[text] = RecordShape(text, *_read(text))
+    return found
+
+
+def _read(text: bytes) -> Any:
+    # Python's own reader for what orjson would round or refuse; such JSON begins with a space.
+    return json.loads(text) if text.startswith(b" ") else orjson.loads(text)
+
+
+def _to_json(parts: list[Any]) -> bytes:
+    try:
+        text = orjson.dumps(parts)
+        if b"null" not in text:  # as orjson writes NaN
+            return text
+    except TypeError:  # a whole number of more than 64 bits
+        pass
+    return b" " + json.dumps(parts).encode()

@@ -1,7 +1,7 @@
 """The join in a checkpoint: plain values in the header, and what waits as one run of bytes after the model.
 
-The bytes begin with a line of JSON; then come the lengths of the records that wait, as 32-bit integers, and the records
-as they were packed when they came. Nothing in them is executed, and all of it is checked before it is used.
+The bytes begin with a line of JSON. Then come the lengths and the shapes of the records that wait, as 32-bit integers,
+and the records as they were packed when they came. Nothing in them is executed. All of it is checked before it is used.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.labels.decision import EarlyLabel, PendingEntry
 from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.labels.packed import PackedRecord, RecordShape, shape_of
 from streamkernel.daemon.labels.sizes import size_of_record
 from streamkernel.state import excerpt
 
 __all__ = ["dump", "part", "restore"]
 
-_VERSION = 2
-_LENGTHS = np.dtype("<u4")
+_VERSION = 3
+_NUMBERS = np.dtype("<u4")
 
 
 def dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
@@ -49,6 +50,10 @@ def dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
 def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
     records = [entry.data for _, entry in join.pending if entry.data is not None]
     _balance(join, len(records))
+    shapes: dict[RecordShape, int] = {}
+    numbers = [len(one.row) for one in records] + [shapes.setdefault(one.shape, len(shapes)) for one in records]
+    for shape in shapes:
+        shape_of(json.loads(shape.json))
     streams: dict[str, int] = {}
     waiting = [
         [
@@ -64,15 +69,14 @@ def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
     head = {
         "version": _VERSION,
         "records": len(records),
-        "tables": join.packer.dump(),
+        "shapes": [json.loads(shape.json) for shape in shapes],
         "waiting": waiting,
         "streams": list(streams),
         "settled": [key for key, _ in settled],
         "labeled": "".join("1" if labeled else "0" for _, labeled in settled),
         "known": None if join.known is None else [_label(y) for y in join.known],
     }
-    lengths = np.fromiter(map(len, records), _LENGTHS, len(records)).tobytes()
-    blob = b"".join([_to_json(head), b"\n", lengths, *records])
+    blob = b"".join([_to_json(head), b"\n", np.array(numbers, _NUMBERS).tobytes(), *(one.row for one in records)])
     header = {
         "account": join.counts.to_json(),
         "pending": len(records),
@@ -159,13 +163,17 @@ def _restore_blob(join: LabelJoin, blob: bytes) -> None:
     if head["known"] is not None:
         join.known = tuple(_label(y) for y in head["known"])
     now = join.now
-    start = _LENGTHS.itemsize * _whole(head["records"])
-    ends = [0, *accumulate(np.frombuffer(rest[:start], _LENGTHS).tolist())]
-    if len(ends) != head["records"] + 1 or start + ends[-1] != len(rest):
-        raise ValueError(f"{len(rest)} bytes are not what {head['records']} records take")
-    records = [rest[start + first : start + last] for first, last in pairwise(ends)]
+    n_records = _whole(head["records"])
+    start = 2 * _NUMBERS.itemsize * n_records
+    numbers = np.frombuffer(rest[:start], _NUMBERS).tolist()
+    ends = [0, *accumulate(numbers[:n_records])]
+    if len(numbers) != 2 * n_records or start + ends[-1] != len(rest):
+        raise ValueError(f"{len(rest)} bytes are not what {n_records} records take")
+    shapes = [shape_of(parts) for parts in head["shapes"]]
     before = 0.0
-    for pending, data in zip(join.packer.load(head["tables"], records), records, strict=True):
+    for (first, last), place in zip(pairwise(ends), numbers[n_records:], strict=True):
+        data = PackedRecord(shapes[place], rest[start + first : start + last])
+        pending = data.check()
         before = _time(pending.arrived, now, before)
         _refuse_double(join, pending.key)
         size = size_of_record(pending.key, pending.x, pending.lags)

@@ -174,9 +174,6 @@ class JoinStage:
                 decision.pending.prediction, decision.pending.named = prediction, named
             elif decision.status is LabelStatus.MATCHED and decision.pending is not None:
                 _late(batch).delay = self.join.now - decision.pending.arrived
-                self.join.release(decision.pending)
-            for expired in decision.expired:
-                self.join.release(expired)
             if decision.y is not None:
                 self._score(decision, prediction, named, batch)
         for decision in decisions:
