@@ -47,14 +47,6 @@ def test_a_class_is_known_by_what_json_calls_it(classes: list[Any], probabilitie
     assert list(ClassColumns(classes).values(probabilities).values()) == values
 
 
-def test_a_line_of_a_model_without_probabilities_has_the_columns_too() -> None:
-    assert ClassColumns(["a"])({"prediction": "a"}) == {
-        "prediction": "a",
-        "probability_a": None,
-        "other_probability": None,
-    }
-
-
 class TestAnotherSetOfColumns:
     """A file that is gone on with has the columns it had."""
 
