@@ -92,7 +92,9 @@ class ColumnReader:
         self.max_string = max_string
         self._lenient = lenient
         self._nothing: tuple[Any, ...] = (None,) * len(self.outputs)
+        # Texts often come again: their inputs, and those that are inputs as they are.
         self._known: dict[str, tuple[Any, ...]] = {}
+        self._same: set[str] = set()
 
     def read(self, value: Any) -> tuple[Any, ...]:
         """Return the values of the inputs, None for missing ones; raises UndecodableError for an unusable value."""
@@ -120,16 +122,21 @@ class ColumnReader:
         known = self._known
         if not {str}.issuperset(map(type, values)):
             rows = list(map(self.read, values))
+        elif self._same.issuperset(values):
+            return [values]
         else:
             new = set(values).difference(known)
-            if len(known) < _MOST_WORDS:  # a text often comes again
+            if len(known) < _MOST_WORDS:
                 known.update({value: self.read(value) for value in new})
-            rows = [known[value] if value in known else self.read(value) for value in values]
+                self._same.update(value for value in new if known[value] == (value,))
+            found = map(known.get, values)
+            rows = [self.read(value) if row is None else row for value, row in zip(values, found, strict=True)]
         return list(zip(*rows, strict=True)) or [()] * len(self.outputs)
 
     def _read_numbers(self, values: Sequence[Any]) -> Sequence[float | None] | None:
         """Return a column of numbers that can be read at once; None for any other."""
-        plain = _PLAIN.issuperset(map(type, values)) and self.missing.numbers.isdisjoint(values)
+        absent = self.missing.numbers
+        plain = _PLAIN.issuperset(map(type, values)) and (not absent or absent.isdisjoint(values))
         return values if plain else None
 
     def _convert(self, value: Any) -> Sequence[Any]:
@@ -158,9 +165,9 @@ class TextReader(ColumnReader):
             if self._numbers is not None or "_" in "".join(values):
                 return None
             texts, absent = self.missing
-            fields = values if texts.isdisjoint(values) else ["" if field in texts else field for field in values]
+            fields = ["" if field in texts else field for field in values] if texts else values
             numbers = numbers_with_gaps(fields)
-            if numbers is None or absent.isdisjoint(numbers):
+            if numbers is None or not absent or absent.isdisjoint(numbers):
                 return numbers
             return [None if number in absent else number for number in numbers]
         return super()._read_numbers(values)

@@ -52,7 +52,7 @@ class AvroDecoder:
         ours: dict[str, Any] = {}
         self._schema = [fastavro.parse_schema(one, ours) for one in plain][-1]
         # The compiled reader recurses without a limit: with a type that contains itself, few bytes end the process.
-        module = fastavro._read_py if forms.recursive else fastavro._read
+        module = fastavro._read_py if forms.recursive else fastavro.read._read
         for kind in ("int", "long", "bytes", "fixed"):
             module.LOGICAL_READERS.update({f"{kind}-{name}": read for name, read in _READERS.items()})
         self._read = module.schemaless_reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from streamkernel.connectors.decode import UndecodableError
+from streamkernel.connectors.decode import UndecodableError, shown
 from streamkernel.connectors.registry.descriptors import FileSet, import_protobuf
 from streamkernel.connectors.registry.framing import message_indexes
 from streamkernel.connectors.registry.plain import base64_text, decimal_number
@@ -13,6 +13,8 @@ from streamkernel.connectors.registry.plain import base64_text, decimal_number
 __all__ = ["ProtobufDecoder"]
 
 _NANOS = 1e9
+# The number of the value's field in an entry of a map.
+_MAP_VALUE = 2
 _LARGEST_SCALE = 1000
 
 
@@ -68,7 +70,10 @@ class ProtobufDecoder:
         """Return the reader of a field of a message."""
         name = field.name
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            item = self._value(field.message_type.fields_by_name["value"])
+            value = field.message_type.fields_by_number.get(_MAP_VALUE)
+            if value is None or not field.is_repeated:
+                raise UndecodableError("schema", f"the map {shown(name)} of its schema is invalid")
+            item = self._value(value)
             return lambda message: {_key(key): item(one) for key, one in getattr(message, name).items()} or None
         item = self._value(field)
         if field.is_repeated:

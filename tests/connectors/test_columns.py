@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_decoding_at_once import LONGEST, TOO_LONG, check, csv_lines, json_lines, plain_csv, plain_json
 
-from streamkernel.connectors import CsvSource, JsonLinesSource, SourceError
+from streamkernel.connectors import CsvSource, SourceError
 from streamkernel.connectors.columns.objects import ObjectColumns
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
@@ -91,14 +91,6 @@ def test_json_at_once_is_json_one_by_one(chunks: list[list[bytes]], given_: Inpu
 def test_csv_at_once_is_csv_one_by_one(chunks: list[list[str]], given_: InputSettings) -> None:
     encoded = [[line.encode("utf-8", "replace") for line in lines] for lines in chunks]
     check(lambda: CsvRows(["a", "b", "y"], "y", "str", ",", "utf-8", LONGEST, ColumnRules(given_, LONGEST)), encoded)
-
-
-@given(st.lists(json_lines | plain_json, max_size=6))
-def test_rules_that_say_nothing_change_nothing(lines: list[bytes]) -> None:
-    plain, ruled = (JsonObjects("y", "str", LONGEST, one) for one in (None, ColumnRules(InputSettings(), LONGEST)))
-    for line in lines:
-        spans = [(1, 2)] * 2
-        assert repr(plain.record(line, *spans)) == repr(ruled.record(line, *spans))  # type: ignore[arg-type]
 
 
 def read(x: dict[str, Any], **given_: Any) -> dict[str, Any]:
@@ -261,12 +253,6 @@ def test_a_name_that_the_header_lacks_is_told_with_one_that_it_has(tmp_path: Pat
     source = CsvSource(written(tmp_path / "a.csv", CSV), "y", inputs=InputSettings(exclude=("ids",)))
     with pytest.raises(SourceError, match=r"'ids'.* inputs\.exclude.*'id'\?"):
         source.open()
-
-
-def test_lines_of_json(tmp_path: Path) -> None:
-    lines = b'{"id": "A-1", "zip": 2134, "when": "2024-05-01", "amount": "NA", "y": 1}\n' * 2
-    records = drain(JsonLinesSource(written(tmp_path / "a.jsonl", lines), "y", "int", inputs=SETTINGS))
-    assert [record.x for record in records] == [{"zip": "2134", "when.day": 1.0, "when.weekday": 2.0}] * 2
 
 
 def test_messages_with_what_comes_beside_their_value() -> None:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streamkernel.connectors.columns.dates import PARTS, DateParts
 from streamkernel.connectors.pass_through_reader import to_timestamp
@@ -54,17 +49,6 @@ def test_no_time_stamp_is_an_error_of_one_kind(text: str) -> None:
         if (text, format) != ("9999999999999999", "iso"):
             with pytest.raises(ValueError, match=r"\w"):
                 DateParts(format, ["year"], cyclic=False, timezone=None).read(text)
-
-
-@given(st.datetimes(timezones=st.none() | st.timezones()), st.sampled_from([None, "UTC", "America/New_York"]))
-def test_every_iso_date_is_read_or_refused(moment: Any, zone: str | None) -> None:
-    dates = DateParts("iso", list(PARTS), cyclic=False, timezone=zone)
-    try:
-        numbers = dates.read(moment.isoformat())
-    except ValueError:
-        assert moment.year in (1, 9999) or moment.utcoffset() is not None
-    else:
-        assert all(number is not None and math.isfinite(number) for number in numbers)
 
 
 @pytest.mark.parametrize(

@@ -126,12 +126,6 @@ def test_csv(chunks: list[list[str]], target: str | None, target_type: str, enco
     check(lambda: CsvRows(["a", "b", "y"], target, target_type, ",", encoding, LONGEST), encoded)
 
 
-@pytest.mark.parametrize(("width", "target"), [(1, None), (1, "a"), (2, "a")])
-def test_csv_of_few_columns(width: int, target: str | None) -> None:
-    lines = [[b"1", b"2"], [b"1,2", b"3,"], [b"", b" ", b",", b"red", b'"1"'], []]
-    check(lambda: CsvRows("ab"[:width], target, "float", ",", "utf-8", LONGEST), lines)
-
-
 @given(
     st.lists(values, max_size=6)
     | st.lists(st.floats(), max_size=3)

@@ -199,16 +199,6 @@ class TestSink:
         assert topic.lines() == {0: [at(number) for number in range(3)]}
         sink.close()
 
-    @pytest.mark.usefixtures("impatient")
-    def test_closing_while_no_registry_answers(self, registry: RegistryServer) -> None:
-        registry.answer = 503, b""
-        sink = made(FakeTopic(), value_format="avro", registry=registry.settings(), schema=LINE)
-        sink.open()
-        write(sink)
-        with pytest.raises(OutageError):
-            sink.close()
-        sink.close()
-
     @pytest.mark.parametrize(
         ("answer", "said"),
         [
@@ -296,10 +286,6 @@ class TestSink:
         registry.compatible = False
         with pytest.raises(SinkError, match=r"version 1,.* not compatible"):
             probed()
-
-    def test_a_schema_is_required(self, registry: RegistryServer) -> None:
-        with pytest.raises(ValueError, match="schema: required with value_format avro"):
-            made(FakeTopic(), value_format="avro", registry=registry.settings())
 
 
 def waiting(condition: Callable[[], bool]) -> None:

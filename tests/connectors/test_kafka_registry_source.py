@@ -180,7 +180,3 @@ class TestSource:
     ) -> None:
         with pytest.raises(ValueError, match=said):
             make(value_format=value_format, registry=registry.settings(**more))
-
-    def test_a_registry_is_required(self, make: Make) -> None:
-        with pytest.raises(ValueError, match=r"^schema_registry: .*avro"):
-            make(value_format="avro")

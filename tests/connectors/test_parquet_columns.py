@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streamkernel.connectors.parquet.columns import LineColumns, prediction_columns
 from streamkernel.connectors.pass_through import PassedColumn
@@ -81,9 +79,3 @@ def test_what_passes_through_has_its_type() -> None:
 def test_a_name_without_a_column_is_refused() -> None:
     with pytest.raises(SinkError, match=r"parquet: .*no column .*'more'"):
         LineColumns(prediction_columns("str")).batch([line(more=1)])
-
-
-@given(st.lists(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), min_size=1, max_size=5))
-def test_no_label_ever_stops_it(values: list[Any]) -> None:
-    for kind in ("str", "int", "bool", "float"):
-        assert len(read(kind, *values)) == len(values)

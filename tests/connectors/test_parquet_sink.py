@@ -68,17 +68,6 @@ class TestParts:
             with pytest.raises(SinkError, match="another output writes to it"):
                 sink(path).open(one.flush())
 
-    def test_a_sink_that_is_not_open_says_so(self, path: Path) -> None:
-        for act in (sink(path).flush, lambda: put(sink(path), 1)):
-            with pytest.raises(SinkError, match="the sink is not open"):
-                act()
-
-    def test_a_file_in_its_place_is_told(self, path: Path) -> None:
-        path.write_bytes(b"mine")
-        with pytest.raises(SinkError, match=r"is a file, .*a folder"):
-            sink(path).open()
-        assert path.read_bytes() == b"mine"
-
 
 class TestTime:
     """Parts that are filled for some seconds."""

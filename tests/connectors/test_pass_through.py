@@ -13,7 +13,7 @@ from fake_kafka import message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.connectors import CsvSource, JsonLinesSource, MemorySource, Position, RiverSource, SourceError
+from streamkernel.connectors import CsvSource, JsonLinesSource, Position, SourceError
 from streamkernel.connectors.bulk import BulkDecoder
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.rows import CsvRows
@@ -21,7 +21,7 @@ from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import Passed, PassedColumn, SourceMessage
-from streamkernel.connectors.pass_through_reader import PassThrough, to_timestamp
+from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import Record, Source
 
 
@@ -55,11 +55,6 @@ class TestFiles:
             None,
             None,
         ]
-
-    def test_of_csv_in_another_encoding(self, tmp_path: Path) -> None:
-        path = tmp_path / "a.csv"
-        path.write_bytes("naïve;a\nÄ;1\n".encode("latin-1"))
-        assert passed(CsvSource(path, delimiter=";", encoding="latin-1"), *columns("naïve")) == [{"naïve": "Ä"}]
 
     def test_a_column_that_the_header_lacks_is_told_with_those_it_has(self, tmp_path: Path) -> None:
         path = tmp_path / "a.csv"
@@ -102,19 +97,6 @@ class TestFiles:
             while more := source.poll(chunk, timeout=0):
                 found += more
         assert [one.passed for one in found] == [*(Passed({"id": i, "w": str(i)}) for i in range(10)), None]
-
-    def test_a_file_has_no_messages(self, tmp_path: Path) -> None:
-        with pytest.raises(SourceError, match="are not Kafka messages"):
-            JsonLinesSource(tmp_path / "a").pass_through([], message=True)
-
-    def test_a_source_that_knows_no_columns_says_so(self) -> None:
-        with pytest.raises(SourceError, match=r"0 records in memory: .*pass through"):
-            MemorySource([]).pass_through(columns("a"))
-
-    def test_of_rivers_data_sets_too(self) -> None:
-        assert passed(RiverSource("Phishing"), *columns("anchor_from_other_domain"))[0] == {
-            "anchor_from_other_domain": 0.0
-        }
 
 
 class TestWhateverStandsThere:
@@ -223,15 +205,6 @@ class TestTypes:
         ]:
             with subtests.test(kind=kind, value=value, read=read):
                 assert one(kind, value) == read
-
-    @given(st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=2))
-    def test_none_ever_raises(self, value: Any) -> None:
-        for kind in ("str", "int", "float", "bool", "timestamp"):
-            one(kind, value)
-
-    @given(st.integers(-62_135_596_800, 253_402_300_799))
-    def test_a_timestamp_stays_one(self, seconds: int) -> None:
-        assert to_timestamp(to_timestamp(seconds)) == to_timestamp(seconds)
 
     def test_what_does_not_fit_is_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
         read = PassThrough([PassedColumn("a", "a", "int")])

@@ -63,14 +63,6 @@ class TestLookup:
             assert lookup.health_problem is None
         assert asked == [3, 4]
 
-    def test_after_it_was_closed(self) -> None:
-        with looking(Thing) as lookup:
-            found(lookup, 1)
-            lookup.close()
-            lookup.close()
-            assert found(lookup, 1) == Thing(1)
-            assert found(lookup, 2) == Thing(2)
-
     def test_an_outage_is_waited_for(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
         errors: list[Exception] = [RegistryOutage("connection refused")] * 5
@@ -129,19 +121,6 @@ class TestLookup:
             with pytest.raises(FailedLookupError, match=said) as raised:
                 found(lookup, 7)
             assert raised.value.final is final
-
-    def test_a_failure_is_not_for_ever(self) -> None:
-        errors: list[Exception] = [UnusableSchemaError("it is bad")]
-
-        def find(key: int) -> Thing:
-            if errors:
-                raise errors.pop()
-            return Thing(key)
-
-        with looking(find, unknown_seconds=1e-9) as lookup:
-            lookup.get(7)
-            lookup.wait(20)
-            assert found(lookup, 7) == Thing(7)
 
     def test_what_is_kept_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lookup_module, "MOST_KEPT", 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from codecs import BOM_UTF8
 from typing import Any
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
-from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.ports import ConnectorError, Fault, Position, Record
 from streamkernel.connectors.registry.framing import frame
@@ -90,12 +88,6 @@ class TestSameAsJson:
         raw = frame(1) + b'{"y": 123456789012345678901234567890}'
         assert records(framed(Known(n1=JsonPayload()), target_type="int"), [raw])[0].y == 123456789012345678901234567890
 
-    def test_a_record_keeps_its_bytes(self) -> None:
-        value = avro_value(SCHEMA, {"a": 1, "b": math.inf, "y": "no"})
-        (one,) = records(framed(Known(n1=AvroDecoder(schema_set(SCHEMA)))), [value])
-        assert one.raw == value
-        assert one.fault == Fault("infinite", "input 'b' is infinite")
-
     def test_columns_of_a_record_whose_schema_is_no_longer_at_hand(self) -> None:
         """The source reads on to values of another schema before its records are looked at."""
         decoder = framed(Known(n1=JsonPayload(), n2=JsonPayload()))
@@ -103,15 +95,6 @@ class TestSameAsJson:
         assert [use.name for use in decoder.columns(one.raw)] == ["y", "a"]
         records(decoder, [frame(2) + b'{"a": 1, "y": "no"}'])
         assert decoder.columns(one.raw) == []
-
-    @pytest.mark.parametrize(
-        ("kind", "datum"), [({"type": "array", "items": "int"}, [1]), (record("In", c="int"), {"c": 1})]
-    )
-    def test_what_is_nested(self, kind: Any, datum: Any) -> None:
-        schema = record("R", a=kind)
-        (one,) = records(framed(Known(n1=AvroDecoder(schema_set(schema)))), [avro_value(schema, {"a": datum})])
-        assert one.fault is not None
-        assert one.fault.reason == "nested"
 
     def test_a_value_that_is_no_record(self) -> None:
         (one,) = records(framed(Known(n1=AvroDecoder(schema_set("string")))), [frame(1) + b"\x02a"])
@@ -188,34 +171,3 @@ class TestSchemas:
         assert [one.blank for one in made] == [False, False, False, True]
         assert made[1].fault == Fault("schema", "it is not known")
         assert made[1].raw == raws[1]
-
-    @given(raws=st.lists(st.binary(max_size=30).map(lambda data: b"\0\0\0\0" + data)))
-    def test_any_bytes_are_a_record_or_a_fault(self, raws: list[bytes]) -> None:
-        class Any256(Known):
-            def get(self, number: int) -> Any:
-                if number % 3:
-                    return decoder
-                raise FailedLookupError("no", False)
-
-        decoder = AvroDecoder(schema_set(SCHEMA))
-        made = records(framed(Any256(), bears=True), raws)
-        assert [one.raw for one in made] == raws
-
-
-def test_a_decoder_that_fails_makes_no_end() -> None:
-    class Failing:
-        def decode(self, _: bytes) -> Any:
-            raise KeyError("value")
-
-    (one,) = records(framed(Known(n1=Failing())), [frame(1)])
-    assert one.fault == Fault("schema", "unexpected KeyError: 'value'")
-
-
-def test_a_fault_is_raised_anew() -> None:
-    """An exception that is raised twice would grow with each place it went through."""
-    decoder = framed(Known(n1=FailedLookupError("no", False)), bears=True)
-    decoder.ready([frame(1)])
-    for _ in range(2):
-        with pytest.raises(UndecodableError) as raised:
-            decoder.load(frame(1))
-        assert len(raised.traceback) < 5

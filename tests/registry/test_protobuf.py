@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.registry.client import RegisteredSchema, SchemaSet, UnusableSchemaError
-from streamkernel.connectors.registry.descriptors import FileSet, descriptor_file, registry_files
+from streamkernel.connectors.registry.descriptors import descriptor_file, registry_files
 from streamkernel.connectors.registry.framing import frame, varint_indexes
 from streamkernel.connectors.registry.protobuf import ProtobufDecoder
 from tests.registry.needs import needed
@@ -179,31 +179,6 @@ class TestDescriptors:
         with pytest.raises(UnusableSchemaError):
             registry_files(schemas(text))
 
-    @given(data=st.binary(max_size=80))
-    def test_any_descriptor_is_of_use_or_not(self, data: bytes) -> None:
-        try:
-            FileSet([descriptor_pb2.FileDescriptorProto.FromString(data)], "")
-        except Exception:  # the lookup bears any
-            return
-
-    @pytest.mark.parametrize("entry", ["field { name: 'key' number: 1 type: TYPE_INT32 }", ""])
-    @pytest.mark.parametrize("label", ["LABEL_REPEATED", "LABEL_OPTIONAL"])
-    def test_a_map_that_is_none(self, entry: str, label: str) -> None:
-        text = f"""message_type {{ name: "M" field {{ name: "e" number: 1 type: TYPE_MESSAGE type_name: ".M.EEntry"
-            label: {label} }} nested_type {{ name: "EEntry" {entry} options {{ map_entry: true }} }} }}"""
-        try:
-            files = registry_files(schemas(text))
-        except UnusableSchemaError:
-            return
-        with pytest.raises(UndecodableError, match="the map 'e' of its schema is none"):
-            ProtobufDecoder(files).decode(frame(1) + b"\0")
-
-    def test_messages_in_messages_without_end(self) -> None:
-        text = 'message_type { name: "M" '
-        deep = "".join(f'nested_type {{ name: "M{n}" ' for n in range(60)) + "}" * 60
-        files = registry_files(schemas(f"{text}{deep}}}"))
-        assert files.name((0,) * 61) == "M." + ".".join(f"M{n}" for n in range(60))
-
     def test_a_chain_of_messages(self) -> None:
         """Longer than Python's stack is deep."""
         messages = [
@@ -262,15 +237,3 @@ class TestHarm:
         finally:
             tracemalloc.stop()
         assert raised.value.fault.reason == reason
-
-    def test_depth(self) -> None:
-        inner = b""
-        for _ in range(5000):
-            length, head = len(inner), b""
-            while length > 127:
-                head += bytes([length & 127 | 128])
-                length >>= 7
-            inner = b"\x7a" + head + bytes([length]) + inner
-        with pytest.raises(UndecodableError) as raised:
-            DECODER.decode(frame(1) + b"\0" + inner)
-        assert raised.value.fault.reason == "schema"
