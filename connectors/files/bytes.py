@@ -23,8 +23,8 @@ from streamkernel.connectors.ports import SourceError
 BLOCK_BYTES = 2**18
 STANDARD_INPUT = "-"
 SUFFIXES = (".gz", ".zst")
-# A zstd block of 4 bytes may stand for 128 KB: fed in slices of this size, no hostile file decompresses to more than
-# 16 MB at once.
+# A zstd block of 4 bytes may decompress to 128 KB. With slices of this size, no file decompresses to more than 16 MB at
+# once.
 ZSTD_SLICE_BYTES = 512
 
 
@@ -51,7 +51,7 @@ class ByteStream(ABC):
         every later call.
         """
 
-    def name_at(self, offset: int) -> str:  # noqa: ARG002 - nobody goes on in most of them
+    def name_at(self, offset: int) -> str:  # noqa: ARG002 - most are not resumed
         """Return what `Position.stream` is for a position at `offset`, which was read already."""
         return ""
 
@@ -61,7 +61,7 @@ class ByteStream(ABC):
 
     @abstractmethod
     def seek(self, offset: int) -> None:
-        """Go on reading at `offset`. Raises SourceError where the stream is shorter."""
+        """Continue at `offset`. Raises SourceError where the stream is shorter."""
 
     @abstractmethod
     def close(self) -> None:
@@ -69,7 +69,7 @@ class ByteStream(ABC):
 
 
 class File(ByteStream):
-    """A file, of which any part can be looked at; SourceError where it is no regular file or cannot be read."""
+    """A file with random access; SourceError where it is not a regular file or cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -92,7 +92,7 @@ class File(ByteStream):
 
     @abstractmethod
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return the `length` bytes from `offset` on, or as many as there are; reading may go on there then."""
+        """Return the `length` bytes from `offset` on, or as many as there are; `read` may continue there then."""
 
     def read_before(self, offset: int, length: int) -> bytes:
         """Return the last `length` bytes before `offset`, or all; fewer where the file is shorter than `offset`."""
@@ -142,7 +142,7 @@ class PlainFile(File):
         return self.stat().st_size
 
     def seek(self, offset: int) -> None:
-        """Go on at `offset`; see `ByteStream.seek`."""
+        """Continue at `offset`; see `ByteStream.seek`."""
         self.offset = offset
         self.ended = False
 
@@ -179,8 +179,8 @@ class _ZstdFrames:
 class CompressedFile(File):
     """A file whose name ends in .gz or .zst, of one or several members or frames.
 
-    SourceError where it cannot be opened, or not even its first byte can be decompressed. Where the data end early or
-    are damaged further on, `read` raises after every byte before that place was returned.
+    SourceError where it cannot be opened, or its first byte cannot be decompressed. Where the data end early or are
+    damaged further on, `read` returns every byte before that place, and then raises.
     """
 
     def __init__(self, path: Path) -> None:
@@ -198,7 +198,7 @@ class CompressedFile(File):
         gz = self.path.suffix == ".gz"
         self._reader: gzip.GzipFile | _ZstdFrames = gzip.GzipFile(fileobj=file) if gz else _ZstdFrames(file)
         self._failure: str | None = None
-        # Decompressed bytes that are to be read again.
+        # Decompressed bytes that `read` returns next.
         self._ahead = b""
         self.offset = 0
 
@@ -221,36 +221,29 @@ class CompressedFile(File):
                 self._failure = f"cannot be read ({os_reason(error)})"
         raise SourceError(f"{self.path}: {self._failure}, at byte {self.offset:,} of the decompressed data")
 
-    def _take(self, length: int) -> bytes:
-        """Return the next bytes, so many or as many as there are."""
-        pieces = []
-        while length > 0 and (block := self.read(deadline=0.0)):
-            self._ahead = block[length:]
-            self.offset -= len(self._ahead)
-            pieces.append(block[:length])
-            length -= len(pieces[-1])
-        return b"".join(pieces)
-
     def read_at(self, offset: int, length: int) -> bytes:
         """Decompress up to `offset`, and return the bytes from there on; see `File.read_at`."""
-        if not self._reach(offset):
-            return b""
-        found = self._take(length)
-        self._ahead = found + self._ahead
-        self.offset, self.ended = offset, False
-        return found
+        found = bytearray()
+        if self._reach(offset):
+            while len(found) < length and (block := self.read(deadline=0.0)):
+                found += block
+            self._ahead = bytes(found) + self._ahead
+            self.offset, self.ended = offset, False
+        return bytes(found[:length])
 
     def _reach(self, offset: int) -> bool:
-        """Decompress up to `offset`, and tell whether there is that much."""
+        """Decompress up to `offset`, and return whether there is that much."""
         if offset < self.offset:
             self._rewind()
-        while self.offset < offset and self._take(min(offset - self.offset, BLOCK_BYTES)):
-            pass
+        while self.offset < offset and (block := self.read(deadline=0.0)):
+            over = max(0, self.offset - offset)
+            self._ahead = block[len(block) - over :]
+            self.offset -= over
         self.ended = False
         return self.offset == offset
 
     def seek(self, offset: int) -> None:
-        """Go on at `offset`, decompressing everything before it; see `ByteStream.seek`."""
+        """Continue at `offset`, after everything before it is decompressed; see `ByteStream.seek`."""
         if not self._reach(offset):
             raise SourceError(f"{self.path}: the file is shorter than {offset:,} decompressed bytes")
 

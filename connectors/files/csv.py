@@ -11,7 +11,7 @@ from os import PathLike
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
-from streamkernel.connectors.decode import TargetDecoder, listed
+from streamkernel.connectors.decode import TargetDecoder
 from streamkernel.connectors.files.bytes import ByteStream, StandardInput
 from streamkernel.connectors.files.follow import FollowedFile
 from streamkernel.connectors.files.header import HEADER_MOVED, UnusableHeaderError, delimiter_hint, header_columns
@@ -21,7 +21,7 @@ from streamkernel.connectors.files.quoted import QuotedLines
 from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.files.stream import FileStream
-from streamkernel.connectors.names import hint, nfc
+from streamkernel.connectors.names import nfc
 from streamkernel.connectors.ports import Fault, Position, Record, SourceError
 from streamkernel.connectors.target_columns import Target
 
@@ -33,9 +33,9 @@ _log = logging.getLogger(__name__)
 class CsvSource(LineSource):
     """Read CSV; the first line of the file names the columns.
 
-    Where that line comes again, as in parts that were put together, it is skipped, and the log says so once; case and
-    blanks round a name do not count. With the columns in another order it is an error, once all before it was handed
-    out. A file that is followed, copied and truncated goes on with its columns: its next line need not name them again.
+    A line that repeats the header is skipped, and the log says so once; case and blanks round a name do not count. With
+    the columns in another order it is an error, after all records before it. A file that is followed, copied and
+    truncated keeps its columns: its next line need not name them again.
 
     An empty field is an absent input, and so is ``nan``. A field that reads as a number is a float (spaces round it
     do not matter, underscores in it do); an infinite one is a fault. Every other field is a string.
@@ -53,10 +53,10 @@ class CsvSource(LineSource):
     encoding
         Of the text; one in which ASCII characters are single bytes. A byte order mark of UTF-8 is skipped.
     multiline
-        Whether a quoted field may hold line ends. If not, such a record is a fault. Either way nothing within a quoted
-        field is a record, and a quote that has no end costs the line it stands on; see `multiline`.
+        Whether a quoted field may have line ends. If not, such a record is a fault. Either way a line within a quoted
+        field is no record, and a quote without an end costs its own line; see `quoted`.
     follow
-        Whether to wait for more at the end of a plain file, and to go on in the next one, which has a header of its
+        Whether to wait for more at the end of a plain file, and to continue in the next one, which has a header of its
         own, when it is rotated.
     max_record_bytes
         The longest record, in bytes; a longer one is a fault.
@@ -121,7 +121,7 @@ class CsvSource(LineSource):
         self._header = b""
         self._header_end = 0
         # Whether a followed file does not begin with the header, as it was truncated.
-        self._goes_on = False
+        self._continued = False
         # Where a record begins that waits for the end of its quote, and when to tell that.
         self._waits: tuple[int, float] | None = None
 
@@ -129,9 +129,9 @@ class CsvSource(LineSource):
         self._decoder = self.column_names = None
         self._told_header = False
         header = stream.header if isinstance(stream, FileStream) else None
-        if header is None and isinstance(stream, FollowedFile) and stream.goes_on:
+        if header is None and isinstance(stream, FollowedFile) and stream.continued:
             header = self._header
-        self._goes_on = header is not None
+        self._continued = header is not None
         if header is not None:
             self.use_header(header)
             super()._begin(stream, offset)
@@ -157,6 +157,8 @@ class CsvSource(LineSource):
         while True:
             chunk = lines.take(limit, deadline)
             records = self._decoded(chunk)
+            if not decoder.odd_quotes and not decoder.header_moved:
+                break
             stop = self._stop(lines, chunk, records)
             if stop is None:
                 break
@@ -164,10 +166,15 @@ class CsvSource(LineSource):
             if stop:
                 del records[stop:]
                 break
-            self._refuse_moved(records[0])
+            if _is_moved(records[0]):  # what follows would be wrong numbers and labels
+                place = self.place(0, records[0].position.offset)
+                raise self._failed(
+                    f"{HEADER_MOVED}, at {place}: split the file there, or give all lines the first order"
+                )
         if decoder.header_again:
             self._tell_header(records)
-        self._tell_open_quote(lines, bool(records))
+        if self._waits is not None or lines.waits_at is not None:
+            self._tell_open_quote(lines, bool(records))
         if records and lines.unended and lines.done and self.resumable:
             _log.warning(
                 "%s: the last line has no line end and is read as it stands, though it may be cut short: add the line "
@@ -177,22 +184,11 @@ class CsvSource(LineSource):
         return records
 
     def _stop(self, lines: QuotedLines, chunk: Chunk, records: Sequence[Record]) -> int | None:
-        """Return which of the records that cannot be used ends those that can be handed out; None: all can be.
-
-        That is the first whose quote is open, which begins one of several lines, or a header in another order.
-        """
+        """Return the index of the first record that has an open quote, or is a header in another order; else None."""
         assert self._decoder is not None
-        quotes, moved = self._decoder.odd_quotes and not chunk.settled, self._decoder.header_moved
-        if not quotes and not moved:
-            return None
+        quotes = self._decoder.odd_quotes and not chunk.settled
         faulty = ((index, one) for index, one in enumerate(records) if one.fault is not None)
         return next((index for index, one in faulty if _is_moved(one) or (quotes and lines.opens(one.raw))), None)
-
-    def _refuse_moved(self, record: Record) -> None:
-        """Raise SourceError for a header in another order: what follows would be wrong numbers and labels."""
-        if _is_moved(record):
-            place = self.place(0, record.position.offset)
-            raise self._failed(f"{HEADER_MOVED}, at {place}: split the file there, or give all lines the first order")
 
     def _decoded(self, chunk: Chunk) -> list[Record]:
         if chunk.n_lines > 1 and not chunk.too_long:
@@ -204,7 +200,7 @@ class CsvSource(LineSource):
     def lasting(self, position: Position) -> Position:
         """Add to a position what it is known by, and the header where the file has none; see `Source.lasting`."""
         lasting = super().lasting(position)
-        place = FilePlace.parse(lasting.stream) if self._goes_on else None
+        place = FilePlace.parse(lasting.stream) if self._continued else None
         return lasting if place is None else lasting._replace(stream=str(place._replace(header=self._header)))
 
     def _tell_header(self, records: Sequence[Record]) -> None:
@@ -265,20 +261,13 @@ class CsvSource(LineSource):
 
     def _columns(self, raw: bytes) -> list[str]:
         """Return the names of the columns; raise SourceError where they cannot be used."""
-        target, required = self.target, self.target_required
         passed = [] if self._passing is None else [one.column for one in self._passing.columns]
         advice = delimiter_hint(raw, self.delimiter, self.encoding)
+        given = self.delimiter, self.encoding, self.target, self._rules, self.target_required, passed
         try:
-            columns = header_columns(raw, self.delimiter, self.encoding, target, self._rules, required, passed)
+            columns = header_columns(raw, *given)
         except UnusableHeaderError as error:
             raise self._failed(advice or str(error)) from None
-        missing = [name for name in passed if name not in columns]
-        if missing:
-            raise self._failed(
-                advice
-                or f"there is no column {listed(missing)} to pass through, the header has {listed(columns)}"
-                f"{hint(missing[0], columns)}"
-            )
         if advice:
             _log.warning("%s: %s", self._place, advice)
         return columns

@@ -33,13 +33,13 @@ log = logging.getLogger(__name__)
 class FollowedFile(FileStream):
     """One file of the log that is written at `path`, which ends only when another one has taken its place.
 
-    It goes on at `position`, else at the beginning of `file`, by default the one that has the name now. Raises
+    It continues at `position`, else at the beginning of `file`, by default the one that has the name now. Raises
     SourceError where that cannot be opened, or neither it nor an earlier part of the log is the one of `position`.
 
     Attributes
     ----------
-    goes_on
-        Whether it goes on with a file that was truncated: it need not begin with a header.
+    continued
+        Whether it continues a file that was truncated: it need not begin with a header.
 
     """
 
@@ -55,10 +55,10 @@ class FollowedFile(FileStream):
         newest = Part.at(path)
         if place is not None and newest is not None and newest.inode == place.inode:
             self._inode = newest.inode
-        self.goes_on = self.header is not None
+        self.continued = self.header is not None
 
     def read(self, deadline: float) -> bytes:
-        """Return what was appended, waiting for it until `deadline`; see `ByteStream.read`."""
+        """Return the bytes that were appended, waiting until `deadline`; see `ByteStream.read`."""
         while not self.ended:
             block = self._read_written(deadline)
             changed = self._changed(len(block))
@@ -67,7 +67,7 @@ class FollowedFile(FileStream):
                 block = b""
                 self._file.seek(self.offset)
             elif replaced:
-                # What was appended to the old file before the new one was begun.
+                # The last bytes of the old file, written before the new one was begun.
                 block = self._read_written(deadline)
             if block:
                 self._note(block)
@@ -81,7 +81,7 @@ class FollowedFile(FileStream):
         return b""
 
     def _read_written(self, deadline: float) -> bytes:
-        """Read on, but for NUL bytes that end the file: room for what is yet to be written, which is read then."""
+        """Read on up to the NUL bytes at the end of the file: space that is reserved and not written yet."""
         file = self._file
         block = file.read(deadline)
         if block.endswith(b"\0") and isinstance(file, PlainFile) and file.read_before(file.size, 1) == b"\0":
@@ -90,7 +90,7 @@ class FollowedFile(FileStream):
         return block
 
     def _changed(self, unverified: int) -> bool:
-        """Tell whether the file no longer holds what was read of it."""
+        """Return whether the file has other bytes by now than those that were read."""
         file = self._file
         if not isinstance(file, PlainFile):
             return False
@@ -103,7 +103,7 @@ class FollowedFile(FileStream):
         )
 
     def _settle(self, changed: bool) -> bool:
-        """Decide where to go on once the file was changed or replaced; False: that is not known yet."""
+        """Decide where to continue once the file was changed or replaced; False: that is not known yet."""
         here = self._here
         if changed:
             copy = find_part(self.path, here)
@@ -113,7 +113,7 @@ class FollowedFile(FileStream):
         elif self._successor() != self.path or is_kept(self.path, self._file, here):
             self.ended = True
             return True
-        # No name that a restart looks at leads to what was read, so what is at the path decides.
+        # No earlier part is the file that was read, so the file at the path decides.
         try:
             newest = open_file(self.path) if self.is_replaced() else self._file
         except SourceError:
@@ -144,7 +144,7 @@ class FollowedFile(FileStream):
         return repeated is not None
 
     def _swap(self, file: File) -> None:
-        """Go on in another file, at the same place."""
+        """Continue in another file, at the same place."""
         file.seek(self.offset)
         self._file.close()
         self._file = file
@@ -154,10 +154,9 @@ class FollowedFile(FileStream):
         return self.lasting(Position(self.name_at(self.offset), 0, self.offset))
 
     def is_replaced(self) -> bool:
-        """Tell whether the log goes on in another file.
+        """Return whether the log continues in another file.
 
-        A new file that is still empty does not count: until its first byte the writer may not have let go of the old
-        one.
+        A new file that is still empty does not count: until its first byte the writer may still write to the old one.
         """
         newest, inode = Part.at(self.path), self._file.stat().st_ino
         if newest is not None and (newest.inode == inode or newest.size > 0):
@@ -186,13 +185,13 @@ class FollowedFile(FileStream):
                 newest = Part.at(self.path)
                 if newest is not None and newest.inode == self._inode:
                     # The file was truncated, and other parts are copies.
-                    following.goes_on, following._inode = True, self._inode
+                    following.continued, following._inode = True, self._inode
                 return following
             file.close()
 
 
 def _open_part(path: Path, position: Position | None) -> File:
-    """Open the part of a log to go on in: the one in which `position` was taken."""
+    """Open the part of a log in which `position` was taken."""
     try:
         file = PlainFile(path)
     except SourceError:

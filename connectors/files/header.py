@@ -173,6 +173,12 @@ def header_columns(
     unknown = rules.find_unknown(columns, all_excluded=target_required)
     if unknown is not None:
         raise UnusableHeaderError(f"{unknown}; the header has {listed(columns)}")
+    missing = next((name for name in passed if name not in columns), None)
+    if missing is not None:
+        raise UnusableHeaderError(
+            f"there is no column {shown(missing)} to pass through, the header has {listed(columns)}"
+            f"{hint(missing, columns)}"
+        )
     longest = max(columns, key=len)
     if len(longest) > rules.max_string:
         raise UnusableHeaderError(

@@ -29,7 +29,7 @@ def natural_key(name: str) -> tuple[list[str | int], str]:
 
 
 def is_pattern(path: str) -> bool:
-    """Tell whether a path is a pattern, as a shell has them; a file of that very name makes it a plain path.
+    """Return whether a path is a pattern, as a shell has them; a file of that very name makes it a plain path.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def is_pattern(path: str) -> bool:
 
 
 def is_temporary(path: str) -> bool:
-    """Tell whether a name is one that files have while they are written: hidden, or ending in .tmp or .part.
+    """Return whether a name is one of a file that is still being written: hidden, or ending in .tmp or .part.
 
     Examples
     --------

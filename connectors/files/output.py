@@ -1,4 +1,4 @@
-"""Bytes into a file so that they can be made durable, and cut off again after a restart."""
+"""The sink of lines in a file, which are made durable, and cut off again after a restart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -19,10 +20,19 @@ import zstandard
 from streamkernel.connectors.durable import Appended
 from streamkernel.connectors.file_system import file_id
 from streamkernel.connectors.files.bytes import STANDARD_INPUT, SUFFIXES
-from streamkernel.connectors.files.existing import Existing, OpenFile, is_special, open_output, verify_unchanged
+from streamkernel.connectors.files.existing import (
+    Existing,
+    OpenFile,
+    find_names,
+    find_problem,
+    is_special,
+    open_output,
+    set_aside,
+    verify_unchanged,
+)
 from streamkernel.connectors.files.mark import FileMark, digest
 from streamkernel.connectors.os_reason import os_reason
-from streamkernel.connectors.ports import Mark, SinkError
+from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
 BUFFER_BYTES = 2**18
 PIECE_BYTES = 2**20
@@ -32,55 +42,74 @@ STANDARD_OUTPUT = STANDARD_INPUT
 PATIENCE_MILLISECONDS = 300
 
 
-class OutputFile:
-    """A file that is appended to under a lock, or standard output.
+class LineSink(Sink):
+    """A file or standard output that lines are appended to, under a lock.
 
-    What the system refuses to take (no space left, say) stays in memory, and the next call tries again from the very
-    byte it stopped at. The parameters are those of `streamkernel.connectors.files.sinks.JsonLinesSink`.
+    Bytes that the system refuses (no space left, say) stay in memory. The next call tries again from the very byte it
+    stopped at. The parameters are those of `streamkernel.connectors.files.sinks.JsonLinesSink`.
     """
 
     def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
         self.path = Path(path)
         self.existing: Existing = existing
-        self.standard = str(path) == STANDARD_OUTPUT
+        self._standard = str(path) == STANDARD_OUTPUT
+        self._file = self._unopened()
+        self._reset()
+
+    def _reset(self) -> None:
         self._buffer = bytearray()
         self._compressor: zlib._Compress | zstandard.ZstdCompressionObj | None = None
-        self._file = self._unopened()
         self._durable: int | None = None
-        self._appended = Appended(self.path)
+        self._disk = Appended(self.path)
+        self._n_unpublished = 0
 
-    @property
-    def special(self) -> bool:
-        """Whether it is standard output, a pipe or a device: what was written there cannot be taken back."""
-        return self.standard or is_special(self.path)
+    def open(self, mark: Mark | None = None) -> None:
+        """Open the file, or cut it to the length in `mark` and continue; see `Sink.open`.
 
-    @property
-    def waiting_bytes(self) -> int:
-        """How many bytes wait in memory."""
-        return len(self._buffer)
+        Raises
+        ------
+        SinkError
+            Also where the file is not the one of the mark, has content though there is no mark (as `existing` says),
+            or is locked: another sink writes to it.
 
-    @property
-    def published(self) -> bool:
-        """Whether all that was written is where others can read it."""
-        return not self._buffer and self._compressor is None
-
-    def open(self, mark: Mark | None) -> OpenFile:
-        """Open the file, or go on where `mark` says, and return it; see `Sink.open`."""
+        """
         self.close()
-        self._buffer.clear()
-        self._compressor = None
-        self._durable = None
-        self._appended = Appended(self.path)
-        if not self.standard:
+        self._reset()
+        if not self._standard:
             with self._system_errors():
                 self._file = open_output(self.path, mark, self.existing)
-        file = self._opened()
-        if file.torn:
-            self.write(b"\n")
-        return file
+        if self._opened().torn:
+            self._take(b"\n")
 
-    def write(self, data: bytes | bytearray) -> None:
-        """Take bytes, which stay in memory until they are worth a call, or whoever reads a pipe is ready for them."""
+    def find_problem(self, mark: Mark | None = None) -> None:
+        """Raise the error that `open` would, without opening the file for writing; see `Sink.find_problem`."""
+        if not self._standard:
+            find_problem(self.path, mark, self.existing)
+
+    def find_problem_anew(self, mark: Mark | None, before: Mark | None = None, *, stays: bool = False) -> None:
+        """Raise the error that `set_aside` and `open` would, changing nothing; see `Sink.find_problem_anew`."""
+        if self._standard:
+            return
+        if stays or self.existing != "refuse" or find_names(self.path, mark, before) is None:
+            find_problem(self.path, None, self.existing, alone=True)
+
+    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> str:
+        """Rename the file to one that ends in .old, unless `existing` says otherwise; see `Sink.set_aside`."""
+        if self._standard or self.existing != "refuse":
+            return ""
+        return set_aside(self.path, mark, before)
+
+    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
+        """Take lines; see `Sink.write`. Standard output and pipes are given them at once."""
+        data = self._encode(lines)
+        self._n_unpublished = self.unpublished + len(lines)
+        self._take(data)
+
+    @abstractmethod
+    def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytes | bytearray:
+        """Return the bytes of lines in the file."""
+
+    def _take(self, data: bytes | bytearray) -> None:
         file = self._opened()
         if self._compressor is None:
             self._compressor = self._new_compressor()
@@ -92,22 +121,27 @@ class OutputFile:
             self.publish()
 
     def publish(self) -> None:
-        """Give what is in memory to the system, without waiting for the reader of a pipe; see `Sink.publish`.
+        """Write the buffer without waiting for the reader of a pipe; see `Sink.publish`.
 
-        A compressed file stays as it is until the next flush: where its members end says how well it is compressed, and
-        must not hang on the clock.
+        A compressed file stays as it is until the next flush: the ends of its members decide how well it is
+        compressed, and must not depend on the clock.
         """
         file = self._opened()
         if self._compressor is None:
             with self._system_errors(), suppress(BlockingIOError):
                 self._drain(file, patience=0)
 
+    @property
+    def unpublished(self) -> int:
+        """How many lines are not in the file, or cannot be decompressed yet."""
+        return self._n_unpublished if self._buffer or self._compressor is not None else 0
+
     def flush(self) -> dict[str, Any] | None:
-        """Make what was written durable and return the mark of the file; None for standard output and the like.
+        """Make the lines durable and return the mark of the file; None for standard output and the like.
 
         A compressed file ends a member (.gz) or a frame (.zst) here, so that it can be cut at this length. Raises
-        SinkError also where the file was renamed, removed, cut or written to by others since it was opened: a mark
-        would speak of lines that are not in the file of that name. What the disk lost once, it raises every time.
+        SinkError also where others renamed, removed, cut or wrote the file since it was opened: the mark would be wrong
+        for the file of that name. After the disk lost data once, it raises every time.
         """
         file = self._opened()
         with self._system_errors():
@@ -117,6 +151,21 @@ class OutputFile:
             known = file_id(file.descriptor)
             verify_unchanged(self.path, file)
         return FileMark(file.length, digest(file.head), digest(file.tail), known)._asdict()
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How many bytes wait in memory."""
+        return len(self._buffer)
+
+    @property
+    def exactly_once(self) -> bool:
+        """True for a file, compressed or not; standard output, pipes and devices are at-least-once."""
+        return not self._special
+
+    @property
+    def _special(self) -> bool:
+        """Whether it is standard output, a pipe or a device, from which no byte can be taken back."""
+        return self._standard or is_special(self.path)
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing."""
@@ -131,7 +180,7 @@ class OutputFile:
             self._file = self._unopened()
 
     def _unopened(self) -> OpenFile | None:
-        return OpenFile(-1, special=True) if self.standard else None  # standard output is always there
+        return OpenFile(-1, special=True) if self._standard else None  # standard output is always there
 
     def _opened(self) -> OpenFile:
         if self._file is None:
@@ -139,7 +188,7 @@ class OutputFile:
         return self._file
 
     def _new_compressor(self) -> zlib._Compress | zstandard.ZstdCompressionObj | None:
-        if self.standard or self.path.suffix not in SUFFIXES:
+        if self._standard or self.path.suffix not in SUFFIXES:
             return None
         if self.path.suffix == ".gz":
             # zlib writes no time into the header: the same lines make the same bytes.
@@ -153,7 +202,7 @@ class OutputFile:
         self._drain(file)
         # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
         if not file.special and file.length != self._durable:
-            self._appended.sync(file.descriptor)
+            self._disk.sync(file.descriptor)
             self._durable = file.length
 
     def _drain(self, file: OpenFile, patience: int = PATIENCE_MILLISECONDS) -> None:
@@ -165,7 +214,7 @@ class OutputFile:
             file.note(piece[:taken])
 
     def _write_some(self, file: OpenFile, data: bytes, patience: int) -> int:
-        if not self.standard:
+        if not self._standard:
             return write_to_pipe(file.descriptor, data, patience)
         # Looked up each time: it may be redirected. The raw file below keeps no bytes of its own, which would be
         # written a second time at exit when the reader has gone.
@@ -183,7 +232,7 @@ class OutputFile:
         try:
             yield
         except OSError as error:
-            name = "standard output" if self.standard else self.path
+            name = "standard output" if self._standard else self.path
             why = "it has no reader" if isinstance(error, BlockingIOError) else os_reason(error)
             raise SinkError(f"{name}: cannot be written: {why}") from None
 

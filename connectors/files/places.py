@@ -209,15 +209,15 @@ class Head:
 
 
 def matches(file: File, position: Position) -> bool:
-    """Tell whether this is the file, and still as long, in which `position` was taken."""
+    """Return whether this is the file, and still as long, in which `position` was taken."""
     place = FilePlace.parse(position.stream)
     return place is not None and _difference(file, place, position.offset) is None
 
 
 def repeats(file: File, head: bytes) -> bool | None:
-    """Return whether a file repeats what was read of another that began with `head`; None: not known yet.
+    """Return whether a file repeats another one that began with `head`; None: not known yet.
 
-    A first line in common does not count: it is a header, or what a program writes first.
+    A first line in common does not count: it may be a header.
     """
     beginning = file.read_at(0, len(head)).rstrip(b"\0")
     whole_lines = zip(head.split(b"\n")[:-1], beginning.split(b"\n")[:-1], strict=False)
@@ -227,7 +227,7 @@ def repeats(file: File, head: bytes) -> bool | None:
 
 
 def holds_end(file: File, end: bytes) -> bool:
-    """Tell whether a file holds, anywhere, the whole lines at the end of what was read of another: two or more.
+    """Return whether a file has, anywhere, the last whole lines that were read of another: two or more.
 
     Line ends do not count: whoever changes them writes the same lines again.
     """
@@ -245,7 +245,7 @@ def holds_end(file: File, end: bytes) -> bool:
 
 
 def resume_offset(file: File, position: Position) -> int:
-    """Return where to go on: at the position, or after a line end that was missing when it was taken.
+    """Return the offset to continue at: the position, or after a line end that was missing when it was taken.
 
     Raises SourceError, saying why, where the file does not match the position, or its last line was learned as it stood
     at the end of the file and has grown since.

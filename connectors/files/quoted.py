@@ -18,6 +18,8 @@ from streamkernel.connectors.files.lines import NOTHING, Chunk, Lines
 from streamkernel.connectors.ports import SourceError
 
 REACH = 2**23
+_LINES_AHEAD = 256
+_CAREFUL_BYTES = 2**16
 
 
 class Quotes:
@@ -104,6 +106,9 @@ class QuotedLines(Lines):
         self.reach = REACH * max(1, max_record_bytes // 2**20)
         # Up to this offset the quotes of each line are looked at.
         self._careful = 0
+        # Physical lines of the last block that were taken ahead, and how many of them are used.
+        self._ahead = NOTHING
+        self._used = 0
         # A settled chunk that was given back.
         self._again: Chunk | None = None
         # The first line of a record with an open quote, the index of the line after it, and the blocks read since.
@@ -156,8 +161,18 @@ class QuotedLines(Lines):
             if not chunk.too_long or not (chunk.n_quotes_cut or b'"' in chunk.lines[0]):
                 return chunk
             self.reconsider(chunk, 0)
+        try:
+            return self._careful_chunk(limit, deadline)
+        finally:
+            if unused := len(self._ahead.lines) - self._used:
+                self._next -= unused
+                self._start = self._ahead.positions[self._used].offset
+            self._ahead, self._used = NOTHING, 0
+
+    def _careful_chunk(self, limit: int, deadline: float) -> Chunk:
+        """Return the next records, after a look at the quotes of each line."""
         records: list[Chunk] = []
-        while len(records) < limit and (not records or self._start < self._careful):
+        while len(records) < limit and (not records or records[-1].positions[1].offset < self._careful):
             try:
                 # Once there is something to hand out, nothing is worth waiting for.
                 record = self._record(0.0 if records else deadline)
@@ -186,10 +201,20 @@ class QuotedLines(Lines):
             self._blocks.append(self._block)
         return found
 
+    def _line(self, deadline: float) -> Chunk:
+        """Return the next physical line, or none."""
+        if self._used == len(self._ahead.lines):
+            self._ahead, self._used = super().take(_LINES_AHEAD, deadline), 0
+            if not self._ahead.lines:
+                return NOTHING
+        at, (lines, positions, too_long, n_quotes_cut, *_) = self._used, self._ahead
+        self._used += 1
+        return Chunk([lines[at]], positions[at : at + 2], too_long, n_quotes_cut)
+
     def _record(self, deadline: float) -> Chunk | None:
         """Return the next record, one line or several joined; None where it is not there yet."""
         if self._first is None:
-            first = super().take(1, deadline)
+            first = self._line(deadline)
             if not first.lines:
                 return None
             if b'"' not in first.lines[0] and not first.n_quotes_cut:
@@ -198,12 +223,13 @@ class QuotedLines(Lines):
             self._quotes.skip(first.n_quotes_cut)
             if self._quotes.broken or not self._quotes.open:
                 return first
-            self._first, self._second, self._n_lines = first, self._next, 1
+            self._first, self._n_lines = first, 1
+            self._second = self._next - (len(self._ahead.lines) - self._used)
             self._blocks = [self._block]
-            self._begin = len(self._block) - (self._block_end - self._start)
+            self._begin = len(self._block) - (self._block_end - first.positions[1].offset)
         first = self._first
         while True:
-            line = super().take(1, deadline)
+            line = self._line(deadline)
             if not line.lines:
                 return self._first_alone(first) if super().done else None
             self._n_lines += 1
@@ -218,6 +244,7 @@ class QuotedLines(Lines):
     def _first_alone(self, first: Chunk) -> Chunk:
         """Return the line of a quote without an end; the next line begins a record."""
         self._first, (*_, start) = None, first.positions
+        self._ahead, self._used = NOTHING, 0
         if len(self._blocks) == 1:
             self._next, self._start = self._second, start.offset
         else:
@@ -227,6 +254,8 @@ class QuotedLines(Lines):
     def _joined(self, first: Chunk, last: Chunk, length: int) -> Chunk:
         """Return the lines from the first to the last as one record, cut to the limit."""
         self._first, (start, second) = None, first.positions
+        # Such a record is seldom alone in its file.
+        self._careful = max(self._careful, second.offset + _CAREFUL_BYTES)
         wanted, (raw,) = min(length, self._limit), first.lines
         line_end = second.offset - start.offset - (first.too_long or len(raw))
         pieces, missing = [raw, b"\r\n"[-line_end:]], wanted - len(raw) - line_end

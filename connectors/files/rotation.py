@@ -76,7 +76,7 @@ def rotated(path: Path) -> list[Part]:
 
 
 def is_part_name(path: Path, name: str) -> bool:
-    """Tell whether a file of that name next to the log at `path` would be taken for an earlier part of it.
+    """Return whether a file of that name next to the log at `path` would be taken for an earlier part of it.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def successor(path: Path, finished: File, end: Position) -> Path:
 
 
 def is_kept(path: Path, finished: File, end: Position) -> bool:
-    """Tell whether the `finished` part, which was read to the position `end`, is an earlier part of the log."""
+    """Return whether the `finished` part, which was read to the position `end`, is an earlier part of the log."""
     return bool(_own(rotated(path), finished, end))
 
 
@@ -166,7 +166,7 @@ def _own(parts: Sequence[Part], finished: File, end: Position) -> list[int]:
 
 
 def _is_copy(part: Part, finished: File, end: Position) -> bool:
-    """Tell whether `part` holds what was read of `finished`, and no more."""
+    """Return whether `part` has the bytes that were read of `finished`, and no more."""
     if isinstance(finished, PlainFile) and part.path.suffix not in SUFFIXES and part.size != finished.size:
         return False
     copy = open_if_it_holds(part.path, end)

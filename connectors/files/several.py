@@ -22,9 +22,9 @@ _log = logging.getLogger(__name__)
 class SeveralFiles(Source):
     """Read several files, plain or compressed, in an order that is fixed when the first of them is begun.
 
-    The partition of a record is the number of its file, from 0, its offset that in the file. What is stored of a
-    position holds the order, so that a later run goes on with the same one. CSV files have a header each, with the same
-    columns in whatever order.
+    The partition of a record is the number of its file, from 0. Its offset counts in that file. A checkpoint stores the
+    order, so a later run continues with the same one. CSV files have a header each, with the same columns in any
+    order.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class SeveralFiles(Source):
             self._chosen = False
 
     def lasting(self, position: Position) -> Position:
-        """Add to a position what it is known by in its file, and the order of the files; see `Source.lasting`."""
+        """Add to a position its hashes in its file, and the order of the files; see `Source.lasting`."""
         if self._end_before is not None and position == self._end_before[0]:
             return self._end_before[1]
         if self._reader is None or position.partition != self._number:
@@ -275,7 +275,7 @@ class SeveralFiles(Source):
         return f"{place} of {self._order.path(partition)}"
 
     def columns(self, record: Record) -> Sequence[ColumnUse]:
-        """Return what becomes of each column of a record; see `Source.columns`."""
+        """Return the use of each column of a record; see `Source.columns`."""
         return [] if self._reader is None else self._reader.columns(record)
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -13,92 +12,15 @@ import numpy as np
 from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
 from streamkernel.connectors.encode import to_json, to_json_lines
 from streamkernel.connectors.files.bytes import open_file
-from streamkernel.connectors.files.existing import Existing, find_names, find_problem, set_aside
+from streamkernel.connectors.files.existing import Existing
 from streamkernel.connectors.files.fields import csv_rows, csv_text
 from streamkernel.connectors.files.mark import FileMark
-from streamkernel.connectors.files.output import OutputFile
+from streamkernel.connectors.files.output import LineSink
 from streamkernel.connectors.files.quoted import QuotedLines
-from streamkernel.connectors.ports import Mark, Position, Sink, SinkError, SourceError
+from streamkernel.connectors.ports import Mark, SinkError, SourceError
 from streamkernel.connectors.target_columns import SpreadTargets
 
 _LONGEST_HEADER = 2**24
-
-
-class LineSink(Sink):
-    """Lines into a file; the parameters are those of `JsonLinesSink`."""
-
-    def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
-        self.path = path
-        self._output = OutputFile(path, existing)
-        self._n_unpublished = 0
-
-    def open(self, mark: Mark | None = None) -> None:
-        """Open the file, or cut it to the length in `mark` and go on; see `Sink.open`.
-
-        Raises
-        ------
-        SinkError
-            Also where the file is not the one of the mark, holds something though there is no mark (as `existing`
-            says), or is locked: another sink writes to it.
-
-        """
-        self._output.open(mark)
-
-    def find_problem(self, mark: Mark | None = None) -> None:
-        """Raise what `open` would, without opening the file for writing; see `Sink.find_problem`."""
-        if not self._output.standard:
-            find_problem(self._output.path, mark, self._output.existing)
-
-    def find_problem_anew(self, mark: Mark | None, before: Mark | None = None, *, stays: bool = False) -> None:
-        """Raise what `set_aside` and `open` would, changing nothing; see `Sink.find_problem_anew`."""
-        path, existing = self._output.path, self._output.existing
-        if self._output.standard:
-            return
-        if stays or existing != "refuse" or find_names(path, mark, before) is None:
-            find_problem(path, None, existing, alone=True)
-
-    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> str:
-        """Rename the file to one that ends in .old, unless `existing` says otherwise; see `Sink.set_aside`."""
-        if self._output.standard or self._output.existing != "refuse":
-            return ""
-        return set_aside(self._output.path, mark, before)
-
-    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
-        """Take lines; see `Sink.write`. Standard output and pipes are given them at once."""
-        data = self._encode(lines)
-        self._n_unpublished = self.unpublished + len(lines)
-        self._output.write(data)
-
-    @abstractmethod
-    def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytes | bytearray:
-        """Return lines as they are to stand in the file."""
-
-    def publish(self) -> None:
-        """Write the lines to the file, but for a compressed one; see `Sink.publish`."""
-        self._output.publish()
-
-    @property
-    def unpublished(self) -> int:
-        """How many lines are not in the file, or cannot be decompressed yet."""
-        return 0 if self._output.published else self._n_unpublished
-
-    def flush(self) -> dict[str, Any] | None:
-        """Make the lines durable; see `Sink.flush`."""
-        return self._output.flush()
-
-    @property
-    def waiting_bytes(self) -> int:
-        """How many bytes wait in memory."""
-        return self._output.waiting_bytes
-
-    @property
-    def exactly_once(self) -> bool:
-        """True for a file, compressed or not; standard output, pipes and devices are at-least-once."""
-        return not self._output.special
-
-    def close(self) -> None:
-        """Flush and close; closing twice does nothing."""
-        self._output.close()
 
 
 class JsonLinesSink(LineSink):
@@ -191,7 +113,8 @@ class CsvSink(LineSink):
 
     def open(self, mark: Mark | None = None) -> None:
         """Open the file, or cut it to the length in `mark` and go on under its header; see `Sink.open`."""
-        file = self._output.open(mark)
+        super().open(mark)
+        file = self._opened()
         self._columns = None
         self._appended = file.appended
         self._unverified = bool(file.length) and self._included is not None
@@ -199,13 +122,13 @@ class CsvSink(LineSink):
             try:
                 self._columns = self._header()
             except SinkError:
-                self._output.close()
+                self.close()
                 raise
 
     def find_problem(self, mark: Mark | None = None) -> None:
         """Raise what `open` would, without opening the file for writing; see `Sink.find_problem`."""
         super().find_problem(mark)
-        known = None if self._output.special else FileMark.from_json(self._output.path, mark)
+        known = None if self._special else FileMark.from_json(self.path, mark)
         if known is not None and known.length:
             self._header()
 
@@ -228,7 +151,7 @@ class CsvSink(LineSink):
         )
 
     def _read_header(self) -> list[str]:
-        file = open_file(self._output.path)
+        file = open_file(self.path)
         try:
             lines = QuotedLines(file, _LONGEST_HEADER, ",", "utf-8")
             lines.reconsider(lines.take(1, deadline=0.0), 0)  # a name may hold a line end

@@ -10,7 +10,7 @@ from pathlib import Path
 from streamkernel.connectors.bulk import BulkDecoder
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
-from streamkernel.connectors.files.bytes import STANDARD_INPUT, ByteStream, PlainFile, StandardInput, open_file
+from streamkernel.connectors.files.bytes import STANDARD_INPUT, ByteStream, StandardInput, open_file
 from streamkernel.connectors.files.follow import FollowedFile
 from streamkernel.connectors.files.lines import Chunk, Lines
 from streamkernel.connectors.files.stream import FileStream
@@ -20,7 +20,7 @@ from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
 from streamkernel.connectors.target_columns import Target
 
-# Where records are as long as they may be, the few hundred the daemon asks for would fill the memory.
+# With long records, the few hundred that the daemon asks for would fill the memory.
 MOST_BYTES = 2**24
 
 
@@ -30,7 +30,7 @@ class LineSource(Source):
     kind = "lines"
 
     column_names: Sequence[str] | None = None
-    """The names of the columns, where the file begins with them and they were read; None where not."""
+    """The names of the columns, where the file begins with them and they were read."""
 
     def __init__(self, path: str | PathLike[str], follow: bool, max_record_bytes: int) -> None:
         if max_record_bytes < 1:
@@ -39,20 +39,22 @@ class LineSource(Source):
         self.follow = follow
         self.max_record_bytes = max_record_bytes
         self.partition = 0
-        self._stream: ByteStream | None = None
-        self._lines: Lines | None = None
         self._decoder: BulkDecoder | None = None
         self._passing: PassThrough | None = None
-        self._total: tuple[int, str] | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._stream: ByteStream | None = None
+        self._lines: Lines | None = None
         self._starting_offsets: dict[int, Position] = {}
-        # Where the record handed out last ends; and the same place in the file before this one, as it is to be stored.
+        # The end of the last record; and that of the last record of the file before, with its lasting position.
         self._end: Position | None = None
         self._end_before: tuple[Position, Position] | None = None
 
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
         """Open the file; see `Source.open`.
 
-        Resuming in a compressed file decompresses everything before the position. A file has partition 0 only.
+        To resume in a compressed file, everything before the position is decompressed. A file has partition 0 only.
 
         Raises
         ------
@@ -65,9 +67,18 @@ class LineSource(Source):
         if positions and set(positions) != {0}:
             raise SourceError(f"{self._place}: a file has only partition 0, not {sorted(positions)}")
         position = positions[0] if positions else None
-        self._stream = self._open_stream(position)
-        if isinstance(self._stream, FollowedFile) and position is None:
-            self._starting_offsets = {0: self._stream.starting_position()}
+        if not self.resumable:
+            if self.follow:
+                raise SourceError("standard input cannot be followed: it is read until its writer ends; drop follow")
+            self._stream = StandardInput()
+            if position:
+                self._stream.seek(position.offset)
+        elif self.follow:
+            self._stream = FollowedFile(Path(self.path), position)
+            if position is None:
+                self._starting_offsets = {0: self._stream.starting_position()}
+        else:
+            self._stream = FileStream(open_file(Path(self.path)), position)
         try:
             self._begin(self._stream, self._stream.offset)
         except SourceError:
@@ -76,27 +87,11 @@ class LineSource(Source):
 
     @property
     def _place(self) -> str:
-        """What to call the source in an error."""
+        """The name of the source in an error."""
         return str(self.path) if self.resumable else "standard input"
 
-    def _open_stream(self, position: Position | None) -> ByteStream:
-        if not self.resumable:
-            if self.follow:
-                raise SourceError("standard input cannot be followed: it is read until its writer ends; drop follow")
-            stream = StandardInput()
-            if position:
-                stream.seek(position.offset)
-            return stream
-        path = Path(self.path)
-        if self.follow:
-            return FollowedFile(path, position)
-        file = open_file(path)
-        if isinstance(file, PlainFile):
-            self._total = file.size, "bytes"
-        return FileStream(file, position)
-
     def _begin(self, stream: ByteStream, offset: int) -> None:
-        """Read what the stream begins with, and go on at `offset`."""
+        """Read the beginning of the stream, and continue at `offset`."""
         if offset != stream.offset:
             stream.seek(offset)
         self._lines = self._split(stream)
@@ -119,25 +114,25 @@ class LineSource(Source):
         if self._lines is None:
             raise SourceError(f"{self._place}: the source is not open")
         if self._end is not None and isinstance(self._stream, FileStream):
-            # Whoever asks for more is done with what came before, but for a checkpoint at its end.
+            # Whoever asks for more needs no earlier place, except the end of the last records for a checkpoint.
             self._stream.forget(self._end.offset)
         deadline = time.monotonic() + timeout
         records: list[Record] = []
         size = 0
         while len(records) < max_records and size < MOST_BYTES:
             try:
-                # With something to hand out there is nothing worth waiting for.
+                # Once there is something to hand out, nothing is worth waiting for.
                 more = self._records(self._lines, max_records - len(records), 0.0 if records else deadline)
             except SourceError:
                 if records:
-                    # The stream fails again at the next poll, once these are dealt with.
+                    # The stream fails again at the next poll, once these are handed out.
                     break
                 raise
             if more:
                 size += more[-1].next.offset - more[0].position.offset
                 records += more
             elif records or not self._next_file():
-                # Records that are handed out at once come from one file.
+                # The records of one poll come from one file.
                 break
         if records:
             self._end = records[-1].next
@@ -158,7 +153,7 @@ class LineSource(Source):
         return Record({}, None, start, following, raw, Fault("too_long", detail))
 
     def decode(self, raw: bytes, position: Position, following: Position) -> Record:
-        """Return the record of raw bytes; see `Source.decode`. The names of the columns of CSV stand in its file.
+        """Return the record of raw bytes; see `Source.decode`. The file has the names of the columns of CSV.
 
         Raises
         ------
@@ -170,7 +165,7 @@ class LineSource(Source):
             raise SourceError(f"{self._place}: there is no header with the column names")
         if len(raw) > self.max_record_bytes:
             return self._too_long(raw[: self.max_record_bytes], len(raw), position, following)
-        return self._decoder.records([raw], [position], [following])[0]  # with what passes of it
+        return self._decoder.records([raw], [position], [following])[0]
 
     def place(self, partition: int, offset: int) -> str:  # noqa: ARG002 - a file has only one
         """Return where a record of the open file begins, such as ``"line 7 (offset 120)"``; see `Source.place`."""
@@ -178,7 +173,7 @@ class LineSource(Source):
         return f"offset {offset}" if line is None else f"line {line} (offset {offset})"
 
     def _next_file(self) -> bool:
-        """Begin the file that follows the one read to its end, where there is one."""
+        """Begin the next file of a log that is followed; return False where there is none."""
         stream = self._stream
         if not isinstance(stream, FollowedFile) or self._lines is None or not self._lines.done:
             return False
@@ -194,14 +189,14 @@ class LineSource(Source):
         return True
 
     def lasting(self, position: Position) -> Position:
-        """Add to a position what it is known by in a file; see `Source.lasting`."""
+        """Add to a position the hashes by which it is known in a file; see `Source.lasting`."""
         if self._end_before is not None and position == self._end_before[0]:
             return self._end_before[1]
         return self._stream.lasting(position) if isinstance(self._stream, FileStream) else position
 
     @property
     def starting_offsets(self) -> Mapping[int, Position]:
-        """Where a followed file begins: it may have another name when the first checkpoint is gone on from."""
+        """Where a followed file begins: at the next start it may have another name."""
         return self._starting_offsets
 
     @property
@@ -210,7 +205,7 @@ class LineSource(Source):
         return not self.follow and self._lines is not None and self._lines.done
 
     def at_end(self) -> bool:
-        """Tell whether every record was handed out, reading on where that is not known yet."""
+        """Return whether every record was handed out, and read on where that is not known yet."""
         if self._lines is None or self._decoder is None:
             return self.exhausted
         try:
@@ -227,10 +222,11 @@ class LineSource(Source):
     @property
     def total(self) -> tuple[int, str] | None:
         """The size of an open, plain file that is not followed; else None."""
-        return self._total
+        size = self._stream.size if isinstance(self._stream, FileStream) and not self.follow else None
+        return None if size is None else (size, "bytes")
 
     def columns(self, record: Record) -> Sequence[ColumnUse]:
-        """Return what becomes of each column of a line; see `Source.columns`."""
+        """Return the use of each column of a line; see `Source.columns`."""
         return [] if self._decoder is None else self._decoder.columns(record.raw)
 
     def describe(self) -> str:
@@ -243,8 +239,7 @@ class LineSource(Source):
         """Close the file; closing twice does nothing."""
         if self._stream is not None:
             self._stream.close()
-        self._stream = self._lines = self._total = self._end = self._end_before = None
-        self._starting_offsets = {}
+        self._reset()
 
 
 class JsonLinesSource(LineSource):

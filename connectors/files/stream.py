@@ -64,6 +64,11 @@ class FileStream(ByteStream):
         del self._recent[:-MOST_RECENT]
         self.offset += len(block)
 
+    @property
+    def size(self) -> int | None:
+        """The length of a plain file in bytes; None for a compressed one."""
+        return self._file.size if isinstance(self._file, PlainFile) else None
+
     def name_at(self, offset: int) -> str:
         """Return the identity of the bytes before `offset`, as far as they belong to the head."""
         return self._head.identity_at(offset)
