@@ -45,14 +45,6 @@ def test_conjugate_is_the_supremum(kind, y, a):
     assert losses.loss_conjugate(kind, -y * a, y) == pytest.approx(-found.fun, abs=1e-9)
 
 
-@given(s=st.floats(-30, 30), l2=st.floats(0.1, 10), l1=st.floats(0, 10))
-def test_elastic_nets_conjugate_is_the_supremum(s, l2, l1):
-    found = optimize.minimize_scalar(
-        lambda x: l2 / 2 * x * x + l1 * abs(x) - s * x, bounds=sorted((0.0, 10 * s)), options={"xatol": 1e-12}
-    )
-    assert proximal.elastic_net_conjugate(s, l2, l1) == pytest.approx(max(-found.fun, 0.0), rel=1e-9, abs=1e-9)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @given(z=scores, y=labels, a=st.floats(0, 1), step=st.floats(1e-3, 1e3))
 def test_dual_update_is_the_maximizer(kind, z, y, a, step):
