@@ -7,8 +7,7 @@ from scipy import optimize, sparse
 from streamkernel.window import DSPDC, Factorized
 from streamkernel.window.dspdc import iterates_of, prepare
 from streamkernel.window.linear_model import Problem
-from streamkernel.window.losses import LOSSES
-from streamkernel.window.regularizers import ElasticNet
+from streamkernel.window.losses import LOSSES, ElasticNet
 from streamkernel.window.step_sizes import step_sizes
 from tests import naive
 
