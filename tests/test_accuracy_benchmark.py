@@ -1,14 +1,13 @@
 """What the accuracy benchmark feeds its models: lags, CapyMOA's schema, and the models that cannot run."""
 
-import argparse
 import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, capymoa_peers, peers, progressive
-from benchmarks.streams import FILES, Stream, with_lags
+from benchmarks import capymoa_peers
+from benchmarks.streams import with_lags
 from tests.benchmark_runs import run_quickly
 
 
@@ -17,33 +16,6 @@ def test_a_regression_carries_its_last_three_targets():
     told = [[x[name] for name in ("a", "lag 1", "lag 2", "lag 3")] for x, _ in with_lags(records, 0)]
     assert told == [[1, 0, 0, 0], [2, 10, 0, 0], [3, 20, 10, 0], [4, 30, 20, 10], [5, 40, 30, 20]]
     assert [y for _, y in with_lags(records, 0)] == [10, 20, 30, 40, 50]
-
-
-class Keeper:
-    """A model that keeps what it is shown."""
-
-    _raw_memory_usage = 0
-
-    def __init__(self):
-        self.shown = []
-
-    def predict_one(self, x):
-        self.shown.append(dict(x))
-        return 0.0
-
-    def learn_one(self, x, _y):
-        assert x == self.shown[-1]
-
-
-@pytest.mark.parametrize("library", [peers.CAPYMOA, peers.OURS])
-def test_peers_get_lags_as_inputs_and_ours_do_not(library, monkeypatch):
-    keeper = Keeper()
-    monkeypatch.setattr(progressive, "WARM_UP", 0)
-    model = peers.Model("keeper", None, lambda _s, _k: keeper, library=library, lags=True)
-    records = [({"a": 1.0}, 2.0), ({"a": 3.0}, 4.0)]
-    progressive.evaluate(Stream("s", FILES, 2, 0, lambda: iter(records)), model, 1, 60, None)
-    names = {"a"} if library == peers.OURS else {"a", "lag 1", "lag 2", "lag 3"}
-    assert [set(x) for x in keeper.shown][-2:] == [names, names]
 
 
 class Schema:
@@ -112,37 +84,6 @@ def test_capymoa_learns_classes(kind):
     assert right > 300
     if kind == "SAMkNN":  # its matrix of distances is 5,000 by 5,000
         assert 7 * 5_000**2 < model._raw_memory_usage < 9 * 5_000**2
-
-
-@pytest.mark.skipif(bool(capymoa_peers.missing()), reason=capymoa_peers.missing())
-@pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("kind", capymoa_peers.REGRESSORS)
-def test_capymoa_learns_numbers(kind):
-    rng = np.random.default_rng(1)
-    model = capymoa_peers.Regressor(kind, seed=1)
-    errors = []
-    for a, b in rng.normal(size=(1000, 2)).tolist():
-        errors.append(abs(model.predict_one({"a": a, "b": b}) - 3 * (a > 0)))
-        model.learn_one({"a": a, "b": b}, 3.0 * (a > 0))
-    assert np.mean(errors[500:]) < 0.75  # half of that of the mean
-
-
-@pytest.fixture
-def nothing_installed(monkeypatch):
-    def absent(_name):
-        raise capymoa_peers.PackageNotFoundError
-
-    monkeypatch.setattr(capymoa_peers, "version", absent)
-
-
-@pytest.mark.usefixtures("nothing_installed")
-def test_without_capymoa_its_models_are_skipped_with_the_reason(tmp_path, capsys):
-    options = argparse.Namespace(data=tmp_path, streams="Phishing,elevators", models="MOA ARF,HAT", quick=False)
-    streams, models = accuracy.choose(options)
-    assert ([s.name for s in streams], [m.name for m in models]) == (["Phishing"], ["HAT"])
-    text = capsys.readouterr().out
-    assert "skipped, no such file in --data: elevators" in text
-    assert "skipped, capymoa is not installed (the extra peers): MOA ARF" in text
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """The benchmark of digits: a quick run fills its tables, and keeps what it ran."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -9,18 +8,10 @@ from benchmarks import digits
 from benchmarks.digit_runs import Setting, run
 from benchmarks.digits_report import report
 from benchmarks.images import small
-from streamkernel import KernelClassifier
 from tests.test_benchmarks import run as run_in_a_process
 from tests.test_benchmarks import tables
 
 TINY = {"block_size": 16, "batch_size": 64, "max_features": 64, "components": 10}
-
-
-def test_a_machine_with_its_defaults_is_the_mixture():
-    (setting,) = (one for one in digits.PASSES if one.name == "defaults")
-    done = run(setting, small(), 1, "", lambda _: None)
-    assert done.looks[-1].features == KernelClassifier().max_features
-    assert 0 < done.looks[-1].error < 0.2
 
 
 def test_runs_fill_the_tables_and_are_the_same_again(tmp_path):
@@ -40,22 +31,6 @@ def test_runs_fill_the_tables_and_are_the_same_again(tmp_path):
     assert [[row[0] for row in table[2:]] for table in found] == [["endless"], ["endless"], ["passes"], ["passes"]]
     assert found[-1][-1][3].count(",") == 1  # of two seeds
     assert (tmp_path / "digits.png").stat().st_size > 10_000
-
-
-def test_a_run_that_is_there_whole_is_not_repeated(tmp_path, monkeypatch):
-    calls = []
-    monkeypatch.setattr(digits, "ENDLESS", [])
-    monkeypatch.setattr(digits, "PASSES", [Setting("one pass", "DSG", **TINY, passes=1)])
-    monkeypatch.setattr(digits, "run", lambda *given: calls.append(given[0].name) or run(*given))
-    monkeypatch.setattr("sys.argv", ["digits", "--quick", "--out", str(tmp_path)])
-    path = tmp_path / "digits.jsonl"
-    for _ in range(2):
-        digits.main()
-    assert calls == ["one pass"]
-    assert len(path.read_text().splitlines()) == 1
-    path.write_text(json.dumps({**json.loads(path.read_text()), "whole": False}))
-    digits.main()
-    assert calls == ["one pass"] * 2
 
 
 @pytest.mark.long

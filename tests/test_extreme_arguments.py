@@ -103,26 +103,6 @@ def test_the_ends_of_the_ranges_are_finite(kernel):
         assert np.isfinite(model.advance(xs, [1.0] * len(xs)).predictions).all()
 
 
-@pytest.mark.parametrize("bandwidth", [1e-9, 1e-15, 1e-300])
-@pytest.mark.parametrize("kernel", [Gaussian, Laplacian, Cauchy, Matern])
-@pytest.mark.parametrize("standardize", [True, False])
-def test_a_bandwidth_below_the_inputs_rounding_is_taken_as_that(kernel, bandwidth, standardize):
-    rng = np.random.default_rng(1)
-    model = KernelRegressor(
-        kernel(bandwidth=bandwidth), standardize=standardize, precondition=False, max_features=256, seed=1
-    )
-    for _ in range(300):
-        a = rng.uniform(-3, 3)
-        model.learn_one({"a": a}, 3 * a)
-    assert 1e-8 < model.bandwidth < 1e-6
-    assert all(abs(model.predict_one({"a": a})) < 50 for a in rng.uniform(-3, 3, 20))
-    twin = KernelRegressor(
-        kernel(bandwidth=bandwidth), standardize=standardize, precondition=False, max_features=256, seed=1
-    )
-    twin.__setstate__(model.__getstate__())
-    assert twin.state_digest() == model.state_digest()
-
-
 SIZES = [
     *((kind, name) for kind in (KernelRegressor, KernelDensityRatio) for name in ("batch_size", "block_size")),
     *((kind, "blocks_per_step") for kind in (KernelRegressor, KernelDensityRatio)),
@@ -139,11 +119,6 @@ def test_sizes_without_end_are_refused(subtests):
             message = f"^{name} must be a whole number of at most [0-9,]+, got "
             with subtests.test(kind=kind, name=name), pytest.raises(ValueError, match=message):
                 kind(**{name: value}, **rest)
-
-
-def test_the_columns_of_a_gaussian_process_count_those_of_every_term():
-    with pytest.raises(ValueError, match=r"^n_features .* 8,192, got 8193$"):
-        GaussianProcessRegressor(Gaussian() + Laplacian(), n_features=8193)
 
 
 class _TooLarge(Kernel):

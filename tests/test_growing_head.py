@@ -30,12 +30,3 @@ def test_a_head_that_stands_beside_one_that_grows_learns_the_same_until_a_block_
     growing, alone = head(1, 2), head(1, 1)
     np.testing.assert_array_equal(growing.advance(X[:N], y[:N]), alone.advance(X[:N], y[:N]))
     assert growing.n_numbers == alone.n_numbers + N * (2 * F) ** 2
-
-
-def test_a_new_metric_keeps_the_blocks_and_learns_the_last_records_again(X):
-    y = np.sin(2 * X[:, 0].astype(float))
-    growing = head(0, 1, amplitude=1.0)
-    growing.advance(X[:N], y[:N])
-    growing.set_metric(Metric(N, np.array([1.4, 0.1]), 1.0), X[:N], y[:N])
-    assert len(growing.blocks) == 1
-    assert np.abs(growing.advance(X[N:], y[N:]) - y[N:]).mean() < 0.2 * np.abs(y).mean()

@@ -133,19 +133,6 @@ def test_an_adaptive_record_that_would_predict_nonsense_is_refused(kind, value):
     assert accepted == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "value"),
-    [
-        (AdaptiveKernelRegressor, "squared_errors", -1.0),
-        (AdaptiveKernelClassifier, "log_temperatures", -1e-9),
-        (AdaptiveKernelClassifier, "log_temperatures", 1e3),
-    ],
-)
-def test_finite_numbers_that_no_stream_leads_to_are_refused(kind, name, value):
-    """They would make a deviation or a probability NaN."""
-    _assert_impossible(kind, name, np.full_like(state_of(kind)[name], value))
-
-
 @KINDS
 def test_a_record_that_lacks_a_field_is_refused_and_changes_nothing(kind):
     record = state_of(kind)

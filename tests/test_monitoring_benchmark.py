@@ -8,21 +8,6 @@ import pytest
 
 from benchmarks import monitoring
 from tests.benchmark_runs import run_quickly
-from tests.daemon.endpoint import serving
-
-
-@pytest.mark.usefixtures("processes")
-def test_clients_scrape_are_refused_and_end_when_they_are_told_to() -> None:
-    with serving(max_connections=10) as url:
-        port = url.rpartition(":")[2]
-        scraper = monitoring.start_client(port, ["--path", "/metrics", "--every", "0.01", "--count", "3"])
-        assert scraper.stdout is not None
-        seen = monitoring.seen_by(scraper)
-        assert len(seen["took"]["answered"]) == 3
-        harm = ["--half-open", "10", "--slow", "10", "--until-refused", "5"]
-        seen = monitoring.seen_by(monitoring.start_client(port, harm))
-    assert len(seen["took"]["refused"]) >= 5
-    assert 0 < seen["most"] <= 20
 
 
 @pytest.mark.long

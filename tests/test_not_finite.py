@@ -16,7 +16,6 @@ from streamkernel import (
     KernelLeastSquaresRegressor,
     KernelRegressor,
 )
-from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG
 from streamkernel.kernels import Gaussian
@@ -154,14 +153,6 @@ def test_what_a_broken_loss_leaves_of_a_model_is_finite_and_can_be_kept(name):
     assert n_told > 1
     again = model.clone(include_attributes=True)
     assert again.state_digest() == model.state_digest()
-
-
-def test_an_input_that_only_a_prediction_brings_is_told_of_too():
-    model = KernelRegressor(Holed(1.0, share=0.0), batch_size=8, seed=1)
-    model.advance(XS, YS)
-    model.kernel.share = machine_of(model).expansion.kernel.share = 1.0
-    with pytest.raises(NotFiniteError, match=r"Holed.*frequencies"):
-        model.predict_one({**XS[0], "kind": "new"})
 
 
 def test_a_value_of_a_loss_that_is_not_finite_is_warned_of_and_in_the_result():

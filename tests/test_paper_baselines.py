@@ -7,9 +7,8 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.paper.baselines.gaussian import FourierMap, NystromMap, gaussian, kernel_sums
 from benchmarks.paper.baselines.learner import hinge, logistic, softmax, square
-from benchmarks.paper.baselines.nogd import Nogd
 from benchmarks.paper.baselines.norma import Norma
-from benchmarks.paper.baselines.sdca import FeatureSDCA, KernelSDCA, square_step
+from benchmarks.paper.baselines.sdca import FeatureSDCA, KernelSDCA
 
 N, D, S = 60, 3, 1.3
 ROWS = np.arange(N)
@@ -70,19 +69,6 @@ def test_norma_is_the_recursion_on_the_kernel_matrix(data):
     assert model.nbytes % (4 * (D + 1)) == 0
 
 
-def test_sdca_comes_to_ridge_regression(data):
-    X, T = data
-    nu = 0.01
-    K = rbf_kernel(X, gamma=0.5 / S**2).astype(np.float64)
-    expected = K @ np.linalg.solve(K + nu * N * np.eye(N), T)
-    features = NystromMap(X, N, S, seed=1)
-    for model in (KernelSDCA(N, S, nu, square_step), FeatureSDCA(N, features, nu, square_step)):
-        for _ in range(120):
-            for rows in np.split(ROWS, 3):
-                model.learn(X[rows], T[rows], rows)
-        np.testing.assert_allclose(model.scores(X), expected, atol=2e-2)
-
-
 def test_sdca_comes_to_the_support_vector_machine(data):
     X, T = data
     nu = 0.02
@@ -101,18 +87,3 @@ def test_sdca_comes_to_the_support_vector_machine(data):
     assert a.max() <= 1
     assert not a[(T * kernel.scores(X))[:, 0] > 1.01].any()
     assert (a[(T * kernel.scores(X))[:, 0] < 0.99] == 1).all()
-
-
-def test_nogd_takes_the_leading_share_of_its_support_vectors(data):
-    X, T = data
-    budget = 20
-    model = Nogd(S, 0.1, budget)  # the step is so short that every record is inside the margin
-    model.learn(X[: budget - 1], T[: budget - 1], ROWS[: budget - 1])
-    K = rbf_kernel(X[:budget], gamma=0.5 / S**2)
-    np.testing.assert_allclose(model.scores(X[:budget]), K[:, : budget - 1] @ (0.1 * T[: budget - 1]), atol=1e-5)
-    model.learn(X[budget - 1 : budget], T[budget - 1 : budget], ROWS[:1])
-    V = np.linalg.eigh(K)[1][:, -budget // 5 :]
-    np.testing.assert_allclose(model.scores(X[:budget]), V @ V.T @ K @ (0.1 * T[:budget]), atol=1e-4)
-    before = model.scores(X)
-    model.learn(X[budget:], T[budget:], ROWS[budget:])
-    assert np.abs(model.scores(X) - before).max() > 0.01

@@ -1,20 +1,16 @@
 """The experiments of the papers: how runs are cut and compared, and that a quick run of each fills its page."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from river.optim.losses import Squared
 
-from benchmarks.images import small
-from benchmarks.paper import deformed_eights, posterior, ridge, utilize
+from benchmarks.paper import ridge, utilize
 from benchmarks.paper.__main__ import EXPERIMENTS
 from benchmarks.paper.baselines.learner import hinge
 from benchmarks.paper.baselines.norma import Norma
-from benchmarks.paper.problems import digits, true_surface
-from benchmarks.paper.runs import CurvePoint, after_passes, follow, within
-from streamkernel.kernels import Gaussian
+from benchmarks.paper.problems import true_surface
+from benchmarks.paper.runs import CurvePoint
 from tests.benchmark_runs import run_quickly
 from tests.test_benchmarks import tables
 
@@ -31,21 +27,6 @@ def clock(monkeypatch):
 
 def norma(problem):
     return Norma(problem.bandwidth, 1e-3, hinge)
-
-
-@pytest.mark.usefixtures("clock")
-def test_a_run_looks_at_every_share_of_a_pass_and_goes_on_for_a_time():
-    problem = digits(quick=True)
-    found = follow(norma, problem, 100, 1, looks=4)
-    assert [(look.records, look.seconds) for look in found] == [(300, 4), (600, 7), (900, 10), (1200, 13)]
-    assert found[-1].error < 0.2 < found[-1].nbytes
-    assert [(look.work, look.stored) for look in found] == [(0, 0)] * 4
-    longer = follow(norma, problem, 100, 1, seconds=20, looks=4)
-    assert longer[:4] == found
-    assert [(look.records, look.seconds) for look in longer[4:]] == [(1500, 16), (1800, 19)]
-    assert after_passes(found, problem, 0.5).records == 600
-    assert within(found, 3) is None
-    assert within(found, 9) == found[1]
 
 
 class Scored:
@@ -66,34 +47,6 @@ class Scored:
         found = np.array([self.targets[row.tobytes()] for row in X])
         found[: self.misses] *= -1
         return found
-
-
-def test_dsg_solves_the_ridge_regression_of_the_posterior():
-    _, mean, _, _ = posterior.problems(posterior.QUICK)
-    machine = posterior.growing(mean, 1, 32)
-    # A step is f <- (1 - s nu) f - s E l'(f, y) k: its fixed point is found with the derivative of the machine's loss.
-    nu, slope = machine.model.regularization, Squared().gradient(0.0, 1.0)
-    K = Gaussian().matrix(mean.X, mean.X, mean.bandwidth)
-    across = Gaussian().matrix(mean.X_test, mean.X, mean.bandwidth)
-    solution = across @ np.linalg.solve(slope * K + mean.n * nu * np.eye(mean.n), slope * mean.T)
-    assert posterior.mean_error(solution, mean.T_test) < 1e-9
-
-
-def test_the_machine_of_deformed_images_is_chosen_on_training_images():
-    images = deformed_eights.eights_and_sixes(small())
-    assert set(images.labels.tolist()) == set(images.test_labels.tolist()) == {6, 8}
-    parts = [deformed_eights.fold(images, number) for number in range(deformed_eights.FOLDS)]
-    assert np.array_equal(np.sort(np.concatenate([part.test for part in parts]), axis=0), np.sort(images.train, axis=0))
-    assert all(len(part.train) + len(part.test) == len(images.train) for part in parts)
-    tiny = replace(deformed_eights.CANDIDATES[1], block_size=64, batch_size=64, max_features=128, components=10)
-    assert deformed_eights.wrong_images(tiny, images, 1_000) < 0.1 * len(images.train)
-
-
-def test_norma_comes_closer_to_mean_and_variance():
-    _, mean, _, variance = posterior.problems(posterior.QUICK)
-    for problem, score in ((mean, posterior.mean_error), (variance, posterior.variance_error)):
-        found = follow(posterior.norma, problem, 64, 1, passes=30, looks=1, score=score)
-        assert found[-1].error < 0.7 * found[0].error
 
 
 def test_the_average_comes_closer_to_the_function():

@@ -9,17 +9,11 @@ from river import (
     drift,
     evaluate,
     feature_extraction,
-    linear_model,
     metrics,
-    model_selection,
-    optim,
     preprocessing,
-    utils,
 )
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
-from streamkernel.growth import CDSG, DSG
-from streamkernel.kernels import Gaussian
 
 BOTH_CLASSIFIERS = pytest.mark.parametrize("classifier", [KernelClassifier, AdaptiveKernelClassifier])
 
@@ -62,24 +56,3 @@ def test_retrained_on_drift(base_model):
     model = drift.DriftRetrainingClassifier(base_model, drift.binary.DDM())
     rows = [({"a": (i * 7 % 13) / 13}, ((i * 7 % 13) > 6) != (i > 800)) for i in range(1600)]
     assert _score(rows, model, metrics.Accuracy()) > 0.8
-
-
-def test_selected_among_others():
-    candidates = [
-        linear_model.LinearRegression(),
-        KernelRegressor(seed=1),
-        KernelRegressor(loss=optim.losses.Huber(1.0), seed=1),
-    ]
-    rows = [({"a": (i * 7 % 41) / 41}, ((i * 7 % 41) / 41 - 0.5) ** 2) for i in range(1500)]
-    model = model_selection.GreedyRegressor([*candidates], metric=metrics.MAE())
-    _score(rows, model, metrics.MAE())
-    assert isinstance(model.best_model, KernelRegressor)
-    grid = utils.expand_param_grid(KernelRegressor(seed=1), {"block_size": [8, 16], "growth": [DSG(), CDSG()]})
-    assert [(m.block_size, type(m.growth).__name__) for m in grid] == [
-        (8, "DSG"),
-        (8, "CDSG"),
-        (16, "DSG"),
-        (16, "CDSG"),
-    ]
-    grid = utils.expand_param_grid(AdaptiveKernelRegressor(seed=1), {"ridge": [0.1, 1.0], "kernel": [None, Gaussian()]})
-    assert [(m.ridge, m.kernel is None) for m in grid] == [(0.1, True), (0.1, False), (1.0, True), (1.0, False)]

@@ -1,6 +1,5 @@
 """Growing machines with structured frequencies: one learning path, copies, refusals, and nothing lost by them."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
-from streamkernel.state import digest
 from tests.laws.cases import Case
 from tests.laws.cuts import assert_any_cut
 
@@ -81,24 +79,6 @@ def test_unseen_inputs_of_a_record_without_a_label_stand_where_they_would_have_s
         assert_any_cut(Case(model, xs, ys, [1.0] * 44), [("advance", 44)])
 
 
-def test_the_cache_changes_no_bit():
-    xs, ys = _stream()
-
-    def learned(cache_bytes):
-        model = KernelRegressor(kernel=_kernel(), growth=DSG(), seed=1, batch_size=4, cache_bytes=cache_bytes)
-        losses = model.advance(xs, ys).losses.tobytes()
-        return model, (digest({**model.__getstate__(), "arguments": None}), losses)
-
-    sizes = (0, 10_000, 50_000, 2**26)
-    models, results = zip(*map(learned, sizes), strict=True)
-    assert len(set(results)) == 1
-    for model, cache_bytes in zip(models, sizes, strict=True):
-        assert model.memory_bytes - models[0].memory_bytes <= cache_bytes
-    copied = models[0].clone(include_attributes=True)
-    assert copied.predict_one(xs[0]) == models[-1].predict_one(xs[0])
-    assert copied.memory_bytes == copied.__getstate__()["alpha"].nbytes
-
-
 # Copies and states ----------------------------------------------------------------------------------------------------
 
 
@@ -154,13 +134,3 @@ def _error(bandwidth, structured, seed, d):
     model = KernelRegressor(kernel=Gaussian(bandwidth, structured=structured), precondition=False, seed=seed)
     predictions = np.array(model.advance(xs, ys.tolist()).predictions)
     return np.mean((predictions - ys)[1000:] ** 2) / ys[1000:].var()
-
-
-@pytest.mark.parametrize(("bandwidth", "d"), [(0.8, 1), (None, 2), (None, 20)])
-def test_a_wave_is_learned_as_by_independent_frequencies(bandwidth, d):
-    structured, independent = (
-        np.array([_error(bandwidth, kind, seed, d) for seed in range(4)]) for kind in (True, False)
-    )
-    assert structured.mean() < 0.95
-    noise = np.std(structured - independent) / math.sqrt(len(structured))
-    assert structured.mean() <= independent.mean() + 3 * noise + 0.01

@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from river.optim.losses import Huber
-from river.optim.schedulers import InverseScaling
 
-from streamkernel import KernelRegressor
-from streamkernel.growth import CDSG
-from streamkernel.kernels import Gaussian
-from streamkernel.state import arguments, tag, untag
+from streamkernel.state import tag, untag
 
 labels = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()),
@@ -75,13 +70,3 @@ def test_subclasses_are_stored_as_plain_values(value, expected):
 def test_a_name_that_is_nan_is_refused_as_it_equals_nothing(value):
     with pytest.raises(ValueError, match="NaN"):
         tag(value)
-
-
-def test_arguments_are_plain_values_all_the_way_down():
-    model = KernelRegressor(
-        kernel=Gaussian(2.0), loss=Huber(1.0), growth=CDSG(3.0), step=InverseScaling(1.0, 0.5), seed=np.int64(3)
-    )
-    described = arguments(model)
-    assert described == json.loads(json.dumps(described))
-    assert described["kernel"] == {"streamkernel.kernels.gaussian.Gaussian": {"bandwidth": 2.0, "structured": False}}
-    assert described["seed"] == 3

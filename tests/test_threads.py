@@ -117,28 +117,6 @@ def test_learning_beside_predictions_is_learning_alone_and_each_prediction_that_
     assert all(found)
 
 
-def test_a_figure_that_is_read_beside_learning_changes_nothing():
-    """A mixture has plain records wait for company, and reading a figure has it learn them."""
-    alone, model, done = *(sk.KernelRegressor(max_features=1024, seed=1) for _ in range(2)), threading.Event()
-
-    def ask(_):
-        while not done.is_set():
-            yield model.n_features, model.n_steps, model.last_check_margin
-
-    threads, found = _threads(ask)
-    try:
-        for i in range(3000):
-            x, y = {"a": math.sin(i), "b": math.cos(1.7 * i)}, math.sin(i)
-            alone.learn_one(x, y)
-            model.learn_one(x, y)
-    finally:
-        done.set()
-    for thread in threads:
-        thread.join()
-    assert model.state_digest() == alone.state_digest()
-    assert all(found)
-
-
 @pytest.mark.usefixtures("processes")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_process_that_is_forked_while_a_thread_learns_predicts():

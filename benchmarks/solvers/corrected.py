@@ -12,7 +12,7 @@ from streamkernel.compute.semi_stochastic import (
 )
 from streamkernel.window.anchors import AnchorGraph, AnchorModel
 from streamkernel.window.linear_model import Problem
-from streamkernel.window.regularizers import ElasticNet
+from streamkernel.window.losses import ElasticNet
 
 
 class VarianceReducedSteps:

@@ -14,10 +14,9 @@ from benchmarks.solvers.task import Array, Task
 from streamkernel.compute.draws import draw_row
 from streamkernel.compute.intrinsics import wide
 from streamkernel.compute.jit import jit, jit_reduction
-from streamkernel.compute.proximal import soft_threshold
 from streamkernel.compute.recursive import dot
 from streamkernel.compute.tiles import prefetch_row
-from streamkernel.compute.window_losses import dual_update
+from streamkernel.compute.window_losses import dual_update, soft_threshold
 
 #: How many records ahead a row is fetched.
 _AHEAD = 4

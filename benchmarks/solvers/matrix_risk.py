@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.solvers.dense_blocks import DenseBlocks
-from streamkernel.compute.dual_blocks import dual_steps
+from streamkernel.compute.window_losses import dual_steps
 from streamkernel.window.block_iterates import draw
 from streamkernel.window.block_solver import BlockSolver
 from streamkernel.window.losses import window_loss

@@ -21,8 +21,7 @@ from streamkernel.window import DSPDC, Factorized
 from streamkernel.window.coordinates import Blocks
 from streamkernel.window.dspdc import iterates_of, prepare
 from streamkernel.window.linear_model import Problem
-from streamkernel.window.losses import window_loss
-from streamkernel.window.regularizers import ElasticNet
+from streamkernel.window.losses import ElasticNet, window_loss
 from streamkernel.window.step_sizes import rule_of_thumb, step_sizes
 
 #: Where each dimension stands while another is varied: V and one block of its columns are in the second-level cache.

@@ -8,8 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
-from streamkernel.window.losses import LOSSES, WindowLoss
-from streamkernel.window.regularizers import ElasticNet
+from streamkernel.window.losses import LOSSES, ElasticNet, WindowLoss
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from streamkernel.adaptive.arrivals import Arrivals
 from streamkernel.adaptive.budget import Budget, Parts, with_room
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.features import NO_KEYS, AdaptiveFeatures
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.number_experts import NumberExperts
-from streamkernel.adaptive.passing import Arrivals
 from streamkernel.adaptive.relearning import Relearning
 from streamkernel.compute.arrival import FeatureMap
 from streamkernel.fields import state_mismatch

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from streamkernel.adaptive.arrivals import Arrivals, advance_records
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
-from streamkernel.adaptive.passing import Arrivals, advance_records
 from streamkernel.compute.experts import Linear, Mixture, hedge_weights
 from streamkernel.compute.stacking import Stacking
 from streamkernel.fields import Rules, all_finite, array, checked

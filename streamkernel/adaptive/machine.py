@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.adaptive.arrivals import Arrivals
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.lagged_core import LaggedCore
 from streamkernel.adaptive.number_experts import NumberExperts
-from streamkernel.adaptive.passing import Arrivals
 from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.records.batches import BatchEncoder, Records

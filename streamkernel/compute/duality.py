@@ -6,8 +6,7 @@ import numpy as np
 
 from streamkernel.compute.intrinsics import wide
 from streamkernel.compute.jit import jit, jit_reduction
-from streamkernel.compute.proximal import elastic_net_conjugate
-from streamkernel.compute.window_losses import loss_conjugate, loss_derivative, loss_value
+from streamkernel.compute.window_losses import elastic_net_conjugate, loss_conjugate, loss_derivative, loss_value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

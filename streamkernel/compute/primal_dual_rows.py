@@ -10,10 +10,9 @@ import numpy as np
 from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import jit, jit_long
 from streamkernel.compute.primal_dual import AHEAD, Choices, prefetch_record
-from streamkernel.compute.proximal import soft_threshold
 from streamkernel.compute.recursive import dot
 from streamkernel.compute.tiles import prefetch_part, prefetch_row
-from streamkernel.compute.window_losses import dual_update
+from streamkernel.compute.window_losses import dual_update, soft_threshold
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -13,9 +13,8 @@ import numpy as np
 from streamkernel.compute.draws import draw_row
 from streamkernel.compute.intrinsics import prefetch, wide
 from streamkernel.compute.jit import jit, jit_long
-from streamkernel.compute.proximal import elastic_net_step
 from streamkernel.compute.recursive import dot
-from streamkernel.compute.window_losses import loss_derivative, loss_value
+from streamkernel.compute.window_losses import elastic_net_step, loss_derivative, loss_value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

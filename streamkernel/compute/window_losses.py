@@ -1,6 +1,6 @@
-"""Losses of one score as the window solvers take them: value, derivative, conjugate, and the update of a dual variable.
+"""The losses and the elastic net of the window solvers: values, derivatives, conjugates, dual and proximal steps.
 
-A loss is told by its number here. `y` is the number that squared loss fits, for the others a label of -1 or 1; `beta`
+A loss has a number here. `y` is the number that squared loss fits, for the others a label of -1 or 1; `beta`
 is the dual variable of a record, an element of the domain of the loss's conjugate.
 """
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 SQUARED, LOGISTIC, SMOOTH_HINGE, SQUARED_HINGE = range(4)
 
@@ -107,3 +109,47 @@ def _logistic_share(a: float, u: float, step: float) -> Any:
             break
     e = np.exp(-abs(t))
     return 1.0 / (1.0 + e) if t >= 0.0 else e / (1.0 + e)
+
+
+@jit
+def score_losses(kind: int, z: Array, y: Array, out: Array) -> None:
+    """Fill `out` with phi_i(z_i), all float64 of shape (n,)."""
+    for i in range(z.shape[0]):
+        out[i] = loss_value(kind, z[i], y[i])
+
+
+@jit
+def score_derivatives(kind: int, z: Array, y: Array, out: Array) -> None:
+    """Fill `out` with phi_i'(z_i), all float64 of shape (n,)."""
+    for i in range(z.shape[0]):
+        out[i] = loss_derivative(kind, z[i], y[i])
+
+
+@jit
+def dual_steps(kind: int, beta: Array, z: Array, y: Array, step: float, out: Array) -> None:
+    """Fill `out` with the proximal step of each dual variable, `dual_update`; arrays are float64 of shape (m,)."""
+    for i in range(beta.shape[0]):
+        out[i] = dual_update(kind, beta[i], z[i], y[i], step)
+
+
+@jit
+def soft_threshold(v: float, by: float) -> Any:
+    """The number moved towards 0 by `by`, and no farther than 0."""
+    if v > by:
+        return v - by
+    if v < -by:
+        return v + by
+    return 0.0
+
+
+@jit
+def elastic_net_step(v: float, step: float, l2: float, l1: float) -> Any:
+    """The minimizer over x of l2/2 x^2 + l1 |x| + (x - v)^2 / (2 step)."""
+    return soft_threshold(v, step * l1) / (1.0 + step * l2)
+
+
+@jit
+def elastic_net_conjugate(s: float, l2: float, l1: float) -> Any:
+    """sup_x (s x - l2/2 x^2 - l1 |x|), of l2 > 0."""
+    excess = soft_threshold(s, l1)
+    return 0.5 * excess * excess / l2

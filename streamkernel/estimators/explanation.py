@@ -90,19 +90,15 @@ class LabelExplainer(_Explainer, abc.ABC):
     def explain_one(self, x: dict[Any, Any], label: Any = None, n_permutations: int = 16) -> dict[Any, float]:
         """Return the contribution of each input to the probability of a label, for one record: its Shapley value.
 
-        The reference is a record without inputs, where each number counts as its mean (0 if inputs are not
-        standardized). Except for rounding, the contributions add up to the label's `predict_proba_one(x)` less its
-        `predict_proba_one({})`. The model learns nothing.
+        As for a regressor, the contributions add up to the label's `predict_proba_one(x)` less its
+        `predict_proba_one({})`, except for rounding.
 
         Parameters
         ----------
-        x
-            Inputs by name.
+        x, n_permutations
+            As in `AdaptiveKernelRegressor.explain_one`.
         label
             The label to explain. None (the default) is the most probable label of x.
-        n_permutations
-            The number of orders to average over if x has more than 8 inputs, with as many predictions for each input.
-            Up to 8 inputs, all orders count. Defaults to 16.
 
         Returns
         -------
@@ -122,10 +118,6 @@ class LabelExplainer(_Explainer, abc.ABC):
         >>> shares = model.explain_one({"a": 9, "b": 3}, label=True)
         >>> max(shares, key=shares.get), round(sum(shares.values()), 1)
         ('a', 0.7)
-
-        References
-        ----------
-        [^1]: Strumbelj and Kononenko, "An efficient explanation of individual classifications using game theory", 2010.
 
         """
         _check_permutations(n_permutations)

@@ -36,13 +36,8 @@ class LeastSquaresEstimator(HeadArguments):
 
         Parameters
         ----------
-        X
-            An eager data frame that narwhals supports (pandas, polars, pyarrow), or an array, of shape (n, d), as for
-            `learn_many`.
-        y
-            The n targets. A row with None, null or a missing target is only predicted.
-        w
-            The n weights. All 1 by default.
+        X, y, w
+            As in `KernelClassifier.batch_step`.
 
         Returns
         -------
@@ -50,10 +45,8 @@ class LeastSquaresEstimator(HeadArguments):
 
         Raises
         ------
-        ValueError
-            A row is unusable. The batch is then not learned.
-        TypeError
-            X or y is not a frame, series, array or list.
+        ValueError, TypeError
+            A row, X or y is unusable. The batch is then not learned.
 
         Examples
         --------

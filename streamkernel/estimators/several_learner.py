@@ -7,7 +7,7 @@ from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.records.frames import Frame
 from streamkernel.records.several import SeveralTargets
-from streamkernel.records.target_dicts import target_dicts
+from streamkernel.records.target_list import target_dicts
 
 
 class SeveralLearner(KernelMachine):

@@ -130,16 +130,13 @@ class TestPointFunctions(VarianceEstimator):
     ----------
     points
         The points as inputs by name, at most 4,096. An input that no record has brought counts as missing.
-    batch_size
-        B, the labeled records of a step, at most 65,536. Defaults to 64.
+    batch_size, sample_size
+        As in `VarianceOperator`.
     block_size
         F, the features of a block, at most 8,192. Defaults to 128.
     max_features
         The largest number of features. None is the paper's unbounded machine. At the bound, steps update old blocks.
         Defaults to 2,048.
-    sample_size
-        n of the posterior. None (the default) is the number of records learned so far. Set it if records come several
-        times.
 
     Raises
     ------

@@ -7,7 +7,7 @@ import numpy as np
 from streamkernel.finite import is_finite
 from streamkernel.state import excerpt
 
-__all__ = ["require_block_arguments", "require_counts", "require_numbers"]
+__all__ = ["require_block_arguments", "require_counts", "require_numbers", "require_seed"]
 
 
 def require_counts(solver: Any, *names: str, least: int = 1) -> None:
@@ -28,6 +28,13 @@ def require_numbers(solver: Any, *names: str, or_zero: bool = False, or_one_of: 
             others = "".join(f'"{one}" or ' for one in or_one_of)
             least = "from 0 up" if or_zero else "above 0"
             raise ValueError(f"{name} must be {others}a finite number {least}, got {excerpt(value)}")
+
+
+def require_seed(solver: Any) -> None:
+    """Refuse a seed that is neither a whole number nor None, by a ValueError."""
+    whole = isinstance(solver.seed, int | np.integer) and not isinstance(solver.seed, bool)
+    if solver.seed is not None and not whole:
+        raise ValueError(f"seed must be a whole number or None, got {excerpt(solver.seed)}")
 
 
 def require_block_arguments(solver: Any) -> None:

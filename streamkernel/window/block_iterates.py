@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.dual_blocks import dual_steps
+from streamkernel.compute.window_losses import dual_steps
 from streamkernel.window.block_data import Indices
 from streamkernel.window.matrix_problem import MatrixProblem
 from streamkernel.window.step_sizes import StepSizes

@@ -17,9 +17,8 @@ from streamkernel.window.factorized import Factorized, FactorizedIterates, padde
 from streamkernel.window.history import History
 from streamkernel.window.iterates import Iterates
 from streamkernel.window.linear_model import LinearSolver, Problem, dense_rows
-from streamkernel.window.losses import WindowLoss
+from streamkernel.window.losses import ElasticNet, WindowLoss
 from streamkernel.window.plain_iterates import ColumnIterates, RowIterates, SparseIterates
-from streamkernel.window.regularizers import ElasticNet
 from streamkernel.window.step_sizes import StepSizes, rule_of_thumb, step_sizes
 
 __all__ = ["DSPDC"]

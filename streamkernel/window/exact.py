@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.score_losses import score_derivatives, score_losses
+from streamkernel.compute.window_losses import score_derivatives, score_losses
 from streamkernel.state import Array, excerpt
 from streamkernel.window.arguments import require_counts
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearSolver, Problem
-from streamkernel.window.losses import WindowLoss
+from streamkernel.window.losses import ElasticNet, WindowLoss
 from streamkernel.window.normal_equations import RowParts, minimize
-from streamkernel.window.regularizers import ElasticNet
 
 __all__ = ["Exact"]
 

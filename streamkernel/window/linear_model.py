@@ -10,10 +10,10 @@ from river import base
 
 from streamkernel.representation import Component
 from streamkernel.state import excerpt
+from streamkernel.window.arguments import require_numbers, require_seed
 from streamkernel.window.columns import by_name, column_names, require_dense
 from streamkernel.window.history import History
-from streamkernel.window.losses import WindowLoss, window_loss
-from streamkernel.window.regularizers import ElasticNet
+from streamkernel.window.losses import ElasticNet, WindowLoss, window_loss
 
 __all__ = ["LinearSolver", "Problem"]
 
@@ -164,10 +164,12 @@ class LinearSolver(Component, base.Base, abc.ABC):
         """The loss and the regularizer of the arguments, all of which are checked; ValueError."""
         if self.losses is not None and self.loss not in self.losses:
             raise ValueError(f"loss must be one of {', '.join(self.losses)}, got {excerpt(self.loss)}")
-        whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
-        if self.seed is not None and not whole:
-            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
-        return self._window_loss(), ElasticNet.checked(self.l2, self.l1, self.allows_l1_alone)
+        require_seed(self)
+        require_numbers(self, "l2", or_zero=self.allows_l1_alone)
+        require_numbers(self, "l1", or_zero=True)
+        if not (self.l2 or self.l1):
+            raise ValueError("l2 and l1 are both 0: set one of them above 0")
+        return self._window_loss(), ElasticNet(float(self.l2), float(self.l1))
 
     def _window_loss(self) -> WindowLoss:
         return window_loss(self.loss)

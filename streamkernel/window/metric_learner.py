@@ -10,7 +10,7 @@ from river import base
 
 from streamkernel.representation import Component
 from streamkernel.state import excerpt
-from streamkernel.window.arguments import require_block_arguments, require_counts, require_numbers
+from streamkernel.window.arguments import require_block_arguments, require_counts, require_numbers, require_seed
 from streamkernel.window.block_solver import BlockSolver
 from streamkernel.window.columns import by_name, column_names
 from streamkernel.window.history import History
@@ -311,9 +311,7 @@ class MetricLearner(Component, base.Base):
         require_block_arguments(self)
         require_counts(self, "neighbors", "impostors", "max_triplets")
         require_numbers(self, "pull", "shared_l2", "l2")
-        whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
-        if self.seed is not None and not whole:
-            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
+        require_seed(self)
 
 
 def _labels(name: str, values: Any, n: int) -> Array:

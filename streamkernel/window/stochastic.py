@@ -8,8 +8,7 @@ from streamkernel.state import excerpt
 from streamkernel.window.arguments import require_counts, require_numbers
 from streamkernel.window.descent import Descent
 from streamkernel.window.linear_model import LinearSolver, Problem
-from streamkernel.window.losses import LOSSES, WindowLoss
-from streamkernel.window.regularizers import ElasticNet
+from streamkernel.window.losses import LOSSES, ElasticNet, WindowLoss
 from streamkernel.window.smoothness import default_step
 
 __all__ = ["StochasticSolver"]

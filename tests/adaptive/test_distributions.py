@@ -3,37 +3,12 @@
 import pickle
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from river import proba
 
 from streamkernel import AdaptiveKernelRegressor
 
 X = np.random.default_rng(0).normal(size=(120, 2))
-
-
-@pytest.mark.parametrize(
-    "make", [pd.DataFrame, pl.DataFrame, pa.table, None], ids=["pandas", "polars", "pyarrow", "array"]
-)
-@pytest.mark.parametrize("n_learned", [0, 100])
-def test_they_come_in_the_frame_they_were_asked_with(make, n_learned):
-    model = AdaptiveKernelRegressor(n_features=16, seed=1)
-    model.learn_many(X[:n_learned], X[:n_learned, 0] ** 2)
-    rows = X if make is None else make({"0": X[:, 0], "1": X[:, 1]})
-    xs = [dict(zip("01" if make else (0, 1), row, strict=True)) for row in X.tolist()]
-    one = [model.predict_one(x, with_dist=True) for x in xs]
-    expected = np.array([[gaussian.mu, gaussian.sigma] for gaussian in one])
-    assert np.isnan(expected[:, 1]).all() == (n_learned == 0)
-    found = model.predict_many(rows, with_dist=True)
-    if make is None:
-        assert np.array_equal(found, expected, equal_nan=True)
-        return
-    assert type(found) is type(rows)
-    assert list(found.columns if make is not pa.table else found.column_names) == ["mu", "sigma"]
-    for j, name in enumerate(("mu", "sigma")):
-        assert np.array_equal(np.asarray(found[name]), expected[:, j], equal_nan=True)
 
 
 def _skewed(n, seed=0):
@@ -73,22 +48,6 @@ def test_quantiles_are_those_of_the_last_errors():
         expected = said.mu + np.quantile(errors[-500:], p, method="weibull")
         assert said.quantile(p) == pytest.approx(expected, abs=1e-9)
     assert said.quantile(1e-9) == pytest.approx(said.mu + min(errors[-500:]), abs=1e-9)
-
-
-def test_before_there_are_errors_enough_quantiles_are_the_gaussians():
-    rows, y = _skewed(100)
-    model = AdaptiveKernelRegressor(n_features=16, seed=1)
-    nothing = model.predict_one({}, with_dist=True)
-    assert nothing.mu == 0
-    assert np.isnan(nothing.sigma)
-    assert np.isnan(nothing.quantile(0.1))
-    model.learn_many(rows[:99], y[:99])
-    said = model.predict_one({0: 0.5, 1: 0.0}, with_dist=True)
-    assert said.quantile(0.05) == pytest.approx(said.mu - 1.6448536 * said.sigma)
-    assert said.cdf(said.quantile(0.3)) == pytest.approx(0.3)
-    model.learn_one({0: 0.5, 1: 0.0}, 3.0)
-    said = model.predict_one({0: 0.5, 1: 0.0}, with_dist=True)
-    assert said.quantile(0.05) != pytest.approx(said.mu - 1.6448536 * said.sigma)
 
 
 @pytest.mark.parametrize("p", [0, 1, True, -0.1, 1.5, float("nan"), None, "0.5", [0.1, 0.9], np.array([0.1, 0.9])])

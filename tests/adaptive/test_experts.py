@@ -88,10 +88,3 @@ def test_records_that_come_again_teach_fresh_heads_what_they_taught(kind):
     assert learn_columns(again, *(part[:9] for part in (Phi, X, values, y, w))).shape[0] == 9
     learn_columns(once, *(part[:9] for part in (Phi, X, values, y, w)))
     assert all(again.state()[name].tobytes() == once.state()[name].tobytes() for name in heads)
-
-
-def test_the_bytes_are_those_of_all_that_grows():
-    experts, _ = _taught(LabelExperts, 5)
-    linear, n = 8 * (2 * L * L + 2 * 2 * L), len(experts.names)
-    stacks = 8 * (2 * n * n + 2 * n)
-    assert experts.nbytes == linear + stacks + experts.heads.nbytes + experts.forest.nbytes + experts.memory.nbytes

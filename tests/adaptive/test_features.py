@@ -80,17 +80,6 @@ def test_later_inputs_come_last_and_move_nothing():
     assert np.allclose(columns.of(X, KEYS[:4])[:, 2 * F + 1 :], X / math.sqrt(2), atol=1e-7)
 
 
-def test_a_new_metric_counts_the_inputs_anew():
-    columns, X = _columns(2), _rows(5, 3)
-    columns.add_input()
-    before = columns.of(X, KEYS[:3])
-    columns.set_metric(np.array([1.0, 0.5, 1.5]), 2.0)
-    after = columns.of(X, KEYS[:3])
-    assert columns.d0 == 3
-    assert not np.allclose(before[:, : 2 * F], after[:, : 2 * F], atol=0.01)
-    assert np.allclose(after[:, 2 * F + 1 :], X / math.sqrt(3), atol=1e-7)
-
-
 def _drawn(keys, bandwidth):
     return _columns(1, kernel=Gaussian(bandwidth)).frequencies(keys)
 
@@ -107,21 +96,3 @@ def test_inputs_met_in_these_rows_only_have_features_and_no_columns():
     # they leave no trace
     fresh = _columns(2)
     assert np.array_equal(columns.of(X[:, :2].copy(), KEYS[:2]), fresh.of(X[:, :2], KEYS[:2]))
-
-
-def test_linear_columns_end_at_2f():
-    columns = _columns(3, n_features=2)
-    assert [columns.add_input() for _ in range(3)] == [True, False, False]
-    assert (columns.n_inputs, columns.n_linear, columns.n_columns) == (6, 4, 9)
-    assert columns.has_linear
-    X = _rows(4, 6)
-    assert np.allclose(columns.of(X, KEYS)[:, 5:], X[:, :4] / math.sqrt(3), atol=1e-7)
-
-
-def test_a_beginning_beyond_2f_has_no_linear_columns():
-    columns = _columns(5, n_features=2)
-    assert not columns.add_input()
-    assert (columns.n_inputs, columns.n_linear, columns.n_columns) == (6, 0, 5)
-    assert columns.of(_rows(4, 6), KEYS).shape == (4, 5)
-    assert not columns.has_linear
-    assert _columns(4, n_features=2).n_linear == 4

@@ -22,24 +22,6 @@ def test_it_begins_with_nothing_said():
     assert (forest.arrays.features == -1).all()
 
 
-def test_an_input_that_comes_late_was_not_observed_before():
-    """As if it had had its place from the first, and never a value: the trees stay, and may ask for it."""
-    X, targets, weights = stream_of(120)
-    known, late = X.copy(), forest_of(n_inputs=D - 1)
-    known[:60, -1] = math.nan
-    first = learn(late, np.ascontiguousarray(X[:60, :-1]), targets[:60], weights[:60])
-    before = late.arrays
-    late.widen(D)
-    assert np.isnan(late.arrays.rows[:, -1]).all()
-    assert late.arrays.rows.flags.c_contiguous
-    assert all(getattr(late.arrays, name) is getattr(before, name) for name in KEPT)
-    rest = learn(late, X[60:], targets[60:], weights[60:])
-    whole = forest_of()
-    assert np.concatenate([first, rest]).tobytes() == learn(whole, known, targets, weights).tobytes()
-    assert bits_of(late) == bits_of(whole)
-    assert (late.arrays.features == D - 1).any()
-
-
 def test_a_later_output_is_one_whose_targets_were_zero_before():
     X, targets, weights = stream_of(120, k=K + 1)
     targets[:60, :, -1] = 0
@@ -114,17 +96,6 @@ def test_a_number_that_cannot_be_is_refused(name, values):
         record = forest.state()
         record[name].flat[0] = value
         _refused(record, name)
-
-
-def test_inputs_that_were_not_observed_or_split_by_that_are_taken():
-    X, targets, weights = stream_of(75)
-    X[::2, 1] = math.nan
-    targets[::2] += 10
-    forest, restored = forest_of(), forest_of()
-    learn(forest, X, targets, weights)
-    assert np.isposinf(forest.arrays.thresholds).any()
-    restored.load_state(forest.state(), D, K)
-    assert bits_of(restored) == bits_of(forest)
 
 
 def _inner(record):

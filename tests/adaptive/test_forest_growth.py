@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.compute import tree_schedule
-from streamkernel.compute.trees import GROWING, GROWN, SEEN, SINCE
+from streamkernel.compute.trees import GROWING, GROWN, SINCE
 from streamkernel.state import from_bytes, to_bytes
 from tests.adaptive.forests import WINDOW, D, K, T, bits_of, forest_of, learn, stream_of, taught
 
@@ -39,21 +38,6 @@ def test_a_growth_that_cannot_be_under_way_is_refused(counts):
     record["tree_counts"][:] = counts
     with pytest.raises(ValueError, match="its field 'tree_counts'"):
         forest_of().load_state(record, D, K)
-
-
-@pytest.mark.parametrize("seen", [3, 25, 100, 101, 102])
-def test_what_is_kept_of_the_window_are_the_last_records(seen):
-    forest = TreeEnsembles(1, 2, 40)
-    forest.begin(1, 1)
-    for i in range(seen):
-        tree_schedule.learn_trees(forest.arrays, np.array([float(i)]), np.array([[i / 2]]), i + 1.0)
-    forest.keep_last(20)
-    n = min(seen, 20)
-    assert forest.arrays.counts[SEEN] == n
-    last = np.arange(seen - n, seen)
-    assert forest.arrays.rows[:n, 0].tolist() == last.tolist()
-    assert forest.arrays.targets[0, :n, 0].tolist() == (last / 2).tolist()
-    assert forest.arrays.weights[:n].tolist() == (last + 1).tolist()
 
 
 def test_a_growth_on_records_from_before_a_change_is_given_up_and_the_next_one_begins():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.recursive import learn_least_squares
@@ -101,65 +100,3 @@ def test_a_drifting_head_follows_a_change_that_the_other_averages():
             head.learn(phi, np.array([phi @ truth * (1 if i < 1_500 else -1)]))
     assert np.abs(drifting.W[0] + truth).max() < 0.01
     assert np.abs(still.W[0] + truth).max() > 0.5
-
-
-@pytest.mark.parametrize("arrival", [1, 60])
-def test_a_later_column_is_one_that_was_zero_before(arrival):
-    n, L = 150, 3
-    Phi = _records(n, 3, 4)[:, -8:]
-    Phi[:arrival, -1] = 0.0
-    rng = np.random.default_rng(5)
-    y, w = Phi @ rng.normal(size=8) + rng.normal(size=n), rng.uniform(0.5, 2, size=n)
-    values = rng.normal(size=(n, 2))
-    X = values.astype(np.float32)
-    late, known = (
-        NumberExperts(RIDGE, DRIFTS, *TREES, Memory(0, 40)),
-        NumberExperts(RIDGE, DRIFTS, *TREES, Memory(0, 40)),
-    )
-    late.begin(7, L - 1, 1, 2)
-    known.begin(8, L, 1, 2)
-    said = [learn_columns(late, Phi[:arrival, :-1], X[:arrival], values[:arrival], y[:arrival], w[:arrival])]
-    late.add_column()
-    said.append(learn_columns(late, Phi[arrival:], X[arrival:], values[arrival:], y[arrival:], w[arrival:]))
-    said, others = np.concatenate(said), learn_columns(known, Phi, X, values, y, w)
-    assert np.allclose(said, others, atol=1e-10, rtol=1e-10, equal_nan=True)
-    assert np.isnan(said).sum() == 1  # the deviation before the first target
-    # What is due to the heads' P is another number of records.
-    assert np.allclose(late.heads.settled_P(), known.heads.settled_P())
-    for name, other in known.state().items():
-        mine = late.state()[name]
-        assert mine.flags.c_contiguous
-        if name not in ("heads_P", "heads_late"):
-            assert np.allclose(*(np.tril(part) if name == "linear_P" else part for part in (mine, other))), name
-
-
-def test_fresh_heads_leave_the_linear_experts_and_the_mixture():
-    Phi = _records(60, 3, 4)
-    for experts, targets, kept in (
-        (LabelExperts(RIDGE, DRIFTS, *TREES, Memory(0, 40)), np.arange(60) % 2, ("log_temperatures",)),
-        (
-            NumberExperts(RIDGE, DRIFTS, *TREES, Memory(0, 40)),
-            Phi[:, 0],
-            ("linear_moments", "levels", "squared_errors"),
-        ),
-    ):
-        experts.begin(Phi.shape[1], 3, 2 if experts.eta == 1 else 1, 2)
-        fresh = experts.state()
-        learn_columns(experts, Phi, *_values(Phi), targets, np.ones(60))
-        before = experts.state()
-        experts.exchange_heads(experts.fresh_heads())
-        after = experts.state()
-        for name in ("linear_P", "linear_W", "losses", *experts.forest.state(), *kept):
-            assert np.array_equal(before[name], after[name])
-            assert not np.array_equal(before[name], fresh[name])
-        for name in {
-            "heads_P",
-            "heads_W",
-            "heads_late",
-            "moments",
-            "asinh_moments",
-            "target_bounds",
-        } & set(fresh):
-            assert np.array_equal(after[name], fresh[name])
-        if "magnitudes" in after:  # those of the last targets are known from the first row on
-            assert after["magnitudes"][0] == len(experts.memory)

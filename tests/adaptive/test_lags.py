@@ -3,7 +3,6 @@
 from collections import deque
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
@@ -84,21 +83,6 @@ def test_a_lag_that_is_no_target_is_refused_and_nothing_is_learned():
     assert model.state_digest() == before
 
 
-@EACH
-def test_frames_bring_lags_too(kind, lags, stream):
-    xs, ys = stream()
-    model, other = _model(kind, lags), _model(kind, lags)
-    records = [{"a": x["a"]} for x in xs]
-    brought = [model.with_lags(x, known=[ys[0], ys[1], ys[2]]) for x in records]
-    frame = pd.DataFrame(brought)
-    model.learn_many(frame, pd.Series(ys, dtype=object))
-    other.advance(brought, ys)
-    assert model.state_digest() == other.state_digest()
-    assert model.predict_many(frame.head(9)).tolist() == [other.predict_one(x) for x in brought[:9]]
-    plain = pd.DataFrame(records)
-    assert model.predict_many(plain.head(9)).tolist() == [other.predict_one(x) for x in records[:9]]
-
-
 def test_lags_stand_beside_the_plain_experts():
     xs, ys = _numbers(600)
     known = np.array([y is not None for y in ys])
@@ -122,30 +106,6 @@ def _learned_without_lags(xs, ys):
     model = _model(AdaptiveKernelRegressor, 0)
     model.advance(xs, ys)
     return model
-
-
-def test_classes_that_take_turns():
-    rng = np.random.default_rng(2)
-    X, labels = rng.normal(size=(400, 2)), [(i + i // 10) % 4 for i in range(400)]
-    xs = [dict(zip("ab", row, strict=True)) for row in X.tolist()]
-    plain, known = (_model(AdaptiveKernelClassifier, lags).advance(xs, labels).predictions for lags in (0, 1))
-    right = [np.mean(np.array(said[100:]) == labels[100:]) for said in (plain, known)]
-    assert right[0] < 0.4
-    assert right[1] >= 0.88  # all but where one is left out
-
-
-def test_an_explanation_with_lags_adds_up():
-    xs, ys = _numbers(200)
-    model = _model(AdaptiveKernelRegressor, 2)
-    model.advance(xs, ys)
-    brought = model.with_lags({"a": 1.0, "b": 0.5})
-    shares = model.explain_one(brought)
-    nothing = dict.fromkeys(brought)
-    assert shares.keys() == brought.keys()
-    assert sum(shares.values()) == pytest.approx(model.predict_one(brought) - model.predict_one(nothing))
-    assert abs(shares[LAG]) > 0.1
-    plain = model.explain_one({"a": 1.0, "b": 0.5})
-    assert sum(plain.values()) == pytest.approx(model.predict_one({"a": 1.0, "b": 0.5}) - model.predict_one({}))
 
 
 # Labels that come late -----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from streamkernel.adaptive.label_experts import FORGETTING, LabelExperts
+from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.recursive import learn_newton
 from tests import naive
@@ -57,30 +57,6 @@ def test_passes_approach_logistic_regression(K):
     gap = np.array(losses) - best
     assert gap[1] < 0.2 * gap[0]
     assert 0 < gap[30] < 0.2 * gap[1]
-
-
-def test_p_stays_positive_over_20000_records():
-    Phi, labels = _classes(20_000, 2, seed=3)
-    Phi = np.concatenate([Phi, Phi[:, 1:2]], axis=1)  # an input twice
-    for forgetting in FORGETTING:
-        expert = _Newton(5, 2, forgetting)
-        for phi, y in zip(Phi, labels, strict=True):
-            expert.learn(phi, y)
-        assert np.linalg.eigvalsh(naive.symmetric(expert.P))[0] > 0
-
-
-def test_the_expert_that_forgets_follows_a_stream_that_turns():
-    rng = np.random.default_rng(4)
-    Phi = rng.normal(size=(4_000, 2))
-    angle = np.arange(4_000) / 200
-    labels = (Phi[:, 0] * np.cos(angle) + Phi[:, 1] * np.sin(angle) > 0).astype(int)
-    right = {}
-    for forgetting in FORGETTING:
-        expert = _Newton(2, 2, forgetting)
-        said = [expert.learn(phi, y) for phi, y in zip(Phi, labels, strict=True)]
-        right[forgetting] = np.mean(np.array(said)[1_000:] > 0.5)
-    assert right[0.99] > 0.85
-    assert right[0.99] > right[1.0] + 0.2
 
 
 def test_the_linear_experts_of_numbers_are_ridge_regression_where_the_target_has_settled():

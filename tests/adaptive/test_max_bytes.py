@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
-from streamkernel.estimators.base import machine_of
 from streamkernel.state import to_bytes
 
 CASES = pytest.mark.parametrize(
@@ -72,16 +71,6 @@ def test_inputs_that_come_one_by_one_fit(kind, arguments, most):
         assert len(pickle.dumps(model)) <= most
 
 
-def test_a_model_that_had_no_room_left_still_knows_what_it_learned():
-    model = _fed(AdaptiveKernelClassifier(seed=1, max_bytes=2**17), _records(1_000))
-    parts = machine_of(model).core.parts
-    for label in ("third", "fourth"):  # there is room for two classes
-        model.learn_one({"x0": 9.0}, label)
-    assert machine_of(model).core.parts.n_outputs == 4 > parts.n_outputs
-    fresh = list(_records(300, seed=2))
-    assert np.mean([model.predict_one(x) == label for x, label, _ in fresh]) > 0.85
-
-
 @pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 @pytest.mark.parametrize("most", [0, 16_383, "1 MB", 1e6, True])
 def test_a_bound_that_is_none_is_refused(kind, most):
@@ -100,20 +89,6 @@ def test_the_least_bound_is_kept_and_two_cores_need_two():
         assert max(model.memory_bytes, len(pickle.dumps(model))) <= least
     with pytest.raises(ValueError, match=r"^max_bytes .* 32768, got 32767"):
         AdaptiveKernelRegressor(max_bytes=2**15 - 1, lags=1)
-
-
-@CASES
-@pytest.mark.parametrize("place", range(2, 8))
-def test_a_state_of_other_sizes_is_refused(kind, arguments, place):
-    model = _fed(kind(seed=1, max_bytes=2**19, **arguments), _records(200))
-    before = model.state_digest()
-    state = model.__getstate__()
-    small, large = state["parts"].copy(), state["parts"].copy()
-    small[place], large[place] = -1, 2**40
-    for wrong in (small, large, small.tolist(), small[:-1], small.astype(float), None):
-        with pytest.raises(ValueError, match="field 'parts'"):
-            model.__setstate__({**state, "parts": wrong})
-    assert model.state_digest() == before
 
 
 @pytest.mark.parametrize(("kind", "lags"), [(AdaptiveKernelClassifier, 1), (AdaptiveKernelRegressor, 3)])

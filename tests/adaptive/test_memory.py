@@ -67,35 +67,6 @@ def test_the_last_records_oldest_first(size, buffer, parts):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("recent_targets", np.zeros(3, np.float32)),
-        ("recent_targets", np.zeros(2)),
-        ("recent_weights", np.ones(4)),
-        ("recent_rows", np.zeros((3, 3), np.float32)),
-        ("recent_rows", np.zeros((3, 2))),
-        ("recent_rows", None),
-        ("recent_rows", np.full((3, 2), np.nan, np.float32)),
-        ("recent_targets", np.full(3, np.inf)),
-        ("recent_weights", np.full(3, np.nan)),
-        ("recent_weights", np.full(3, -1.0)),
-        ("recent_weights", np.zeros(3)),
-        ("recent_residuals", np.zeros(4)),
-        ("recent_residuals", np.full(3, -np.inf)),
-    ],
-)
-def test_a_state_that_does_not_fit_is_refused(name, value):
-    memory = _memory(4, 1)
-    _append(memory, *_records(3, 2))
-    state = memory.state()
-    with pytest.raises(ValueError, match="does not fit"):
-        _memory(4, 1).load_state({**state, name: value}, 2)
-    del state[name]
-    with pytest.raises(ValueError, match=name):
-        _memory(4, 1).load_state(state, 2)
-
-
-@pytest.mark.parametrize(
     ("d", "span"), [(0, 9_000), (1, 9_000), (11, 9_000), (12, 8_333), (1_000, 100), (10**5, 1), (10**5 + 1, 1)]
 )
 def test_with_many_inputs_fewer_records_are_asked(d, span):
@@ -105,18 +76,6 @@ def test_with_many_inputs_fewer_records_are_asked(d, span):
     assert memory.arrays.span.tolist() == [span]
     assert memory.arrays.rows.shape == (d, max(span, 3))
     assert _memory(0, 3, d).arrays.span.tolist() == [0]
-
-
-def test_as_inputs_come_the_newest_records_stay():
-    memory = _memory(10_000, 5, 10)
-    _append(memory, *_records(10_050, 10))
-    for d, n in ((20, 5_000), (50, 2_000), (20_000, 5), (50_000, 5)):
-        memory.widen(d)
-        state = memory.state()
-        assert state["recent_targets"].tolist() == list(range(10_050 - n, 10_050))
-        assert state["recent_residuals"].tolist() == list(range(n - 10_050, -10_050, -1))
-    assert memory.arrays.span.tolist() == [2]  # the others are for a metric
-    assert memory.rows_from(5, 5)[0][:, :10].tolist() == _records(5, 10, 10_045)[0].tolist()
 
 
 def test_the_metric_of_the_inputs_so_far_stays_where_more_come():

@@ -104,26 +104,3 @@ def test_importance_finds_the_two_inputs_of_ten_that_matter():
         scales = metric.scales_of(important)
         assert np.mean(scales**2) == pytest.approx(1)
         assert set(np.argsort(scales)[-2:]) == {3, 7}
-
-
-@pytest.mark.parametrize("K", [1, 3])
-def test_importance_is_the_mean_squared_slope_in_units_of_its_mean(K):
-    rng = np.random.default_rng(2)
-    columns, X = _columns(4, 8, later=1, learned=True), rng.normal(size=(30, 5)).astype(np.float32)
-    coefficients = rng.normal(size=(K, columns.n_columns))
-    energy = (_slopes(columns, X, coefficients) ** 2).mean(axis=(0, 1))
-    important = _importance_of(columns.of(X, _keys(5)), coefficients, _feature_map(columns))
-    assert np.allclose(important, energy / energy.mean(), rtol=1e-10)
-
-
-def test_random_sums_of_many_outputs_say_what_all_say():
-    """Of 200 outputs that look at one input each, most at the first."""
-    rng = np.random.default_rng(3)
-    columns, looks_at = _columns(3, 8), rng.choice(3, size=200, p=[0.8, 0.15, 0.05])
-    coefficients = np.zeros((200, columns.n_columns))
-    coefficients[np.arange(200), 17 + looks_at] = rng.normal(size=200)
-    energy = np.array([np.sum(coefficients[:, 17 + j] ** 2) for j in range(3)])
-    important = _importance_of(columns.of(np.zeros((4, 3), np.float32), _keys(3)), coefficients, _feature_map(columns))
-    # The mean of 32 squares of sums of random signs errs by about sqrt(2 / 32) of itself.
-    assert np.abs(important * energy.mean() / energy - 1).max() < 1
-    assert np.argsort(important).tolist() == np.argsort(energy).tolist()

@@ -8,13 +8,8 @@ import pytest
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.experts import (
-    HIGHEST_LOG_TEMPERATURE,
-    TEMPERATURE_CLIP,
-    TEMPERATURE_STEP,
     hedge_weights,
-    step_temperature,
 )
-from streamkernel.compute.softmax import softmax_into
 from tests.adaptive.experts import learn, make_experts
 
 DRIFTS = (0.0, 1e-3, 3e-2)
@@ -40,31 +35,6 @@ def test_undiscounted_log_loss_regret_is_at_most_ln_n(N, spread):
         losses -= np.log(said)
     assert total - losses.min() <= math.log(N) + 1e-9
     assert total == pytest.approx(losses.min() - math.log(np.mean(np.exp(losses.min() - losses))), abs=1e-8)
-
-
-def _log_loss(log_temperature, scores, label):
-    p = np.empty(len(scores))
-    softmax_into(scores, math.exp(log_temperature), p)
-    return -math.log(p[label]), p
-
-
-@pytest.mark.parametrize("K", [2, 3, 12])
-@pytest.mark.parametrize("log_temperature", [0.5, math.log(4), 3.5])
-def test_the_temperature_follows_the_gradient_of_the_log_loss(K, log_temperature):
-    rng = np.random.default_rng(K)
-    plain = clipped = 0
-    for _ in range(60):
-        scores, label, h = rng.normal(size=K) * 0.3, int(rng.integers(K)), 1e-5
-        up, down = (_log_loss(log_temperature + step, scores, label)[0] for step in (h, -h))
-        slope = (up - down) / (2 * h)
-        stepped = step_temperature(log_temperature, scores, _log_loss(log_temperature, scores, label)[1], label)
-        expected = np.clip(slope, -TEMPERATURE_CLIP, TEMPERATURE_CLIP)
-        expected = np.clip(log_temperature - TEMPERATURE_STEP * expected, 0, HIGHEST_LOG_TEMPERATURE)
-        assert stepped == pytest.approx(expected, abs=1e-8)
-        plain += abs(slope) < TEMPERATURE_CLIP
-        clipped += abs(slope) > TEMPERATURE_CLIP
-    assert plain >= 5
-    assert clipped >= 5 or log_temperature < 3
 
 
 HEADS = ["head, drift 0", "head, drift 0.001", "head, drift 0.03"]
@@ -109,33 +79,6 @@ def _stream(n, seed=0):
     Phi = rng.normal(size=(n, 8))
     Phi[:, 5] = 1.0
     return Phi, rng
-
-
-def test_where_the_stream_drifts_the_heads_that_drift_are_heard():
-    Phi, rng = _stream(4_000)
-    angle = np.arange(4_000) / 60
-    turning = Phi[:, 0] * np.cos(angle) + Phi[:, 1] * np.sin(angle)
-    still = Phi[:, 0] + Phi[:, 1] + rng.normal(size=4_000)
-    for kind in (LabelExperts, NumberExperts):
-        heard = []
-        for y in (still, turning):
-            experts = make_experts(kind, 0.1, DRIFTS, 0, 40)
-            experts.begin(8, 2, 2 if kind is LabelExperts else 1, 2)
-            learn(experts, Phi, _values(Phi), (y > 0).astype(np.int64) if kind is LabelExperts else y, np.ones(4_000))
-            weights = list(experts.weights.values())
-            heard.append(weights[0] < weights[2])
-        assert heard == [False, True]
-
-
-def test_where_the_inputs_themselves_tell_all_the_linear_experts_are_heard():
-    Phi, _ = _stream(300, seed=1)
-    Phi[:, :5] = np.random.default_rng(2).normal(size=(300, 5)) * 3  # nothing but noise for the heads
-    y = Phi[:, 6] - Phi[:, 7]
-    experts = make_experts(LabelExperts, 0.1, DRIFTS, 0, 40)
-    experts.begin(8, 2, 2, 2)
-    said = learn(experts, Phi, _values(Phi), (y > 0).astype(np.int64), np.ones(300))
-    assert sum(list(experts.weights.values())[3:]) > 0.8
-    assert ((said[100:, 1] > 0.5) == (y[100:] > 0)).mean() > 0.95
 
 
 @pytest.mark.parametrize("n_trees", [0, 3])
@@ -196,20 +139,3 @@ def test_where_a_box_decides_the_trees_are_heard(kind):
     weights = experts.weights
     assert sum(weight for name, weight in weights.items() if "trees" in name) > 0.98
     assert errors[1] < 0.3 * errors[0]
-
-
-@pytest.mark.parametrize("n_trees", [0, 3])
-def test_where_the_target_wanders_the_level_is_heard(n_trees):
-    """A random walk that no input tells: what came last is the best guess.
-
-    Far from 0, where the scale of asinh is almost linear, so that what a level corrects does not change by itself.
-    """
-    rng = np.random.default_rng(7)
-    y, values = 1_000 + np.cumsum(rng.normal(size=2_000)), rng.normal(size=(2_000, 2))
-    experts = make_experts(NumberExperts, 0.1, (0.0,), n_trees, 200)
-    experts.begin(1, None, 1, 2)
-    said = learn(experts, np.ones((2_000, 1)), values, y, np.ones(2_000))
-    assert sum(weight for name, weight in experts.weights.items() if "level" in name) > 0.95
-    # Beside the last step it errs by 0.4 of the step before, 0.16 of the one before that, and so on.
-    steps, errors = np.diff(y)[500:], (said[1:, 0] - y[1:])[500:]
-    assert np.mean(errors**2) == pytest.approx(np.mean(steps**2) / (1 - 0.4**2), rel=0.1)

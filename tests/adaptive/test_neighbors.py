@@ -8,7 +8,6 @@ import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.estimators.base import machine_of
-from tests.adaptive.experts import without_stacks
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 
@@ -42,16 +41,6 @@ def _learn(model, records):
 
 
 @BOTH
-def test_only_records_with_weight_and_label_are_kept(kind):
-    xs, ys, ws = _stream(kind, 60)
-    model = _model(kind)
-    model.advance(xs, ys, ws)
-    kept = [w for y, w in zip(ys, ws, strict=True) if y is not None and w > 0]
-    assert 0 < len(kept) < 60
-    assert model.__getstate__()["recent_weights"].tolist() == kept
-
-
-@BOTH
 @pytest.mark.parametrize("weighted", [0, 1, 30])
 def test_a_metric_is_learned_of_what_has_weight(kind, weighted):
     model = _model(kind, metric_schedule=(20, 100))
@@ -61,17 +50,6 @@ def test_a_metric_is_learned_of_what_has_weight(kind, weighted):
     assert (model.n_metric_relearnings == 0) == (weighted == 0)
     assert all(math.isfinite(weight) for weight in model.expert_weights.values())
     assert pickle.loads(pickle.dumps(model)).state_digest() == model.state_digest()
-
-
-@BOTH
-@pytest.mark.parametrize("memory", [0, 40])
-def test_without_a_memory_there_are_no_experts_of_it(kind, memory):
-    model = _model(kind, memory=memory)
-    xs, ys, ws = _stream(kind)
-    model.advance(xs, ys, ws)
-    names = [name for name in model.expert_weights if "memory" in name]
-    assert names == (list(machine_of(model).experts.memory_experts) if memory else [])
-    assert len(model.__getstate__()["recent_targets"]) == 60  # of which a metric is learned
 
 
 @BOTH
@@ -114,16 +92,3 @@ def _cells(rng, n):
     """A number for each of 900 cells of the plane, which nothing else tells."""
     cells = rng.integers(0, 30, size=(n, 2))
     return [{"u": float(u), "v": float(v)} for u, v in cells], np.random.default_rng(9).normal(size=(30, 30))[*cells.T]
-
-
-@BOTH
-def test_where_the_same_comes_again_neighbors_are_heard(kind):
-    xs, y = _cells(np.random.default_rng(3), 4_000)
-    ys = y.tolist() if kind is AdaptiveKernelRegressor else (y > 0).tolist()
-    errors = []
-    for memory in (0, 4_000):
-        model = kind(n_features=16, n_trees=2, memory=memory, seed=1)
-        said = model.advance(xs, ys).predictions[2_500:]
-        errors.append(np.mean([abs(float(a) - float(b)) for a, b in zip(said, ys[2_500:], strict=True)]))
-    assert errors[1] < 0.75 * errors[0]
-    assert sum(weight for name, weight in without_stacks(model).items() if "memory" in name) > 0.9

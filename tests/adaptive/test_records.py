@@ -56,21 +56,6 @@ def test_a_late_input_is_learned(kind):
     assert max(model.feature_importances_, key=model.feature_importances_.get) == "late"
 
 
-def test_a_late_class_is_learned():
-    rng = np.random.default_rng(1)
-    model, hits = AdaptiveKernelClassifier(n_features=32, seed=1), []
-    for i in range(1_200):
-        label = "abc"[int(rng.integers(3 if i >= 500 else 2))]
-        x = {"u": "abc".index(label) + 0.2 * float(rng.normal()), "v": float(rng.normal())}
-        if i < 500:
-            assert "c" not in model.predict_proba_one(x)
-        if i >= 700:
-            hits.append(model.predict_one(x) == label)
-        model.learn_one(x, label)
-    assert sorted(model.classes) == ["a", "b", "c"]
-    assert np.mean(hits) > 0.9
-
-
 def test_classes_past_the_limit_are_predicted_only():
     model = _model(AdaptiveKernelClassifier, max_classes=2)
     model.advance([{"a": float(i)} for i in range(20)], ["pq"[i % 2] for i in range(20)])
@@ -110,27 +95,6 @@ def test_a_weight_of_zero_teaches_the_experts_nothing(kind):
     wrong = copy.deepcopy(model)
     wrong.advance(xs[100:], ys[99:149], [0.0] * 50)
     assert [wrong.predict_one(x) for x in xs] == [weightless.predict_one(x) for x in xs]
-
-
-@BOTH
-def test_a_heavier_record_counts_as_more(kind):
-    """Two say one thing of the same inputs, one that weighs ten says the other."""
-    rng, others = np.random.default_rng(2), np.arange(300) % 3 == 0
-    rng.shuffle(others)  # a turn would be learned
-    says = (10.0, -10.0) if kind is AdaptiveKernelRegressor else ("often", "heavy")
-    light, heavy = _model(kind, metric_schedule=None), _model(kind, metric_schedule=None)
-    said = []
-    for i in range(300):
-        x, y = {"a": float(rng.normal())}, says[int(others[i])]
-        said.append([light.predict_one(x), heavy.predict_one(x)])
-        light.learn_one(x, y)
-        heavy.learn_one(x, y, w=10.0 if others[i] else 1.0)
-    if kind is AdaptiveKernelRegressor:
-        # On the average: the level follows the last record.
-        of_light, of_heavy = np.mean(said[100:], axis=0)
-        assert of_light > 0 > of_heavy
-    else:
-        assert (light.predict_one({"a": 0.0}), heavy.predict_one({"a": 0.0})) == says
 
 
 # Errors ---------------------------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
-from streamkernel.adaptive import metric, relearning
-from streamkernel.adaptive.features import NO_KEYS, AdaptiveFeatures
+from streamkernel.adaptive import relearning
+from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_experts import NumberExperts
@@ -86,24 +86,6 @@ def test_the_heads_are_those_that_let_all_rows_pass_at_once(kind, n, size, monke
     else:
         assert np.isfinite(stream.experts.heads.W).all()
     assert waited <= 4 + 2 * math.ceil(n / relearning.LEAST)
-
-
-@EXPERTS
-def test_importance_and_bandwidth_are_those_of_the_rows(kind):
-    stream = _Stream(kind)
-    stream.learn(120)
-    X, _, _ = stream.experts.memory.rows_from(60, 60)
-    feature_map = stream.columns.feature_map(_keys(), NO_KEYS)
-    energy = metric.energy(stream.columns.of(X, _keys()), stream.experts.slowest_head, feature_map)
-    learning = Relearning(stream.columns, stream.experts, 60)
-    # All at once, where that is no more than a record's share.
-    assert stream.finish(learning) <= 5
-    importance = metric.importance(energy)
-    assert np.allclose(stream.columns.scales, metric.scales_of(importance), rtol=1e-12)
-    assert np.argmax(importance) == 1
-    X = stream.X[stream.n - 60 - 4 : stream.n] * stream.columns.scales
-    assert stream.columns.bandwidth == pytest.approx(Gaussian().median_bandwidth(X), rel=0.1)
-    assert np.array_equal(stream.experts.memory.arrays.scales, stream.columns.scales.astype(np.float32))
 
 
 @EXPERTS

@@ -1,13 +1,9 @@
 """A metric that is learned over the records that follow, in a model: when it begins, and its state."""
 
-import math
-
-import numpy as np
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.adaptive import relearning
-from streamkernel.adaptive.relearning import Relearning
 from streamkernel.estimators.base import machine_of
 from tests.adaptive.early_metrics import records, small_model
 
@@ -35,27 +31,6 @@ def test_what_is_in_the_making_is_finished_before_the_next_of_the_schedule(kind,
     assert _core(model)._relearning is first
 
 
-def _told_of_a_change(kind, monkeypatch, n_without_weight=0):
-    """A core that is told at the 200th record of a change 30 before; what it had in the making, and the targets."""
-    monkeypatch.setattr(relearning, "WORK", 1)
-    xs, ys, _ = records(kind, 200)
-    ys = [y or ys[0] for y in ys]
-    model = small_model(kind)
-    model.advance(xs[:199], ys[:199], [1.0] * (199 - n_without_weight) + [0.0] * n_without_weight)
-    core = _core(model)
-    core._relearning = old = Relearning(core.columns, core.experts, 40)
-    monkeypatch.setattr(core.experts.change, "end_block", lambda _: 30)
-    model.advance(xs[199:], ys[199:])
-    assert core._relearning.state()["relearning_rows"][[0, 2]].sum() == 30
-    return core, old, ys
-
-
-@BOTH
-def test_a_metric_of_one_world_is_given_up_where_another_begins(kind, monkeypatch):
-    core, old, _ = _told_of_a_change(kind, monkeypatch)
-    assert core._relearning is not old
-
-
 # Its state ------------------------------------------------------------------------------------------------------------
 
 
@@ -78,35 +53,3 @@ def test_its_state_is_that_of_a_model_only_while_it_is_there(kind, steps, n_fiel
     idle = small_model(kind)
     idle.advance(xs, [y or ys[0] for y in ys])
     assert not [name for name in idle.__getstate__() if name.startswith("relearning_")]
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("rows", np.array([10**6, 0, 0])),
-        ("rows", np.array([3, 4, 0])),
-        ("rows", np.array([3, -1, 0])),
-        ("rows", np.array([3.0, 1.0, 0.0])),
-        ("energy", np.full(4, np.inf)),
-        ("energy", np.ones(9)),
-        ("scales", np.zeros(4)),
-        ("scales", np.ones(9)),
-        ("bandwidth", 0.0),
-        ("bandwidth", math.nan),
-        ("d0", 99),
-        ("heads_P", np.zeros((3, 2, 2))),
-        ("heads_W", np.full((3, 1, 1), np.nan)),
-        ("heads_late", np.zeros((3, 9, 1))),
-    ],
-    ids=str,
-)
-def test_a_state_that_is_impossible_is_refused(kind, name, value, monkeypatch):
-    monkeypatch.setattr(relearning, "WORK", 1)
-    state = _in_the_making(kind, 16).__getstate__()
-    assert f"relearning_{name}" in state
-    other = small_model(kind)
-    before = other.state_digest()
-    with pytest.raises(ValueError, match="this state does not fit: its field"):
-        other.__setstate__({**state, f"relearning_{name}": value})
-    assert other.state_digest() == before

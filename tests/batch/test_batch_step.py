@@ -122,15 +122,6 @@ def test_the_first_batch_is_predicted_by_what_was_known_before_it():
     assert waits.batch_step(X, ["b"] * 500).probabilities == [{"a": 1.0}] * 500
 
 
-def test_losses_are_of_targets_by_their_own_scale():
-    """Also of the first rows, of which it is not known before, and too few to begin."""
-    X, y = _rows(600)
-    for n in (30, 300):
-        for scale in (1.0, 1e6):
-            found = KernelRegressor(growth=CDSG(), seed=1).batch_step(X[:n], scale * y[:n])
-            assert found.losses.mean() == pytest.approx(1.0, abs=0.3)
-
-
 @EVERY
 def test_nothing_is_learned_of_rows_that_are_predicted_only(name):
     model = MODELS[name].clone()
@@ -228,43 +219,6 @@ def test_a_batch_that_cannot_be_used_changes_nothing(model, change, error):
 
 
 PLAIN = KernelRegressor(Gaussian(1.0), dtype="float64", precondition=False, growth=CDSG(), seed=1)
-
-
-@pytest.mark.parametrize(
-    "scales", [(1.0, 1e100, 1e-300, 0.0, 1e308), (1e308, 1.0), (1e-300, 1.0), (0.0, 1e100)], ids=str
-)
-@pytest.mark.parametrize(
-    "model",
-    [KernelRegressor(growth=CDSG(), seed=1), KernelClassifier(growth=CDSG(), seed=1), PLAIN],
-    ids=["y", "class", "plain"],
-)
-@pytest.mark.parametrize("standardize", [True, False])
-def test_extreme_numbers_leave_a_finite_model(model, standardize, scales):
-    rng = np.random.default_rng(1)
-    n = 210
-    columns = [
-        rng.normal(size=n) * 1e100,
-        rng.normal(size=n) * 1e-300,
-        np.full(n, 7.0),
-        np.zeros(n),
-        np.where(np.arange(n) % 100 == 5, 1e308, rng.normal(size=n)),
-        np.full(n, np.nan),
-    ]
-    X = np.stack(columns, axis=1)
-    model = model.clone({"standardize": standardize})
-    for scale in scales:
-        y = rng.normal(size=n) * min(scale, 1e307)
-        ys = (y > 0).tolist() if isinstance(model, KernelClassifier) else y.tolist()
-        found = model.batch_step(X, ys)
-        assert np.isfinite(found.losses).all()
-        state = model.__getstate__()
-        assert all(np.isfinite(value).all() for value in state.values() if isinstance(value, np.ndarray | float))
-        assert np.isfinite(
-            machine_of(model).predict([dict(enumerate(x)) for x in np.nan_to_num(X[:20]).tolist()])
-        ).all()
-    again = model.clone()
-    again.__setstate__(model.__getstate__())
-    assert again.state_digest() == model.state_digest()
 
 
 @pytest.mark.parametrize(

@@ -217,22 +217,6 @@ def test_predictions_are_made_before_the_step(name):
 
 
 @EVERY
-def test_rows_without_label_or_weight_leave_the_experts(name):
-    model = MODELS[name].clone()
-    xs, ys, ws = stream(name, 300)
-    model.batch_step(frame_of(pl.DataFrame, xs), ys, ws)
-    before = model.state_digest()
-    model.batch_step(frame_of(pl.DataFrame, xs[:20]), [None] * 20)
-    assert model.state_digest() == before
-    state = model.__getstate__()
-    model.batch_step(frame_of(pl.DataFrame, xs[:20]), ["n" if name == "classifier" else 1.0] * 20, [0.0] * 20)
-    after = model.__getstate__()
-    for field in ("heads_P", "heads_W", "linear_P", "linear_W", "losses", "tried_losses"):
-        np.testing.assert_array_equal(after[field], state[field])
-    assert (after["n_records"], after["last_batch_size"]) == (state["n_records"] + 20, 20)
-
-
-@EVERY
 def test_states_go_on(name):
     """By pickle, as bytes, and as clones that have learned the same: between batches and records one by one."""
     model = MODELS[name].clone()

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 from streamkernel import (
-    KernelLeastSquaresClassifier,
     KernelLeastSquaresRegressor,
 )
 from streamkernel.batch import rank_update
@@ -98,30 +97,6 @@ HUGE = {
 
 
 @pytest.mark.parametrize(
-    ("name", "magnitudes", "standardize"),
-    [(name, kind, scaled) for name in MODELS for kind in HUGE if "inputs" in kind for scaled in (None, False)]
-    + [("regressor", kind, None) for kind in HUGE if "targets" in kind],
-)
-def test_extreme_magnitudes_stay_finite(name, magnitudes, standardize):
-    """Alone, and among ordinary rows before and after them; a constant column, and one that is never observed."""
-    inputs, targets = HUGE[magnitudes]
-    rng = np.random.default_rng(1)
-    for ordinary in (False, True):
-        model = MODELS[name].clone({"standardize": standardize})
-        for number in range(8):
-            scale = (inputs, targets) if not ordinary or number in (2, 5, 6) else (1.0, 1.0)
-            n = 60 if number % 2 else 10
-            X = np.stack([rng.normal(size=n) * scale[0], np.full(n, 7.0), np.full(n, np.nan)], axis=1)
-            y = (np.sign(X[:, 0]) + 2) * scale[1]
-            y = (X[:, 0] > 0).tolist() if name == "classifier" else y.tolist()
-            if number % 2:
-                outcome = model.batch_step(X, y, rng.choice([0.0, 1e-300, 1.0, 1e6], n))
-            else:
-                outcome = model.advance([dict(enumerate(x)) for x in X.tolist()], y)
-            _assert_finite(model, outcome)
-
-
-@pytest.mark.parametrize(
     "given",
     [
         {"n_features": 1},
@@ -144,22 +119,6 @@ def test_the_edges_of_the_arguments_stay_finite(name, given):
         _assert_finite(model, model.batch_step(X, (a > 0).astype(int), np.full(50, 1e6)))
     assert sum(model.expert_weights.values()) == pytest.approx(1)
     assert model.batch_step(X, (a > 0).astype(int)).losses.mean() < 1.1
-
-
-def test_more_inputs_than_columns_may_be_are_features_only():
-    """A machine has linear experts while there are at most two inputs a frequency."""
-    rng = np.random.default_rng(3)
-    begun_wide, grown = (KernelLeastSquaresClassifier(n_features=2, seed=1) for _ in range(2))
-    X = rng.normal(size=(60, 7))
-    y = (X[:, 0] > 0).tolist()
-    begun_wide.batch_step(X, y)
-    assert not any("linear" in one for one in begun_wide.expert_weights)
-    for d in (2, 4, 5, 7):
-        grown.batch_step(X[:, :d], y)
-    assert len(grown.expert_weights) == 5
-    assert machine_of(grown).columns.n_linear == 4
-    for model in (begun_wide, grown):
-        _assert_finite(model, model.batch_step(X, y))
 
 
 def _damaged(state):

@@ -81,12 +81,3 @@ def test_columns_that_are_copies_of_each_other_leave_all_finite(size, ridge):
         assert np.isfinite(W).all()
         assert (np.diag(P) >= 0).all()
     assert max(worst[5:]) < 1e-3
-
-
-def test_a_p_that_rounding_has_left_not_positive_is_learned_with():
-    Phi, Y, weights = _records(30, 5)
-    P, W = _begun(5)
-    P[1, 0] = 10.001  # past the roots of the diagonal
-    learn_sums(P, W, *_sums(Phi, Y, weights, W), 0.0, 1 / RIDGE)
-    assert np.linalg.eigvalsh(naive.symmetric(P)).min() > -1e-12
-    assert np.abs(Y - Phi @ W.T).mean() < np.abs(Y).mean()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.passing import Arrivals, advance_records
+from streamkernel.adaptive.arrivals import Arrivals, advance_records
 from streamkernel.compute import arrival as kernels
 from streamkernel.compute import label_pass, moments, number_pass
 from streamkernel.compute.features import SINE
@@ -56,22 +56,6 @@ def test_arrive(standardize, learned):
         assert scaling.moments[:, moments.COUNT].tolist() == (~np.isnan(values[learned])).sum(axis=0).tolist()
 
 
-@BOTH
-@pytest.mark.parametrize("cuts", [(1,), (63, 64, 65), tuple(range(1, N))])
-def test_any_cut_gives_the_same_bits(standardize, cuts):
-    rng, values, extras = _records()
-    learned = rng.random(N) < 0.8
-    feature_map, seen = _feature_map(rng, np.float32), []
-    for parts in ([np.arange(N)], np.split(np.arange(N), cuts)):
-        scaling, X, Phi = _scaling(standardize), np.full((N, INPUTS + EXTRAS), np.nan, np.float32), np.empty((N, D))
-        for part in parts:
-            scaled, columns = np.empty_like(X[part]), np.empty((len(part), D))
-            kernels.arrive(values[part], extras[part], learned[part], scaling, feature_map, scaled, columns)
-            X[part], Phi[part] = scaled, columns
-        seen.append(passes.bits([X, Phi, *scaling[3:]]))
-    assert seen[0] == seen[1]
-
-
 # Arrival and pass, block by block -------------------------------------------------------------------------------------
 
 
@@ -121,32 +105,3 @@ def test_blocks_are_seen_by_nobody(kind, standardize, n_trees, memory):
     assert out.tobytes() == predictions.tobytes()
     assert passes.bits(state) == passes.bits(expected)
     assert passes.bits(ours[3:]) == passes.bits(others[3:])
-
-
-@pytest.mark.long  # a minute of compiling; the suite has its parts against their twins, and that it is their sum
-@EITHER
-@pytest.mark.parametrize("n_trees", [0, TREES])
-def test_advance(kind, n_trees):
-    """In float64, against the twin."""
-    stream, arguments, advance, _, twin, _, ensembles = kind(n_trees, MEMORY, np.float64)
-    rng, _, extras = _records(1)
-    stream.weights[::9] = 0
-    feature_map, scaling = _feature_map(rng, np.float64), _scaling(True)
-    ensembles, remembered = passes.ensembles_of(*ensembles), passes.memory_twin(MEMORY)
-    remembered.scales = remembered.scales.astype(np.float64)
-    matrices, others, _, _ = passes.copied(stream.state)
-    if twin is naive.advance_labels:
-        others = *others[:3], naive.Transitions(len(others[3]))
-    observed, (*twins, predictions) = twin(
-        *(stream.values, extras, *stream[3:5], (True, LIMIT, IS_NUMBER, None), feature_map[:4]),
-        *arguments(matrices, others, remembered, ensembles),
-        stream.past,
-    )
-    state, out = _advanced(stream, extras, scaling, feature_map, arguments, advance, np.shape(predictions)[1])
-    np.testing.assert_allclose(out, predictions, rtol=1e-8, atol=1e-8)
-    passes.assert_as_the_twins(state, twins)
-    passes.assert_the_forest_is(state, ensembles)
-    passes.assert_the_memory_is(state, remembered, rtol=1e-9, atol=1e-12)
-    assert scaling.moments[:, moments.COUNT].tolist() == [
-        len(v) * number for v, number in zip(observed, IS_NUMBER, strict=True)
-    ]

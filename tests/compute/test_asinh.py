@@ -59,16 +59,6 @@ def test_targets_taken_together_are_as_one_by_one(records):
     assert asinh.bounds.tolist() == twin.bounds
 
 
-def test_the_magnitude_is_a_median_that_stays():
-    rng = np.random.default_rng(0)
-    targets = rng.normal(size=MAGNITUDES) * 10.0 ** rng.integers(-3, 4, MAGNITUDES)
-    asinh = _learn(targets)
-    assert kernels.magnitude_of(asinh.magnitudes) == np.sort(np.abs(targets))[MAGNITUDES // 2]
-    before = asinh.magnitudes.copy()
-    _learn([1e9, -1e9], asinh)
-    assert np.array_equal(asinh.magnitudes, before)
-
-
 @pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("score", [-1e300, -50.0, 0.0, 0.7, 50.0, 1e300])
 def test_a_prediction_stays_near_what_was_seen(unit, score):

@@ -1,7 +1,6 @@
 """The cache of compiled code: shared by processes, mended where it is broken, read where it cannot be written."""
 
 import errno
-import fcntl
 import os
 import pickle
 import shutil
@@ -14,7 +13,6 @@ from numba.core import caching
 from numba.core.caching import IndexDataCacheFile
 
 import streamkernel
-from streamkernel.compute import jit
 
 PACKAGE = Path(streamkernel.__file__).parent
 
@@ -115,16 +113,6 @@ def test_an_index_that_cannot_be_read_is_made_anew(imported, junk):
     assert sum(again.stats.cache_hits.values()) == 1
 
 
-def test_one_that_stands_still_with_the_lock_holds_nobody_up_for_ever(imported, monkeypatch):
-    monkeypatch.setattr(jit, "LOCK_SECONDS", 0.0)
-    twice = imported()
-    cache = Path(twice.stats.cache_path)
-    cache.mkdir(exist_ok=True)
-    with (cache / "kernel.twice.lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert twice(3) == 6
-
-
 def test_a_cache_that_may_only_be_read_is_read(imported):
     twice = imported()
     assert twice(3) == 6
@@ -160,10 +148,3 @@ def test_a_folder_that_cannot_be_written_is_read(imported, request):
     assert _sum_of_hits(twice) == 1
     assert twice(0.25) == 0.5  # what is not there is compiled, and not stored
     assert (imported()(0.25), _sum_of_hits(twice)) == (0.5, 1)
-
-
-def test_code_for_another_cpu_is_passed_over(imported, request, monkeypatch):
-    assert imported()(3) == 6
-    request.getfixturevalue("unwritable")
-    monkeypatch.setattr("streamkernel.compute.caching.LEVEL", "another")
-    assert imported().stats.cache_path is None

@@ -56,20 +56,3 @@ def law():
     values = naive.shaped(naive.centered(np.arange(49)[:, None], np.arange(2**16)[None, :]))
     assert values.dtype == np.float32
     return values.astype(np.float64), np.array([math.comb(48, c) / 2**48 for c in range(49)])
-
-
-def test_a_large_sample_looks_standard_normal_and_independent():
-    n, d = 100_000, 16
-    features = np.empty(n, np.uint64)
-    kernels.feature_words(np.uint64(7), 0, features)
-    out = np.empty((d, n))
-    kernels.gaussians(features, np.random.default_rng(0).integers(0, 2**64, d, dtype=np.uint64), 1.0, out)
-    assert abs(out.mean()) < 4 / math.sqrt(n * d)
-    assert abs(out.var() - 1) < 4 * math.sqrt(2 / (n * d))
-    assert abs((out**4).mean() - 3) < 4 * math.sqrt(96 / (n * d))
-    pairs = np.triu_indices(d, 1)
-    # The largest of 120 standard normals is past 4.5 once in a thousand times.
-    for values in (out, out**2, out**3 - 3 * out):
-        assert np.abs(np.corrcoef(values)[pairs]).max() < 4.5 / math.sqrt(n)
-    neighbors = (out[:, 1:] * out[:, :-1]).mean(axis=1)
-    assert np.abs(neighbors).max() < 4 / math.sqrt(n)

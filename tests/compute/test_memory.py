@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from streamkernel.adaptive.memory import Memory
 from streamkernel.compute import memory as kernels
 from streamkernel.compute.memory import (
-    FARTHEST,
     FEW,
     LABEL_EXPERTS,
     MANY,
@@ -137,41 +136,6 @@ def test_remember():
 # One search for several questions -------------------------------------------------------------------------------------
 
 
-def _asked(memory, x):
-    kernels.search(memory, x)
-    return [_found(memory, s) for s in range(3)]
-
-
-def test_a_record_that_is_asked_for_again_is_not_searched_for_again():
-    memory, _ = pair = _pair(2, 50, 1, rng=np.random.default_rng(0))
-    _remember(pair, *_records(np.random.default_rng(1), 80, 2))
-    x, other = _records(np.random.default_rng(2), 2, 2)[0]
-    expected = _asked(memory, x)
-    memory.rows[:] = 0  # what only a search would see
-    assert _asked(memory, x) == expected
-    assert _asked(memory, other) != expected
-    assert _asked(memory, x) != expected
-
-
-@pytest.mark.parametrize("change", ["a record", "a metric"])
-def test_a_change_is_searched_for_anew(change):
-    rng = np.random.default_rng(3)
-    memory = Memory(50, 1)
-    memory.begin(2)
-    pair = memory.arrays, naive.Memory(50, 50, memory.arrays.scales)
-    _remember(pair, *_records(rng, 80, 2))
-    x = _records(rng, 1, 2)[0][0]
-    kernels.search(memory.arrays, x)
-    if change == "a record":
-        _remember(pair, x[None], [1.0], [1.0], [0.0])
-    else:
-        memory.set_metric(np.array([0.01, 3.0]))
-        pair[1].scales = memory.arrays.scales.copy()
-    before = _found(memory.arrays, 1)
-    _assert_found(pair, x)
-    assert _found(memory.arrays, 1) != before
-
-
 # What neighbors say --------------------------------------------------------------------------------------------------
 
 
@@ -250,21 +214,3 @@ def test_parts_of_what_they_say(n, s, n_classes, seed):
     p = np.empty(n_classes + 1)
     kernels.vote(memory, s, n, room, p)
     np.testing.assert_allclose(p, naive.vote(neighbors, n_classes + 1), rtol=1e-12)
-
-
-@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e6])
-@pytest.mark.parametrize("far", [0.0, 1e15, 3e38])
-def test_whatever_the_weights_and_distances_what_is_said_is_finite(weight, far):
-    """Squares of the largest overflow float32, and a tiny weight by a distance is 0."""
-    rng = np.random.default_rng(0)
-    memory, _ = pair = _pair(3, 50, 1)
-    X, targets, _, residuals = _records(rng, 30, 3)
-    _remember(pair, np.sign(X) * np.float32(far), targets, np.full(30, weight), residuals)
-    x = np.full(3, -far, np.float32)
-    said = _numbers_said(memory, x, 0.3, _moments())
-    assert np.isfinite(said).all()
-    assert np.abs(said).max() < 10
-    p = _labels_said(memory, x, 3)
-    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
-    assert p.min() > 0
-    assert (memory.nearest[:, 0] <= FARTHEST).all() or far > 1e19

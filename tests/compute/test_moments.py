@@ -48,14 +48,6 @@ def test_scale_rows(table):
     assert np.allclose(moments, exact_moments, rtol=1e-6, atol=1e-3)
 
 
-def test_values_whose_squares_overflow_leave_finite_moments():
-    raw = np.array([[1e308], [-1e308], [1e200], [3.0], [1e308]])
-    moments = _fresh(1)
-    out = _scaled(raw, np.ones(5, np.bool_), np.ones(1, np.bool_), moments)
-    assert np.isfinite(out).all()
-    assert np.isfinite(moments).all()
-
-
 @given(_tables())
 def test_clip_rows(table):
     raw, learn, _ = table
@@ -118,14 +110,6 @@ def test_standardize_columns(rows):
     exact, exact_before = naive.standardize_columns(rows, [naive.Moments(naive.TARGETS) for _ in range(3)])
     assert np.allclose(before, exact_before, atol=1e-6)
     assert np.allclose(out, exact, atol=1e-5, equal_nan=True)
-
-
-@pytest.mark.parametrize("size", [1e-155, 1e-160, 1e-200, 5e-324])
-def test_numbers_whose_squares_underflow_stay_finite(size):
-    out, moments = np.full(4, np.nan), np.zeros(kernels.SIZE)
-    kernels.standardize(np.array([0.0, size, -size, 0.0]), moments, out, np.empty((4, 2)))
-    assert (abs(out) <= 2).all()
-    assert np.isfinite(moments).all()
 
 
 FIRST_TWO, EVERY_100 = (0, 1), tuple(range(0, 2_000, 100))

@@ -60,18 +60,6 @@ def test_packed_downdate(D):
     assert tiles.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("D", [9, 61])
-def test_tiles_on_the_diagonal_stay_symmetric_to_the_last_bit(D):
-    """So that a matrix whose lower triangle was saved is the one that was not."""
-    rng = np.random.default_rng(D)
-    tiles, vectors, P = _packed(rng.normal(size=(D, D))), np.zeros((RANK, padded(D))), np.empty((D, D))
-    vectors[:, :D] = rng.normal(size=(RANK, D))
-    for _ in range(9):
-        kernels.packed_downdate(tiles, vectors)
-        kernels.unpack(tiles, P)
-        assert _packed(P).tobytes() == tiles.tobytes()
-
-
 def test_where_the_arrays_begin_changes_no_bit():
     rng = np.random.default_rng(0)
     P, numbers = rng.normal(size=(61, 61)), rng.normal(size=(RANK, 64))

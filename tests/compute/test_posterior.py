@@ -34,34 +34,6 @@ def test_it_is_its_twin(D, centers):
     assert np.allclose(_passed(_fresh(D, 0.3, centers), Phi, y, w), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_where_p_is_no_longer_positive_it_becomes_so_again():
-    posterior = _fresh(4, 0.1)
-    phi = np.array([[1.0, 0.0, 0.0, 0.0]])
-    _passed(posterior, phi, np.zeros(1), np.ones(1))
-    posterior.P[0, 0] = -1e-3
-    posterior.deferred[:] = 0.0
-    for y, w in ((np.nan, 1.0), (0.0, 0.0)):  # neither of them is learned
-        assert _passed(posterior, phi, np.full(1, y), np.full(1, w))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
-        assert posterior.P[0, 0] == -1e-3
-    assert _passed(posterior, phi, np.zeros(1), np.ones(1))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
-    apply_deferred(posterior.P, posterior.deferred, 10.0)
-    assert posterior.P[0, 0] == pytest.approx(1 / 2.1)
-
-
-def test_drift_gives_back_what_was_learned():
-    rng = np.random.default_rng(0)
-    Phi = np.zeros((400, 2))
-    Phi[:200, 0] = Phi[200:, 1] = 1.0
-    y = rng.normal(size=400)
-    posteriors = [_fresh(2, 0.5, drift=drift) for drift in (0.0, 1e-3, 1.0)]
-    for posterior in posteriors:
-        _passed(posterior, Phi, y, np.ones(400))
-    left = [_passed(one, Phi[:1], np.full(1, np.nan), np.ones(1))[0, kernels.VARIANCE] for one in posteriors]
-    assert left[0] == pytest.approx(1 / 200.5)
-    assert left[0] < left[1] < left[2]
-    assert left[2] == pytest.approx(2.0)
-
-
 def test_targets_of_another_size_that_came_first_are_forgotten():
     rng = np.random.default_rng(0)
     Phi = rng.normal(size=(300, 3))

@@ -10,8 +10,7 @@ from streamkernel.compute import draws, duality, primal_dual, primal_dual_rows, 
 from streamkernel.window.coordinates import Blocks, Subsets
 from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
 from streamkernel.window.linear_model import Problem
-from streamkernel.window.losses import LOSSES
-from streamkernel.window.regularizers import ElasticNet
+from streamkernel.window.losses import LOSSES, ElasticNet
 from streamkernel.window.step_sizes import StepSizes
 from tests import naive
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from streamkernel.compute import sobol as kernels
 from tests import naive
@@ -28,21 +27,9 @@ def test_each_place_has_one_number_in_each_interval(n):
         assert sorted(np.floor(_numbers(place, n, seed=place) * n)) == list(range(n))
 
 
-def test_scrambling_is_uniform():
-    first = [_numbers(3, 1, seed)[0] for seed in range(2_000)]
-    assert stats.kstest(first, "uniform").pvalue > 1e-3
-
-
 @pytest.mark.parametrize("law", [kernels.NORMAL, kernels.CAUCHY, kernels.LAPLACE])
 def test_quantiles(law):
     U = np.array([[1e-9, 0.01, 0.0749, 0.3, 0.4], [0.5 + 1e-6, 0.6, 0.9251, 0.99, 1 - 2.0**-33]])
     out = np.empty(U.shape)
     kernels.quantiles(law, U, 1.5, out)
     assert np.allclose(out, naive.quantiles(law, U, 1.5), rtol=1e-7, atol=1e-12)
-
-
-def test_the_normal_quantile_far_out():
-    for u in (1e-300, 1e-30, 2.0**-33, 0.075, 0.0750001):
-        assert kernels.normal_quantile(u) == pytest.approx(naive.normal_quantile(u), rel=1e-12)
-        if u > 1e-12:
-            assert kernels.normal_quantile(1 - u) == pytest.approx(naive.normal_quantile(1 - u), rel=1e-12)

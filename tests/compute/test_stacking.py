@@ -71,16 +71,3 @@ def test_what_does_not_drift_is_ridge_regression_on_all_records():
         kernels.learn_numbers(stacks, x, error, weight, np.empty(N + 1))
     exact = np.linalg.solve((X.T * w) @ X + passes.STACK_RIDGE * np.eye(N), (X.T * w) @ y)
     np.testing.assert_allclose(stacks.W[:, 0], [exact, exact], rtol=1e-9)
-
-
-def test_a_stack_knows_what_no_mixture_can_say():
-    """Where the second of two errs by twice as much, twice what the first says less what the second says is exact."""
-    rng = np.random.default_rng(4)
-    P, W = passes.stacks_of(2)
-    stacks, x, out = Stacking(1e3 * P, W, np.zeros(2), 1e-3), np.empty(2), np.empty(2)
-    for y, noise in rng.normal(size=(500, 2)):
-        predictions = np.array([y + noise, y + 2 * noise])
-        kernels.beside(predictions, predictions.mean(), 4.0, x)
-        kernels.stack_numbers(stacks, x, predictions.mean(), 4.0, out)
-        kernels.learn_numbers(stacks, x, (y - predictions.mean()) / 4.0, 1.0, np.empty(3))
-    assert out[0] == pytest.approx(y, abs=0.02)

@@ -36,19 +36,3 @@ def test_predict_transition_and_learn_transition(size, more, n, seed):
         p = _said(pair[0], before, n_classes)
         np.testing.assert_allclose(p, naive.predict_transition(pair[1], before, n_classes), rtol=1e-9)
         assert p.sum() == pytest.approx(1)
-
-
-def test_the_unit_begins_anew_before_it_overflows():
-    """What is said is as if it never had."""
-    pair, rng, last, units = _pair(2), np.random.default_rng(0), 0, []
-    pair[0].unit[0] = kernels.LARGEST_UNIT * kernels.DECAY**500
-    for _ in range(1_000):
-        label = int(rng.random() < 0.8) if last else 1
-        _learn(pair, last, label, 1.0)
-        last = label
-        units.append(float(pair[0].unit[0]))
-    assert kernels.LARGEST_UNIT * kernels.DECAY**2 < max(units) <= kernels.LARGEST_UNIT
-    assert units.count(1.0) == 1
-    for before in range(2):
-        expected = naive.predict_transition(pair[1], before, 2)
-        np.testing.assert_allclose(_said(pair[0], before, 2), expected, rtol=1e-9)

@@ -53,16 +53,6 @@ def test_bins(values, pieces):
     assert codes.tolist() == expected_codes
 
 
-@pytest.mark.parametrize("n", [511, 2000])
-def test_bins_of_a_long_column_are_of_its_quantiles(rng, n):
-    X = rng.normal(size=(n, 1))
-    codes, cuts = _binned(X, 7)
-    assert (codes.tolist(), cuts) == _expected(X)
-    shares = np.bincount(codes[:, 0]) / n
-    assert len(shares) == binning.BINS - 1
-    assert shares.max() < 3 / len(shares)
-
-
 def _problem(rng, n, d, K):
     X = np.round(rng.normal(size=(n, d)), 1)
     X[rng.random(X.shape) < 0.05] = np.nan
@@ -109,14 +99,6 @@ def test_the_best_split(rng, K, n):
             assert gain == pytest.approx(expected_gain, rel=1e-9)
             assert cut == expected_cut
             assert not some.reshape(width // 4, 3, binning.BINS, 4)[:, t].any()
-
-
-def test_rounding_is_no_gain():
-    assert splits.explains_more(1.0, 0.5, 1e3)
-    assert naive.explains_more(1.0, 0.5, 1e3)
-    assert not splits.explains_more(1.0 + 1e-12, 1.0, 1e3)
-    assert not naive.explains_more(1.0 + 1e-12, 1.0, 1e3)
-    assert not splits.explains_more(0.0, 0.0, 0.0)
 
 
 def test_a_partition_keeps_every_record_and_their_order(rng):
@@ -167,17 +149,3 @@ def test_an_ensemble_over_a_stream(rng, n, d, K, n_trees, window):
     for t, ensemble in enumerate(twins):
         passes.assert_the_trees_are(forest.arrays, t, ensemble, atol=1e-11)
         assert ensemble.grown > n_trees
-
-
-def test_a_box_is_found_where_no_sum_of_waves_finds_it(rng):
-    """An axis-aligned rule of three inputs among ten, learned from one window."""
-    X = rng.uniform(size=(3000, 10))
-    rule = (X[:, 0] > 0.4) & (X[:, 1] < 0.7) ^ (X[:, 2] > 0.5)
-    forest = TreeEnsembles(n_ensembles=1, n_trees=4, window=2000)
-    forest.begin(10, 1)
-    said, errors = np.empty((1, 1)), []
-    for x, y in zip(X, rule, strict=True):
-        trees.predict_trees(forest.arrays, x, said)
-        errors.append((said[0, 0] > 0.5) != y)
-        tree_schedule.learn_trees(forest.arrays, x, np.array([[float(y)]]), 1.0)
-    assert np.mean(errors[-500:]) < 0.05

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel import KernelClassifier
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.growth.cdsg import MOST_OUTPUTS
-from streamkernel.kernels import Gaussian
 from tests.growth.naive import context, inequality_9, longest_step
 
 CDSGS = [CDSG(), CDSG(cap=2.0)]
@@ -51,28 +50,6 @@ def test_cdsg_asks_for_the_features_limit_best_first_and_no_more():
     assert step.block == allowed[0]
     assert step.size == pytest.approx(steps[allowed[0]], rel=1e-12)
     assert asked == best_first[: best_first.index(allowed[0]) + 1]
-
-
-@pytest.mark.parametrize("allowed", [(1, 2), (0, 2), ()], ids=str)
-def test_the_default_asks_for_the_features_limit_of_the_block_that_passes_most_clearly_first(allowed):
-    beta, gamma = np.array([[0.3], [0.35], [0.32], [-0.3]]), 0.2
-    asked = []
-
-    def limit(block):
-        asked.append(block)
-        return gamma if block in allowed else 0.19
-
-    step = CDSG().choose(
-        context(n_blocks=4, beta=beta, mean_gradient=np.array([1.0]), gamma=gamma, variance=1e-3, limit=limit)
-    )
-    right_and_left = [inequality_9(own, 1.0, gamma, gamma, 1e-3) for own in beta]
-    margins = [right - left for right, left in right_and_left]
-    best_first = sorted((k for k in range(4) if margins[k] >= 0), key=lambda k: -margins[k])
-    assert len(best_first) == 3
-    chosen = next((k for k in best_first if k in allowed), None)
-    assert asked == (best_first if chosen is None else best_first[: best_first.index(chosen) + 1])
-    assert (step.block, step.size, step.decay) == (4 if chosen is None else chosen, gamma, gamma)
-    assert math.isnan(step.margin) if chosen is None else step.margin == pytest.approx(margins[chosen])
 
 
 finite = st.floats(-3, 3, allow_nan=False)
@@ -141,24 +118,6 @@ def test_many_classes_are_checked_class_by_class(K):
     assert step.margin > -1e-12
 
 
-@pytest.mark.parametrize("K", [12, 100])
-def test_many_classes_that_pass_at_gamma_step_by_gamma_all_together(K):
-    rng = np.random.default_rng(K)
-    gamma, variance = 0.5, 1e-6
-    gbar = rng.normal(size=K) / K
-    beta = gamma * np.stack([-gbar, 0.9 * gbar * (rng.random(K) < 0.5), 0.9 * gbar * (rng.random(K) < 0.8)])
-    step = CDSG().choose(context(n_blocks=3, gamma=gamma, mean_gradient=gbar, beta=beta, class_variance=variance))
-    margins = np.array(
-        [
-            [np.subtract(*inequality_9(b, g, gamma, gamma, variance)) for b, g in zip(own, gbar, strict=True)]
-            for own in beta
-        ]
-    )
-    shares = [np.abs(gbar[held >= 0]).sum() for held in margins]
-    assert (step.block, step.size, step.decay) == (int(np.argmax(shares)), gamma, gamma) == (2, gamma, gamma)
-    assert step.margin == pytest.approx(margins[2][margins[2] >= 0].min(), rel=1e-9)
-
-
 @pytest.mark.parametrize("growth", [DSG(), UDSG(), *CDSGS], ids=repr)
 def test_the_budget_holds(growth):
     xs, labels = _records(3, 3000, 2)
@@ -167,16 +126,3 @@ def test_the_budget_holds(growth):
     assert model.n_features == 288  # nine whole blocks of 32
     assert model.n_grown == 9
     assert model.n_steps == model.n_grown + model.n_reused
-
-
-@pytest.mark.parametrize("precondition", [False, True])
-def test_squared_losses_do_not_diverge_under_greedy_reuse(precondition):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(6000, 2))
-    X[:, 1] = X[:, 0]
-    y = np.sin(2 * X[:, 0])
-    model = KernelRegressor(growth=CDSG(cap=1000.0), kernel=Gaussian(3.0), precondition=precondition, seed=1)
-    outcome = model.advance([dict(enumerate(x)) for x in X.tolist()], y.tolist())
-    errors = np.abs(np.array(outcome.predictions) - y)
-    assert np.isfinite(errors).all()
-    assert errors[-1000:].mean() < errors[:1000].mean() < 2

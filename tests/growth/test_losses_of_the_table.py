@@ -71,27 +71,6 @@ def _score(model):
     return math.log(p / (1 - p))
 
 
-@pytest.mark.parametrize(
-    ("loss", "best"),
-    [(losses.Log(), math.log(7 / 3)), (losses.SquaredHinge(), 0.4), (river_losses.Hinge(), 1.0)],
-    ids=["logistic", "squared-hinge SVM", "SVM"],
-)
-def test_a_machine_of_two_classes_learns_the_minimizer(loss, best):
-    y = np.resize([True] * 7 + [False] * 3, 6000)
-    for steps in _steps(loss):
-        model = KernelClassifier(loss=loss, standardize=False, **GIVEN, **steps)
-        model.learn_many(np.zeros((len(y), 1)), y)
-        assert _score(model) == pytest.approx(best, abs=0.05)
-
-
-def test_softmax_learns_the_shares_of_the_classes():
-    y = np.resize(["a"] * 5 + ["b"] * 3 + ["c"] * 2, 6000)
-    for steps in _steps(losses.Softmax()):
-        model = KernelClassifier(standardize=False, **GIVEN, **steps)
-        model.learn_many(np.zeros((len(y), 1)), y)
-        assert model.predict_proba_one({0: 0.0}) == pytest.approx({"a": 0.5, "b": 0.3, "c": 0.2}, abs=0.01)
-
-
 @pytest.mark.parametrize("nu", [0.5, 2.0])
 def test_ridge_regression_is_the_mean_of_a_gaussian_process_whose_noise_is_half_the_regularization(nu):
     """Of its regularization times the records: two far places, targets -1 and 1, where f is 1 / (1 + sigma^2).

@@ -1,17 +1,12 @@
 """The mini-batch against a list of rows: inputs that came later, scores that are known or not, a state taken back."""
 
-import pickle
-
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel import KernelClassifier
 from streamkernel.compute import moments
 from streamkernel.compute.arrival import Scaling
-from streamkernel.estimators.base import machine_of
 from streamkernel.growth.minibatch import MiniBatch
-from streamkernel.kernels import Gaussian
 
 SIZE = 8
 DTYPES = st.sampled_from([np.dtype("float32"), np.dtype("float64")])
@@ -72,26 +67,3 @@ def test_rows_that_came_before_an_input_are_0_in_its_column(drawn, dtype, seed, 
         assert batch.scores is None
     elif scores:
         assert batch.scores.tolist() == np.concatenate(scores).tolist()
-
-
-@settings(max_examples=12)
-@given(st.lists(st.sampled_from(["advance", "learn", "learn_one", "stored"]), min_size=40, max_size=50))
-def test_whether_scores_were_known_changes_no_bit(calls):
-    """`advance` keeps them for the step, the others leave them to it."""
-    rng = np.random.default_rng(1)
-    xs = [{f"x{j}": float(v) for j, v in enumerate(rng.normal(size=2 + (i > 9)))} for i in range(60)]
-    ys = ["c" if i > 30 else "ab"[x["x0"] > 0] for i, x in enumerate(xs)]
-    model = KernelClassifier(Gaussian(1.5), block_size=4, batch_size=5, seed=1)
-    predicted = model.clone()
-    for call, x, y in zip(calls, xs, ys, strict=False):
-        predicted.advance([x], [y])
-        match call:
-            case "advance":
-                model.advance([x], [y])
-            case "learn":
-                machine_of(model).learn([x], [y])
-            case _:
-                model.learn_one(x, y)
-        if call == "stored":
-            model = pickle.loads(pickle.dumps(model))
-    assert model.state_digest() == predicted.state_digest()

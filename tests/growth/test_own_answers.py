@@ -101,17 +101,6 @@ def test_values_of_the_wrong_shape_or_type_are_refused(kind, loss, ys, answer, m
         _refused(call, error, says)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("curvature", 0.0), ("curvature", -1.0), ("curvature", np.nan), ("curvature", "a"), ("gradient_bound", -1.0)],
-)
-def test_constants_of_a_loss_that_are_none_are_refused(name, value):
-    loss = OfNumbers()
-    setattr(loss, name, value)
-    with pytest.raises(ValueError, match=f"^the loss OfNumbers has {name}="):
-        KernelRegressor(loss=loss, seed=1)
-
-
 class Policy(CDSG):
     def __init__(self, change=None):
         super().__init__()

@@ -13,7 +13,7 @@ from streamkernel import KernelClassifier, KernelRegressor, losses
 from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG, DSG, UDSG
-from streamkernel.growth.preconditioner import preconditioned_gradient, preconditioned_step
+from streamkernel.growth.preconditioner import preconditioned_gradient
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import Softmax, curvature
 from tests.growth import naive
@@ -68,13 +68,6 @@ def test_features_without_end_are_refused_in_a_sentence():
         model = KernelRegressor(kernel, batch_size=2, dtype="float64", seed=1)
         with pytest.raises(NotFiniteError, match=sentence):
             model.learn_many(np.ones((400, 1)), np.arange(400.0))
-
-
-def test_the_step_grows_with_the_mini_batch_up_to_a_bound():
-    for bounded, most in ((True, 0.7), (False, 0.3)):
-        steps = [preconditioned_step(B, bounded) for B in (1, 8, 32, 256, 2048, 100_000)]
-        assert steps == sorted(steps)
-        assert (steps[0], steps[-1]) == (0.049, most)
 
 
 def _stream(K, n=96, seed=5, noise=0.3):
@@ -179,24 +172,3 @@ def test_what_is_given_decides_and_none_follows_the_schedule():
         assert not machine_of(model).updates.preconditioned
     assert machine_of(KernelClassifier(growth=CDSG(), max_features=63)).expansion.block_size == 32
     assert machine_of(KernelClassifier(max_features=None, block_size=7)).expansion.block_size == 7
-
-
-@pytest.mark.parametrize(
-    ("B", "F", "blocks_per_step"), [(1, 1, 1), (1, 1, 2), (1, 32, 2), (2, 4, 1), (4, 64, 2), (8, 8, 1)]
-)
-def test_a_regression_of_small_mini_batches_stays_bounded(B, F, blocks_per_step):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(500, 4))
-    y = X[:, 0] * X[:, 1] + rng.normal(size=500)
-    model = KernelRegressor(
-        Gaussian(1.5),
-        block_size=F,
-        batch_size=B,
-        max_features=max(64, F),
-        blocks_per_step=blocks_per_step,
-        standardize=False,
-        seed=1,
-    )
-    predicted = model.advance([dict(enumerate(x)) for x in X.tolist()], y.tolist()).predictions
-    errors = np.array(predicted)[250:] - y[250:]
-    assert np.mean(errors**2) < 1.5 * np.var(y[250:])

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel import KernelClassifier
 from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import Gaussian
 
@@ -60,24 +60,6 @@ def test_an_open_model_goes_on_with_the_block_size_of_a_state():
     assert pickle.loads(pickle.dumps(model)).state_digest() == old.state_digest()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"precondition": True}, "this state is from a model with precondition=False, and this model has True"),
-        ({"blocks_per_step": 3}, "this state is from a model with blocks_per_step=1, and this model has 3"),
-        ({"average": True}, "this state is from a model with average=False, and this model has True"),
-    ],
-    ids=str,
-)
-def test_what_is_asked_for_must_be_the_states(given, message):
-    state = _learned(precondition=False).__getstate__()
-    model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1, **given)
-    before = model.state_digest()
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        model.__setstate__(state)
-    assert model.state_digest() == before
-
-
 @pytest.mark.parametrize("given", [{}, {"precondition": True}, {"precondition": True, "blocks_per_step": 2}], ids=str)
 def test_a_default_is_what_it_came_to(given):
     state = _learned().__getstate__()
@@ -89,26 +71,3 @@ def test_a_default_is_what_it_came_to(given):
     model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1, **given)
     model.__setstate__(state)
     assert _steps(model) == (True, 2)
-
-
-def test_an_average_is_in_the_state_and_must_fit():
-    model = _learned(average=True)
-    state = model.__getstate__()
-    assert state["average_alpha"].shape == state["alpha"].shape
-    assert model.memory_bytes > _learned().memory_bytes
-    twin = pickle.loads(pickle.dumps(model))
-    x = {"a": 0.3, "b": -1.0}
-    assert twin.predict_proba_one(x) == model.predict_proba_one(x) != _learned().predict_proba_one(x)
-    for wrong in (None, state["average_alpha"][1:], np.full_like(state["alpha"], np.nan)):
-        with pytest.raises(ValueError, match="field 'average_alpha'"):
-            twin.__setstate__({**state, "average_alpha": wrong})
-    assert twin.state_digest() == model.state_digest()
-
-
-def test_an_average_begins_anew_with_the_bandwidth():
-    xs, ys = _records(230)
-    model = KernelRegressor(batch_size=16, average=True, seed=1)
-    model.advance(xs, [float(y) for y in ys])
-    known = KernelRegressor(Gaussian(model.bandwidth), batch_size=16, average=True, seed=1)
-    known.advance(xs, [float(y) for y in ys])
-    assert np.array_equal(model.__getstate__()["average_alpha"], known.__getstate__()["average_alpha"])

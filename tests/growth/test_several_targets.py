@@ -6,12 +6,11 @@ import pytest
 from river.optim.losses import Huber, Squared
 from river.optim.schedulers import Constant
 
-from streamkernel import KernelClassifier, KernelMultiLabelClassifier, KernelMultiTargetRegressor, KernelRegressor
+from streamkernel import KernelMultiLabelClassifier, KernelMultiTargetRegressor, KernelRegressor
 from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
-from streamkernel.losses import Log
 from streamkernel.records.several_numbers import SeveralNumbers
 from tests.growth import naive
 
@@ -33,15 +32,6 @@ def test_one_number_is_learned_as_if_it_were_alone(given):
     assert [y.get("wave", 0.0) for y in ours.predictions] == theirs.predictions
     assert ours.losses.tolist() == theirs.losses.tolist()
     assert machine_of(several).expansion.alpha.tobytes() == machine_of(alone).expansion.alpha.tobytes()
-
-
-def test_one_label_is_learned_as_if_it_were_alone():
-    xs, ys = _stream(420)
-    several, alone = KernelMultiLabelClassifier(loss=Log(), seed=4), KernelClassifier(loss=Log(), seed=4)
-    ours = several.advance(xs, [{"far": y["far"] > 1} for y in ys])
-    theirs = alone.advance(xs, [y["far"] > 1 for y in ys])
-    assert [p["far"] for p in ours.probabilities[1:]] == theirs.probabilities[1:]
-    assert ours.losses.tolist() == theirs.losses.tolist()
 
 
 @pytest.mark.parametrize("curvature", [None, 2.0])
@@ -90,22 +80,6 @@ def test_a_target_that_is_missing_is_not_learned_and_one_that_comes_late_joins()
     assert (before["wave"], before["sum"]) != (0.0, after["sum"])
     assert before["wave"] == after["wave"]
     assert model.n_records == 288
-
-
-def test_the_bound_of_a_gradient_grows_with_the_targets():
-    """Huber's derivative has a bound, and a gradient of K of them one that is sqrt(K) times as large."""
-    xs, _ = _stream(64)
-    seen = {}
-
-    class Watched(CDSG):
-        def choose(self, context):
-            seen[len(context.mean_gradient)] = context.variance
-            return super().choose(context)
-
-    for K in (1, 4):
-        model = KernelMultiTargetRegressor(Gaussian(1.0), Huber(1.0), Watched(), batch_size=32, seed=1)
-        model.learn_many(pd.DataFrame(xs), [{str(k): x["a"] for k in range(K)} for x in xs])
-    assert seen[4] == pytest.approx(4 * seen[1])
 
 
 def test_an_own_loss_that_fails_says_for_which_target():

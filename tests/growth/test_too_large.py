@@ -4,14 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
-from river.optim.losses import Huber, RegressionLoss, Squared
+from river.optim.losses import Huber, RegressionLoss
 from river.optim.schedulers import Constant
 
-from streamkernel import KernelDensityRatio, KernelNoveltyDetector, KernelRegressor
+from streamkernel import KernelRegressor
 from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.kernels import Gaussian, Polynomial
-from streamkernel.losses import KLDensityRatio, NoveltyHinge
 from streamkernel.state import digest
 
 X = np.random.default_rng(0).normal(size=(400, 3))
@@ -113,33 +112,3 @@ def test_steps_that_are_too_long_leave_a_state_that_can_be_kept(case, method):
         assert np.isfinite(model.__getstate__()["alpha"]).all()
     assert told or case == "of a bounded loss"
     assert all(text.startswith(("the loss", "the kernel")) for text in told)
-
-
-@pytest.mark.parametrize(
-    ("model", "method", "loss"),
-    [
-        (KernelNoveltyDetector(seed=1, batch_size=8), "threshold_gradient", NoveltyHinge),
-        (KernelDensityRatio(p=True, q=False, seed=1, batch_size=8), "gradient", KLDensityRatio),
-    ],
-    ids=["novelty", "ratio"],
-)
-def test_what_is_learned_beside_the_coefficients_is_not_kept_either(model, method, loss, monkeypatch):
-    model, xs = model.clone(), [dict(enumerate(row)) for row in X.tolist()]
-    for i, x in enumerate(xs[:215]):
-        model.learn_one(x, *([] if method == "threshold_gradient" else [i % 2 == 0]))
-    before = machine_of(model).targets.state()
-
-    def fails(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(loss, method, fails)
-    with pytest.raises(KeyboardInterrupt):
-        model.learn_one(xs[215], *([] if method == "threshold_gradient" else [False]))
-    after = machine_of(model).targets.state()
-    assert all(np.array_equal(after[name], before[name]) for name in before)
-
-
-def test_a_very_small_kernel_has_a_step_that_can_be_kept():
-    model = KernelRegressor(1e-30 * Gaussian(1.0), loss=Squared(), precondition=False, seed=1)
-    model.learn_many(X, Y)
-    assert pickle.loads(pickle.dumps(model)).state_digest() == model.state_digest()

@@ -76,18 +76,3 @@ def coverage(growth, truth, alpha, noise, seeds, half=10_000):
 
 def dicts(X):
     return [dict(enumerate(row)) for row in X.tolist()]
-
-
-@pytest.mark.parametrize(
-    ("truth", "alpha", "noise"),
-    [
-        ("friedman", 0.9, "normal"),
-        ("friedman", 0.9, "exponential"),
-        ("wave", 0.5, "normal"),
-        ("wave", 0.5, "exponential"),
-    ],
-)
-def test_as_many_targets_as_the_quantile_says_are_below(truth, alpha, noise):
-    on_the_way, left = coverage(CDSG(), truth, alpha, noise, seeds=(7, 8, 9))
-    assert abs(on_the_way) < 0.01
-    assert abs(left) < 0.01

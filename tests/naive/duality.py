@@ -3,8 +3,7 @@
 import numpy as np
 
 from tests.naive.features import _dot
-from tests.naive.proximal import elastic_net_conjugate
-from tests.naive.window_losses import loss_conjugate, loss_derivative, loss_value
+from tests.naive.window_losses import elastic_net_conjugate, loss_conjugate, loss_derivative, loss_value
 
 
 def multiply(A, x):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from tests.naive.proximal import elastic_net_step
-from tests.naive.window_losses import dual_update
+from tests.naive.window_losses import dual_update, elastic_net_step
 
 
 def _chosen(choices, t):

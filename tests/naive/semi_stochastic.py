@@ -3,8 +3,7 @@
 import numpy as np
 
 from tests.naive.gaussians import GOLDEN, WORD, mix64
-from tests.naive.proximal import elastic_net_step
-from tests.naive.window_losses import loss_derivative, loss_value
+from tests.naive.window_losses import elastic_net_step, loss_derivative, loss_value
 
 
 def draw_row(state, n):

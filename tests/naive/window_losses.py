@@ -64,3 +64,28 @@ def _logistic_share(a, u, step):
 
     far = abs(u) + 1 / step + 1
     return (1 + math.tanh(optimize.brentq(slope, -far, far, xtol=1e-14, rtol=1e-14) / 2)) / 2
+
+
+def score_losses(kind, z, y):
+    return [loss_value(kind, z[i], y[i]) for i in range(len(z))]
+
+
+def score_derivatives(kind, z, y):
+    return [loss_derivative(kind, z[i], y[i]) for i in range(len(z))]
+
+
+def dual_steps(kind, beta, z, y, step):
+    return [dual_update(kind, b, score, label, step) for b, score, label in zip(beta, z, y, strict=True)]
+
+
+def soft_threshold(v, by):
+    return math.copysign(max(abs(v) - by, 0.0), v)
+
+
+def elastic_net_step(v, step, l2, l1):
+    return soft_threshold(v / step, l1) / (1 / step + l2)
+
+
+def elastic_net_conjugate(s, l2, l1):
+    x = soft_threshold(s, l1) / l2
+    return s * x - l2 / 2 * x * x - l1 * abs(x)

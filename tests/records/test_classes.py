@@ -7,10 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import special
 
 from streamkernel import losses
-from tests.parts import scores_of
 from tests.records.one_input import classifier, inputs
 
 
@@ -27,18 +25,6 @@ def test_classes_join_on_arrival():
     assert outcome.losses[2] == pytest.approx(math.log(2))  # the one that joins counts
     assert math.isnan(outcome.losses[3])
     assert outcome.losses[4] == pytest.approx(math.log(3))
-
-
-def test_a_class_that_joins_late_begins_at_zero():
-    model = classifier(standardize=False)
-    xs = inputs(200)
-    model.advance(xs, [x["a"] > 0 for x in xs])
-    scores = scores_of(model, {"a": 1.0})
-    assert len(scores) == 2
-    model.learn_one({"a": 1.0}, "late")
-    probabilities = model.predict_proba_one({"a": 1.0})
-    expected = special.softmax([*scores, 0.0])
-    assert list(probabilities.values()) == pytest.approx(expected, rel=1e-5)
 
 
 def test_classes_past_the_limit_are_predicted_only_counted_and_warned_of_once():

@@ -1,19 +1,15 @@
 """Records as rows of numbers: scaled by moments, with absent and unseen inputs."""
 
 import math
-from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute.moments import COUNT, M2, MEAN
-from streamkernel.records.input_scaler import RAW_LIMIT, SCALED_LIMIT
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows
-from tests.parts import inputs_of
-from tests.records.regressors import learned, regressor, stream
+from tests.records.regressors import learned, regressor
 
 records = st.dictionaries(
     st.sampled_from(["a", "b", "c", "d"]),
@@ -52,44 +48,6 @@ def test_a_boolean_is_a_number_that_is_scaled():
     inputs = Inputs(max_inputs=10, standardize=True)
     rows = inputs.encode([{"b": False}, {"b": True}], [True] * 2)
     assert inputs.scaler.scale(rows, np.ones(2, np.bool_), np.dtype("float64")).tolist() == [[0], [1]]
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False), st.booleans())
-def test_scaled_values_are_bounded_and_finite(value, standardize):
-    model = learned(n=60, standardize=standardize)
-    prediction = model.predict_one({"x0": value})
-    model.learn_one({"x0": value, "new": value}, 1.0)
-    for x in stream(12, seed=1):
-        model.learn_one(x, 1.0)
-    inputs = inputs_of(model)
-    limit = SCALED_LIMIT if standardize else RAW_LIMIT
-    rows = inputs.encode([{"x0": value, "new": -value}], [False])
-    assert np.abs(inputs.scaler.scale(rows, np.zeros(1, np.bool_), np.dtype("float32"))).max() <= np.float32(limit)
-    assert math.isfinite(prediction)
-    assert math.isfinite(model.predict_one({"x0": 1.0, "x1": 1.0}))
-
-
-@given(
-    st.lists(
-        st.dictionaries(
-            st.sampled_from(["x0", "x1"]),
-            st.one_of(st.floats(allow_infinity=False), st.integers(-(2**70), 2**70)),
-            min_size=1,
-        ),
-        min_size=1,
-        max_size=9,
-    ),
-    st.booleans(),
-)
-def test_records_of_known_numbers_are_encoded_as_any_others(xs, in_another_order):
-    if in_another_order:
-        xs = [dict(reversed(x.items())) for x in xs]
-    models = [learned() for _ in range(2)]
-    models[0].advance(xs, [1.0] * len(xs))
-    with mock.patch.object(Inputs, "encode_plain", return_value=None):  # the general way in
-        for x in xs:
-            models[1].learn_one(x, 1.0)
-    assert models[0].state_digest() == models[1].state_digest()
 
 
 def test_a_late_input_has_frequencies_at_once_and_an_old_one_may_vanish():

@@ -77,16 +77,6 @@ def test_a_user_who_makes_warnings_errors_is_not_left_with_half_a_call():
     assert models[0].state_digest() == models[1].state_digest()
 
 
-def test_a_fault_at_the_end_of_a_long_call_is_found_before_its_first_record_is_learned():
-    model = learned()
-    before = model.state_digest()
-    good = [{"x0": 1.0, "text": f"value {i}"} for i in range(2 * SLICE)]
-    for bad in ({"x0": math.inf}, {"x0": HUGE}, {"x0": b""}, {b"name": 1.0}, {math.nan: "text"}, {"new": math.inf}):
-        with pytest.raises(ValueError, match=r"infinite|of type|names and labels"):
-            model.advance([*good, bad], [1.0] * (2 * SLICE + 1))
-        assert model.state_digest() == before
-
-
 @pytest.mark.parametrize("targets", [[None], [1.0]], ids=["predicted", "learned"])
 def test_a_long_call_of_strings_that_never_come_twice_takes_no_more_memory_than_a_short_one(targets):
     """A row has a column for each of them, so that all rows at once would take the square of their number."""
@@ -97,19 +87,6 @@ def test_a_long_call_of_strings_that_never_come_twice_takes_no_more_memory_than_
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40e6
-
-
-def test_no_more_names_than_there_is_room_for_in_a_smaller_copy():
-    model = learned()
-    for name in "abcdef":
-        model.learn_one({name: 1.0}, 1.0)
-    smaller = model.clone({"max_inputs": 3}, include_attributes=True)
-    before = smaller.input_names
-    with pytest.warns(RuntimeWarning, match="inputs past max_inputs=3"):
-        smaller.learn_one({f"new{i}": 1.0 for i in range(9)}, 1.0)
-    assert smaller.input_names == before
-    assert smaller.n_ignored_inputs == 9
-    assert math.isfinite(smaller.predict_one({"another": 1.0}))
 
 
 def test_records_of_many_names_are_taken_few_at_a_time(monkeypatch):

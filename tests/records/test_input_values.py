@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from tests.records.regressors import learned
 
 HUGE = 10**400
@@ -117,32 +116,6 @@ def test_what_is_no_input_is_refused_by_name_and_changes_nothing(subtests):
         for name in ("x0", "new", 7):
             with subtests.test(name=name, value=str(value)[:20]):
                 _assert_refused(name, value, why)
-
-
-@pytest.mark.parametrize("record", [[("x0", 1.0)], "x0", None, 3])
-def test_a_record_that_is_no_mapping_changes_nothing(record):
-    model = learned()
-    before = model.state_digest()
-    why = f"^x must be a dict of feature values by name, not {type(record).__name__}$"
-    for call in (
-        lambda: model.advance([{"new": 1.0, "text": "a"}, record], [1.0, 1.0]),
-        lambda: model.advance([record] * 1000, [1.0] * 1000),
-        lambda: model.learn_one(record, 1.0),
-        lambda: model.predict_one(record),
-    ):
-        with pytest.raises(TypeError, match=why):
-            call()
-    assert model.state_digest() == before
-    assert sorted(model.input_names) == ["x0", "x1"]
-
-
-@pytest.mark.parametrize(
-    "model", [AdaptiveKernelClassifier(), AdaptiveKernelRegressor(), KernelClassifier(), KernelRegressor()]
-)
-def test_each_estimator_says_what_a_record_is(model):
-    for call in (lambda: model.learn_one([1, 2], 1), lambda: model.predict_one([1, 2])):
-        with pytest.raises(TypeError, match=r"^x must be a dict of feature values by name, not list$"):
-            call()
 
 
 @pytest.mark.parametrize(

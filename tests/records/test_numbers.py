@@ -15,7 +15,6 @@ from streamkernel import KernelRegressor
 from streamkernel.compute.moments import COUNT, MEAN, deviation
 from streamkernel.records.numbers import Numbers
 from tests import naive
-from tests.parts import scores_of
 from tests.records.one_input import NUMERIC, inputs, regressor
 
 
@@ -54,38 +53,12 @@ def test_regressors_learn_in_the_targets_own_units(loss):
     assert errors.mean() < 0.75 * spread
 
 
-@pytest.mark.parametrize("loss", NUMERIC, ids=lambda loss: type(loss).__name__)
-def test_the_own_loss_is_that_of_the_standardized_target(loss):
-    model = regressor(loss, dtype="float64")
-    xs = inputs(60)
-    model.advance(xs, [x["a"] * 3 for x in xs])
-    (score,) = scores_of(model, {"a": 0.3})
-    outcome = model.advance([{"a": 0.3}, {"a": 0.3}], [2.0, None])
-    moments = model.__getstate__()["target_moments"]
-    standardized = (2.0 - moments[MEAN]) / deviation(moments)
-    exact = (loss or Squared())(np.array([standardized]), np.array([score]))[0]
-    assert outcome.losses[0] == pytest.approx(exact, rel=1e-6)
-    assert math.isnan(outcome.losses[1])
-
-
 @pytest.mark.parametrize("n", [1, 50])
 def test_a_constant_target_is_predicted_and_leaves_no_error(n):
     model = regressor()
     outcome = model.advance(inputs(n), [7.0] * n)
     assert outcome.losses.tolist() == [0.0] * n
     assert model.predict_one({"a": 3.0}) == pytest.approx(7.0)
-
-
-@pytest.mark.parametrize(
-    "target",
-    [3, True, np.float32(0.5), np.int64(4), np.bool_(True), decimal.Decimal("1.5"), 10**30, -0.0],
-    ids=lambda target: f"{type(target).__name__}-{target}",
-)
-def test_a_target_of_any_numeric_type(target):
-    one, other = regressor(), regressor()
-    one.advance(inputs(2), [1.0, target])
-    other.advance(inputs(2), [1.0, float(target)])
-    assert one.state_digest() == other.state_digest()
 
 
 def test_what_is_no_finite_number_is_refused_and_changes_nothing(subtests):

@@ -140,24 +140,6 @@ def _encoded(inputs, xs, learn):
     return rows, list(inputs.columns), inputs.n_ignored, inputs.columns.keys.tolist(), inputs.columns.plain_names
 
 
-def _shown(xs):
-    """Records as text; a Counter's own sorts its values, which need not be such as can be compared."""
-    return repr([(type(x), list(x.items())) for x in xs])
-
-
-@given(st.data())
-def test_encode_gives_the_same_rows_either_way(data):
-    names, most, standardize = data.draw(some_names), data.draw(st.sampled_from([100, 3])), data.draw(st.booleans())
-    either = Inputs(most, standardize), GeneralInputs(most, standardize)
-    for _ in range(data.draw(st.integers(1, 6))):
-        xs = data.draw(st.lists(records(names, plain_ones=8), max_size=5))
-        learn = data.draw(st.lists(st.booleans(), min_size=len(xs), max_size=len(xs)))
-        before = _shown(xs)
-        mine, general = (_encoded(inputs, xs, learn) for inputs in either)
-        assert mine == general
-        assert _shown(xs) == before
-
-
 def test_inputs_that_never_hold_a_number():
     either = Inputs(10, True), GeneralInputs(10, True)
     for xs in ([{}], [{"word": "x"}], [{"word": "y"}, {}], [{"word": 1.0}], [{"word": 1.0}, {"word": 2}]):

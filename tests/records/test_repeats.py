@@ -3,12 +3,11 @@
 import logging
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel import AdaptiveKernelClassifier, KernelRegressor
+from streamkernel import KernelRegressor
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.repeats import FREE, LOGGED_AFTER, PER_ROOT
 from tests.records.regressors import regressor
@@ -50,19 +49,6 @@ def test_there_are_never_more_indicators_than_repetitions_allow(values, cut):
     twin = Inputs(10_000, True)
     twin.load_state(state)
     assert twin.state()["input_repeats" if values else "columns"] == state["input_repeats" if values else "columns"]
-
-
-def test_predictions_leave_out_what_learning_would():
-    model = AdaptiveKernelClassifier(n_features=8, n_trees=1, seed=1)
-    rng = np.random.default_rng(0)
-    for i in range(200):
-        a = float(rng.normal())
-        model.learn_one({"a": a, "order": f"o{i}"}, a > 0)
-    without = model.predict_proba_one({"a": 0.3})
-    assert model.predict_proba_one({"a": 0.3, "order": "never seen"}) == without
-    many = model.predict_proba_many(pd.DataFrame({"a": [0.3], "order": ["never seen"]}))
-    assert many.iloc[0].to_dict() == pytest.approx(without)
-    assert len(model.input_names) == 1 + FREE
 
 
 def test_a_failed_call_takes_its_repetitions_back():

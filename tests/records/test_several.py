@@ -14,7 +14,7 @@ from streamkernel.losses import Log
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.several_labels import SeveralLabels
 from streamkernel.records.several_numbers import SeveralNumbers
-from streamkernel.records.target_dicts import target_dicts
+from streamkernel.records.target_list import target_dicts
 
 ROWS = [{"a": 1.0, "b": 10.0}, {"a": 3.0}, None, {"b": 30.0, "c": True}, {"a": None, "c": 5}]
 

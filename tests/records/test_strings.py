@@ -1,7 +1,5 @@
 """Strings: each value is an indicator of its own, and it is what the model learns from."""
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,19 +58,6 @@ def test_an_interaction_of_two_categories_is_learned_where_a_linear_model_fails(
     assert _accuracy(_pairs(), classifier(seed=1)) > 0.85
 
 
-@BOTH
-def test_an_unseen_value_and_an_absent_one_are_other_things_than_a_known_one(classifier):
-    model = classifier(seed=1)
-    model.advance(*zip(*_colors(), strict=True))
-    known, unseen, absent = (
-        model.predict_proba_one(x)[True] for x in ({"color": "red"}, {"color": "pink"}, {"noise0": 0.0})
-    )
-    assert known > 0.8
-    # Of a value that was never seen the log-odds are at most half as large.
-    assert abs(math.log(unseen / (1 - unseen))) < 0.5 * math.log(known / (1 - known))
-    assert len({known, unseen, absent}) == 3
-
-
 def test_a_number_that_turns_into_text_is_told_once(caplog):
     model = KernelRegressor(seed=1)
     model.learn_one({"price": 17.5, "color": "red"}, 1.0)
@@ -84,10 +69,3 @@ def test_a_number_that_turns_into_text_is_told_once(caplog):
         "input 'price' was a number and is now the text '17,50', which counts as a category: use numbers, and "
         "leave missing values out"
     )
-
-
-def test_also_where_it_is_only_predicted(caplog):
-    model = KernelRegressor(seed=1)
-    model.learn_one({"price": 17.5}, 1.0)
-    model.predict_one({"price": "17,50"})
-    assert [message[:29] for message in caplog.messages] == ["input 'price' was a number an"]

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import AdaptiveKernelClassifier, KernelRegressor
 from streamkernel.records.target_list import target_list
 
 NAT = [pd.Timestamp("2026-03-01"), pd.NaT]
@@ -52,20 +52,6 @@ def test_what_is_no_box_is_refused(y):
 def test_an_array_of_targets_has_one_dimension(method, y):
     with pytest.raises(ValueError, match=r"^the targets have the shape \(.*\(n,\)"):
         getattr(KernelRegressor(seed=1), method)(np.ones((2, 1)), y)
-
-
-@pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor])
-def test_rows_whose_target_is_missing_are_not_learned(kind):
-    X = pd.DataFrame({"a": np.arange(40.0) % 7, "late": [None] * 35 + [1.0] * 5})
-    y = pd.Series(np.arange(40.0) % 2).where(np.arange(40) < 33)  # NaN from there on
-    one, many, arrow = (kind(seed=1) for _ in range(3))
-    many.learn_many(X, y)
-    arrow.learn_many(pa.table(X), pa.array(y, from_pandas=True))
-    for a, target in zip(X["a"][:33], y[:33], strict=True):
-        one.learn_one({"a": a}, target)
-    assert many.n_records == 33
-    assert many.input_names == ["a"]
-    assert many.state_digest() == arrow.state_digest() == one.state_digest()
 
 
 DATES = [

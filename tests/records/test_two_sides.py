@@ -66,20 +66,6 @@ def test_false_and_true_until_another_label_arrives(labels, classes):
     assert model.classes == classes
 
 
-def test_what_two_sides_say_before_both_are_known():
-    model = classifier(losses.Log())
-    assert model.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
-    assert model.predict_one({"a": 1.0}) is False
-    model.learn_one({"a": 1.0}, "spam")
-    assert model.predict_proba_one({"a": 1.0}) == {"spam": 1.0}
-    assert model.predict_one({"a": 1.0}) == "spam"
-    model.learn_one({"a": 1.0}, "ham")
-    assert model.predict_proba_one({"a": 1.0}) == {"spam": 0.5, "ham": 0.5}
-    boolean = classifier(losses.Log())
-    boolean.learn_one({"a": 1.0}, True)
-    assert set(boolean.predict_proba_one({"a": 1.0})) == {False, True}
-
-
 @pytest.mark.parametrize("loss", TWO_SIDED, ids=lambda loss: type(loss).__name__)
 def test_the_probability_is_the_sigmoid_of_the_score(loss):
     model = classifier(loss, dtype="float64")
@@ -107,27 +93,3 @@ def test_a_third_class_is_one_clear_error_that_changes_nothing(loss):
         with pytest.raises(ValueError, match=r"'c' is a third class after 'a' and 'b'.*OneVsRest"):
             call()
         assert model.state_digest() == before
-
-
-def test_a_third_class_within_one_call():
-    model = classifier(losses.Log())
-    before = model.state_digest()
-    with pytest.raises(ValueError, match="'c' is a third class"):
-        model.advance(inputs(3), ["a", "b", "c"])
-    assert model.state_digest() == before
-    model.advance(inputs(2), ["c", "b"])  # the failed call named no class
-    assert model.classes == ["c", "b"]
-
-
-@pytest.mark.parametrize("loss", [*TWO_SIDED, None], ids=lambda loss: type(loss).__name__)
-def test_weights_multiply_the_gradient(loss):
-    """Weight 0 moves moments only, weight 2 is twice the pull: with one record a step, twice the coefficients."""
-    arguments = {"batch_size": 1, "dtype": "float64", "standardize": False, "precondition": False}
-    models = [classifier(loss, **arguments) for _ in range(3)]
-    for model, w in zip(models, (0.0, 1.0, 2.0), strict=True):
-        model.advance([{"a": 1.0}] * 2, [False, True], [0.0, 0.0])
-        model.learn_one({"a": 1.0}, True, w=w)
-    assert [model.n_blocks for model in models] == [0, 1, 1]
-    _, once, twice = (model.__getstate__() for model in models)
-    assert np.allclose(twice["alpha"], 2 * once["alpha"])
-    assert models[0].n_records == 3

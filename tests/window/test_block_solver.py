@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from benchmarks.solvers.dense_blocks import DenseBlocks
 from benchmarks.solvers.matrix_risk import random_matrices
-from streamkernel.compute.dual_blocks import dual_steps
-from streamkernel.compute.window_losses import LOGISTIC, SMOOTH_HINGE, SQUARED, SQUARED_HINGE
+from streamkernel.compute.window_losses import LOGISTIC, SMOOTH_HINGE, SQUARED, SQUARED_HINGE, dual_steps
 from streamkernel.window import matrix_problem
 from streamkernel.window.block_iterates import BlockIterates, draw
 from streamkernel.window.block_solver import BlockSolver

@@ -71,11 +71,6 @@ def test_records_of_any_size_have_a_finite_metric_and_a_gap_from_0(size, shared_
     assert (learner.history_.gap >= 0).all()
 
 
-def test_records_too_large_are_refused():
-    with pytest.raises(ValueError, match="X has values past 1e\\+35"):
-        MetricLearner(seed=1).fit(np.eye(4) * 1e77, [0, 0, 1, 1])
-
-
 def test_a_metric_is_asked_for_before_it_is_learned():
     for ask in (lambda: MetricLearner().transform([[1.0]]), lambda: MetricLearner().distance({0: 1.0}, {})):
         with pytest.raises(ValueError, match="no metric yet: call fit first"):
@@ -113,12 +108,6 @@ def test_records_without_a_distance_are_refused(named, record, message):
     for pair in ((record, {}), ({"a": 1.0}, record)):
         with pytest.raises(ValueError, match=f"^{message}"):
             named.distance(*pair)
-
-
-def test_a_distance_is_finite_as_long_as_a_float_holds_it(named):
-    unit = named.distance({"a": 1.0}, {"a": -1.0})
-    assert named.distance({"a": 1e300}, {"a": -1e300}) == pytest.approx(1e300 * unit)
-    assert named.distance({"a": 10**30}, {"a": -(10**30)}) == pytest.approx(1e30 * unit)
 
 
 def test_a_single_task_has_its_metric_by_its_label():

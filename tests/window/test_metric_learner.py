@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from river import neighbors
 
 from benchmarks.solvers.dense_blocks import DenseBlocks
-from streamkernel import KernelClassifier
 from streamkernel.compute.window_losses import SMOOTH_HINGE
-from streamkernel.kernels import Gaussian, Mahalanobis
 from streamkernel.window import MetricLearner
 from streamkernel.window.block_iterates import BlockIterates, draw
 from streamkernel.window.block_solver import BlockSolver
@@ -72,21 +70,6 @@ def test_the_objective_is_that_of_the_paper(several):
     less, data = _problem(several, pull=0.25)
     objective, _ = less.gap(blocks, less.scores(blocks), zeros, less.combine(zeros))
     assert objective == pytest.approx(_objective(*data, metrics, pull=0.25), rel=1e-10)
-
-
-def test_its_slope_is_that_of_differences():
-    problem, data = _problem()
-    metrics = _random_metrics(4, 3, 5)
-    beta = problem.dual_of(problem.data.pack(metrics))
-    G = problem.data.unpack(problem.combine(beta) / problem.data.n - problem.linear)
-    G += np.array([0.02, 0.1, 0.1, 0.1])[:, None, None] * metrics
-    rng = np.random.default_rng(6)
-    for _ in range(5):
-        along = rng.normal(size=metrics.shape)
-        along += along.transpose(0, 2, 1)
-        h = 1e-5
-        rise = (_objective(*data, metrics + h * along) - _objective(*data, metrics - h * along)) / (2 * h)
-        assert np.sum(G * along) == pytest.approx(rise, rel=1e-6)
 
 
 def _dense(problem):
@@ -236,18 +219,6 @@ def test_rivers_nearest_neighbors_are_better_by_it_where_inputs_are_noise(learne
     plain, knowing = _accuracy(knn(), records), _accuracy(knn(dist_func=learned.distance), records)
     assert plain < 0.75
     assert knowing > 0.85
-
-
-def test_the_gaussian_kernel_is_better_by_it_where_inputs_are_noise(learned):
-    records = list(_stream(600))
-    kernel = Mahalanobis(learned.inputs_, learned.metric_, Gaussian(2.0))
-    plain = _accuracy(KernelClassifier(kernel=Gaussian(2.0), standardize=False, seed=1), records)
-    knowing = _accuracy(KernelClassifier(kernel=kernel, seed=1), records)
-    assert plain < 0.75
-    assert knowing > 0.85
-    X = pd.DataFrame([x for x, _ in records[:20]])[list(learned.inputs_)].to_numpy()
-    distances = np.array([[learned.distance(a, b) for a in X] for b in X])
-    assert kernel.matrix(X, X, 2.0) == pytest.approx(np.exp(-(distances**2) / 8), abs=1e-6)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(2, 12))

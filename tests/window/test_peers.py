@@ -10,7 +10,6 @@ from benchmarks.solvers.data import factorized
 from benchmarks.solvers.dual_ascent import SDCA
 from benchmarks.solvers.gradient import SGD, StratifiedSGD, clustered
 from benchmarks.solvers.optimum import optimum
-from benchmarks.solvers.saga import saga
 from benchmarks.solvers.task import Task
 from tests import naive
 
@@ -31,15 +30,6 @@ def weighted():
     y = np.where(A @ [1.0, -1.0, 0.5, 0.0, 0.2] + 0.3 * rng.normal(size=400) > 0.6, 1.0, -1.0)
     share = np.mean(y > 0)
     return Task("three clusters", A, y, "log", 1e-2, weights=np.where(y > 0, 0.5 / share, 0.5 / (1 - share)))
-
-
-def plain_draws(seed, n, count):
-    """What `draw_row` draws, in Python's whole numbers."""
-    state, found = seed, []
-    for _ in range(count):
-        state = (state + 0x9E3779B97F4A7C15) % 2**64
-        found.append((int(naive.mix64(state)) >> 32) * n >> 32)
-    return found
 
 
 def prox(task, x, gradient, step):
@@ -87,39 +77,6 @@ def plain_coefficients(task, beta):
     return np.sign(s) * np.maximum(np.abs(s) - task.l1, 0.0) / task.l2
 
 
-def test_sgd_is_the_proximal_step_of_a_mini_batch(weighted):
-    peer, x = SGD(weighted, 0.3, batch=4, seed=9), np.zeros(5)
-    peer.advance(6)
-    for rows in np.reshape(plain_draws(9, weighted.n, 24), (6, 4)):
-        x = prox(weighted, x, (weighted.w * weighted.slopes(x))[rows] @ weighted.A[rows] / 4, 0.3)
-    np.testing.assert_allclose(peer.x, x, atol=1e-12)
-    assert peer.records == 24
-
-
-def test_scv_is_the_mini_batch_corrected_by_the_expansion_round_class_means(weighted):
-    peer, x = SCV(weighted, 0.3, batch=4, seed=9), np.zeros(5)
-    peer.advance(6)
-    A, y, w = weighted.A, weighted.y, weighted.w
-    covariance = variance = 0.0
-    for number, rows in enumerate(np.reshape(plain_draws(9, weighted.n, 24), (6, 4))):
-        expanded = np.zeros(weighted.n)
-        for label in (-1.0, 1.0):
-            own = y == label
-            z = A[own].mean(axis=0) @ x
-            share = 1 / (1 + np.exp(label * z))
-            expanded[own] = -label * share + share * (1 - share) * (A[own] @ x - z)
-        expanded *= w
-        slopes = w * weighted.slopes(x)
-        expected = A.T @ expanded / weighted.n
-        gradient, control = slopes[rows] @ A[rows] / 4, expanded[rows] @ A[rows] / 4
-        factor = np.clip(covariance / variance, 0, 1) if number else 1.0
-        norms = (A[rows] ** 2).sum(axis=1)
-        covariance += 0.01 * (np.mean(slopes[rows] * expanded[rows] * norms) - gradient @ expected - covariance)
-        variance += 0.01 * (np.mean(expanded[rows] ** 2 * norms) - expected @ expected - variance)
-        x = prox(weighted, x, gradient - factor * (control - expected), 0.3)
-    np.testing.assert_allclose(peer.x, x, atol=1e-12)
-
-
 def test_stochastic_gradients_end_near_the_optimum_and_svrg_at_it(weighted):
     best, strata = optimum(weighted), clustered(weighted.A, 3)
     makes = [
@@ -135,11 +92,3 @@ def test_stochastic_gradients_end_near_the_optimum_and_svrg_at_it(weighted):
     exact.advance(6_000)
     assert weighted.objective(exact.x) - best.objective < 1e-12
     assert exact.records == 6_000 * 10 + 6_000 // 50 * weighted.n
-
-
-def test_saga_comes_to_the_same_optimum(tasks):
-    task = tasks["log"]
-    best = optimum(task)
-    curve = saga(task, 1, best.objective + 1e-9, seconds=5)
-    assert curve.objective[-1] == pytest.approx(best.objective, abs=2e-9)
-    assert curve.passes[:4] == [0, 1, 2, 3]

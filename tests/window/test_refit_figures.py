@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
+from streamkernel import KernelRegressor, WindowRefit
 from streamkernel.estimators.base import machine_of
 from streamkernel.window import Exact
 from streamkernel.window.history import History
@@ -61,16 +61,6 @@ def test_the_figures_are_those_of_the_last_refit():
     deviation = machine_of(model.model).targets.deviation
     errors = [model.predict_one(x) - y for x, y in zip(xs[60:460], ys[60:460], strict=True)]
     assert last.loss == pytest.approx(np.mean(np.square(errors)) / deviation**2, rel=1e-4)
-
-
-def test_the_loss_is_that_of_all_classes():
-    model = WindowRefit(KernelClassifier(**INNER), window=300, every=250)
-    xs, ys = records(300)
-    labels = ["low" if y < 0 else "middle" if y < 1 else "high" for y in ys]
-    model.advance(xs, labels)
-    model.refit()
-    shares = [model.predict_proba_one(x)[label] for x, label in zip(xs, labels, strict=True)]
-    assert model.last_refit.loss == pytest.approx(-np.log(shares).mean(), rel=1e-4)
 
 
 def test_a_solver_without_a_seed_is_reproducible():

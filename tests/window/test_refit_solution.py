@@ -12,7 +12,7 @@ from streamkernel.estimators.base import machine_of
 from streamkernel.growth import CDSG
 from streamkernel.kernels import Gaussian, Polynomial
 from streamkernel.losses import Log, SquaredHinge
-from streamkernel.window import DSPDC, S3GD, SVRG, Exact
+from streamkernel.window import DSPDC, S3GD, Exact
 
 INNER = {"max_features": 48, "block_size": 16, "batch_size": 16, "dtype": "float64", "seed": 1}
 
@@ -134,22 +134,6 @@ def test_beta_counts_from_the_refit_and_steps_go_on():
     assert np.count_nonzero(np.any(history.beta, axis=1)) == 1
 
 
-def test_an_averaged_model_goes_on_from_the_solution():
-    xs = stream()
-    model = WindowRefit(KernelRegressor(average=True, **INNER), window=330, every=1000, solver=Exact(l2=1e-3))
-    plain = WindowRefit(KernelRegressor(**INNER), window=330, every=1000, solver=Exact(l2=1e-3))
-    for one in (model, plain):
-        one.advance(xs, numbers(xs))
-        one.refit()
-    assert model.predict_one(xs[0]) == pytest.approx(plain.predict_one(xs[0]), rel=1e-9)
-    before = model.predict_one(xs[0])
-    model.advance(xs[:48], [100.0] * 48)
-    assert model.predict_one(xs[0]) != before
-    # Each step counts as one of all: the mean moves less than the last solution.
-    average, last = machine_of(model).solution, machine_of(model).expansion
-    assert average is not last
-
-
 @pytest.mark.parametrize(
     "inner",
     [
@@ -183,16 +167,3 @@ def test_the_newest_records_are_solved_where_features_are_too_many():
     model.advance(xs, numbers(xs))
     model.refit()
     assert (model.n_window, model.last_refit.n_records) == (300, 100)
-
-
-@pytest.mark.parametrize("solver", [S3GD(max_passes=1), SVRG(max_passes=1), DSPDC(max_passes=1)], ids=repr)
-@pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_nothing_is_solved_where_the_newest_records_tell_nothing(solver, weight):
-    xs = stream()
-    model = WindowRefit(KernelClassifier(**INNER), 300, 10_000, solver, max_bytes=100 * 8 * 2 * 48)
-    labels = [x["a"] > 0 for x in xs]
-    newest = [labels[-1]] * 100 if weight else labels[-100:]
-    model.advance(xs, labels[:-100] + newest, [1.0] * (len(xs) - 100) + [weight] * 100)
-    before = model.predict_proba_one(xs[0])
-    assert not model.refit()
-    assert model.predict_proba_one(xs[0]) == before

@@ -7,8 +7,7 @@ from streamkernel.compute.semi_stochastic import full_gradient
 from streamkernel.window import S3GD
 from streamkernel.window.anchors import AnchorGraph, AnchorModel, choose_anchors
 from streamkernel.window.linear_model import Problem
-from streamkernel.window.losses import WindowLoss
-from streamkernel.window.regularizers import ElasticNet
+from streamkernel.window.losses import ElasticNet, WindowLoss
 from tests import naive
 from tests.window.stochastic_cases import KINDS, clusters
 

@@ -53,17 +53,6 @@ def test_same_seed_same_bytes(solver):
 
 
 @solvers
-def test_units_of_the_inputs_do_not_matter(solver):
-    X, y = clusters()
-    for step in (None, 1.0):
-        one = solver.clone({"step": step, "l2": 1e-2, "tol": 1e-9}).fit(X, y)
-        # A power of two, which rounds nothing.
-        other = solver.clone({"step": step, "l2": 1e-2 * 64.0**2, "tol": 1e-9}).fit(X * 64.0, y)
-        assert np.allclose(one.coef_, other.coef_ * 64.0, rtol=1e-6)
-        assert one.history_.passes[-1] == other.history_.passes[-1]
-
-
-@solvers
 def test_balanced_classes(solver):
     X, y = clusters()
     keep = np.flatnonzero((y < 0) | (np.arange(len(y)) % 7 == 0))
@@ -75,31 +64,6 @@ def test_balanced_classes(solver):
     assert np.allclose(balanced.coef_, given.coef_, atol=1e-5)
     best = optimum("log", X, y, 1e-3, 0.0, weights)
     assert balanced.history_.objective[-1] == pytest.approx(best, rel=1e-8)
-
-
-@solvers
-def test_classes_one_against_rest(solver):
-    rng = np.random.default_rng(1)
-    centers = 3 * rng.normal(size=(3, 4))
-    y = rng.integers(3, size=500)
-    X = centers[y] + rng.normal(size=(500, 4))
-    names = np.array(["a", "b", "c"])[y]
-    model = solver.clone().fit(X, names)
-    assert model.coef_.shape == (3, 4)
-    assert len(model.history_) == 3
-    assert (model.predict(X) == names).mean() > 0.8
-    for k, label in enumerate("abc"):
-        alone = solver.clone().fit(X, np.where(names == label, "yes", "no"))
-        assert alone.coef_.tobytes() == model.coef_[k].tobytes()
-
-
-@solvers
-@pytest.mark.parametrize("loss", ["squared", "log"])
-def test_steps_that_are_too_long_are_shortened(solver, loss):
-    X, y = clusters(labels=loss != "squared")
-    best = optimum(loss, X, y, 1e-2, 0.0)
-    model = solver.clone({"loss": loss, "l2": 1e-2, "step": 100.0, "tol": 1e-9}).fit(X, y)
-    assert model.history_.objective[-1] == pytest.approx(best, rel=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 from benchmarks import window_refit
 from benchmarks.solvers import matrix_page, s3gd_page, slopes
 from benchmarks.solvers.curve import LossCurve
-from benchmarks.solvers.data import PENALTIES, SIZES, factorized, two_classes
 from benchmarks.solvers.matrix_risk import Solver, random_matrices, solvers
 from benchmarks.solvers.metric_tasks import digits
 from benchmarks.solvers.optimum import Optimum
@@ -31,16 +30,6 @@ def curve(*seconds_and_excess):
 def runs(**seconds):
     """Solvers that come to 1e-7 after so many seconds, or never."""
     return {name: [curve((0, 1.0), (s, 1e-7 if s < 9 else 1e-3))] for name, s in seconds.items()}
-
-
-def test_the_papers_data():
-    task = factorized(SIZES[0], PENALTIES[0], "smooth_hinge")
-    assert task.A.shape == (5_000, 100)
-    U, V = task.factors
-    np.testing.assert_allclose(U @ V, task.A)
-    assert (task.l1, task.l2) == (1e-3, 1e-2)
-    # Labels follow the sum of the first 50 columns of X, of deviation 7: few are noise; a sketch keeps some of it.
-    assert np.mean(task.y > 0) == pytest.approx(0.5, abs=0.05)
 
 
 def measured(switch, anchors):
@@ -67,18 +56,6 @@ def folder(tmp_path):
     np.savez(tmp_path / "mnist.npz", X_train=X[:600], y_train=y[:600], X_test=X[600:], y_test=y[600:])
     np.savez(tmp_path / "shuttle.npz", X=rng.normal(size=(500, 9)), y=rng.integers(0, 3, size=500))
     return tmp_path
-
-
-def test_the_four_data_sets(folder):
-    assert [task.name for task in two_classes(folder)] == ["a9a", "shuttle", "MNIST"]
-    for task in two_classes(folder):
-        assert np.square(task.A).sum(axis=1).mean() == pytest.approx(1)
-        assert np.ptp(task.A[:, -1]) == 0
-        assert task.w.mean() == pytest.approx(1)
-        assert len(task.test[0]) >= 100
-    mnist = two_classes(folder)[-1]
-    assert mnist.w[mnist.y > 0].sum() == pytest.approx(mnist.w[mnist.y < 0].sum())
-    assert two_classes(None) == []
 
 
 @pytest.mark.long
