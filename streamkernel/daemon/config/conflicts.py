@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamkernel.connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
 from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.config.column_conflicts import column_conflicts
 from streamkernel.daemon.config.grouped import OWN_NAMES, PLACEHOLDER
@@ -113,7 +112,7 @@ def _without_group(key: str, source: KafkaSourceConfig) -> Iterator[str]:
 
 
 def _of_topics(config: Config) -> Iterator[str]:
-    """Yield outputs to a topic that another section uses, and transactions that would not end in time."""
+    """Yield outputs to a topic that another section uses, and transactions without checkpoints."""
     used: dict[str, KafkaSourceConfig | KafkaSinkConfig] = {
         key: source for key, source in config.sources.items() if isinstance(source, KafkaSourceConfig)
     }
@@ -127,18 +126,6 @@ def _of_topics(config: Config) -> Iterator[str]:
                 yield f"{key}.topic: must differ from {other}.topic"
             if output.transactional_id and getattr(section, "transactional_id", None) == output.transactional_id:
                 yield f"{key}.transactional_id: must differ from {other}.transactional_id"
-        if output.transactional_id is not None:
-            yield from _of_transactions(key, output, config)
+        if output.transactional_id is not None and config.checkpoint is None:
+            yield f"{key}.transactional_id: needs {_a_checkpoint(config)}: each checkpoint commits a transaction"
         used[key] = output
-
-
-def _of_transactions(key: str, output: KafkaSinkConfig, config: Config) -> Iterator[str]:
-    if config.checkpoint is None:
-        yield f"{key}.transactional_id: needs {_a_checkpoint(config)}: each checkpoint commits a transaction"
-        return
-    timeout = output.options.transaction_timeout_ms or TRANSACTION_TIMEOUT_MS
-    if timeout < 2000 * config.checkpoint.every_seconds:
-        yield (
-            f"{key}.options.transaction_timeout_ms: must be at least twice checkpoint.every_seconds "
-            f"({config.checkpoint.every_seconds:g} s), is {timeout}"
-        )

@@ -17,6 +17,7 @@ from streamkernel.daemon.config.predicting import with_mode_defaults
 from streamkernel.daemon.config.problems import dotted, shown
 from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.config.secrets import is_secret
+from streamkernel.daemon.config.transactions import with_transactional_ids
 
 __all__ = ["validate"]
 
@@ -47,7 +48,7 @@ def validate(document: Document) -> tuple[Config | None, list[str]]:
     except ValidationError as error:
         lines = [_line(details, document.raw) for details in error.errors(include_url=False)]
         return None, [*lines, *_without_model(document)]
-    config = with_mode_defaults(config)
+    config = with_transactional_ids(with_mode_defaults(config))
     return config, [*_without_model(document), *conflicts(config)]
 
 

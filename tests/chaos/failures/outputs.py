@@ -137,22 +137,6 @@ def _open_transaction(trial: Trial) -> Iterator[None]:
 
 
 @failure(
-    "retention of the output past our mark",
-    r"warning .*were removed since the checkpoint, \d+ of our lines with them",
-    TRANSACTIONS,
-    PLAIN,
-)
-def output_removed(trial: Trial) -> int:
-    """Remove lines that no checkpoint covers, once a consumer has read them; the last ones stay, as a segment does."""
-    trial.produce(2000)
-    daemon = trial.start(crash="flushed:4")
-    daemon.wait()
-    # Behind the last line comes the mark of its transaction.
-    trial.remove_output("predictions", last=3)
-    return 1
-
-
-@failure(
     "the checkpoint directory is lost", r"error .*no checkpoint says which: .*existing: append", TRANSACTIONS, PLAIN
 )
 def directory_lost(trial: Trial) -> int:
