@@ -88,7 +88,7 @@ class FakeProducer:
     def marker(self) -> Marker | None:
         return self._topic.markers.get(self.transactional_id or "")
 
-    def begin(self) -> None:
+    def begin(self, patient: Callable[[], bool]) -> None:  # noqa: ARG002
         assert self._open is None
         self._open = []
 

@@ -140,10 +140,16 @@ class Delivery:
             return len(self._lines) - self._acked, self._unacked_bytes
 
     @property
-    def uncommitted(self) -> tuple[int, int]:
-        """How many lines do not count yet, and how many bytes of memory they take."""
+    def uncommitted(self) -> int:
+        """How many lines do not count yet."""
         with self._changed:
-            return len(self._lines), self._bytes
+            return len(self._lines)
+
+    @property
+    def commit_bytes(self) -> int:
+        """How many bytes of memory the lines take that wait for `commit`; 0 while others are being committed."""
+        with self._changed:
+            return 0 if self._committing else self._bytes
 
     def complete(self, patience: float) -> None:
         """Wait until every line is acknowledged, and the sealed ones are committed.
@@ -274,7 +280,7 @@ class Delivery:
             elif marker != Marker(self._committed, self._writer):
                 self._disagree(marker, same)
             if self._earlier_id is None and marker != (now := Marker(self._committed, self._writer)):
-                producer.begin()
+                producer.begin(self._patient)
                 producer.commit(now, self._patient)
         with self._changed:
             self._stream, self._moved = found.stream, self._clock()
@@ -344,7 +350,7 @@ class Delivery:
             lines, whole = self._next()
             if lines:
                 if producer.transactional_id is not None and not begun:
-                    producer.begin()
+                    producer.begin(self._patient)
                     begun = True
                 self._send(producer, lines)
             self._reap(producer)

@@ -88,9 +88,10 @@ class TopicProducer:
         self._producer, self._network = connect(KafkaProducer, known, attempt, ProducerClient)
         self._manager = self._producer._transaction_manager
         self._timeout = self._producer.config["transaction_timeout_ms"] / 1000
+        # By itself, kafka-python would take the id back from the process that fenced this one.
+        self._renewing = self._ended = False
         if self.transactional_id is not None:
-            # kafka-python would take the id back from the process that fenced this one.
-            self._manager._supports_epoch_bump = lambda: False
+            self._manager._supports_epoch_bump = lambda: self._renewing
         self._begun = 0.0
         self._missing_since: float | None = None
 
@@ -134,13 +135,32 @@ class TopicProducer:
             consumer.close(autocommit=False, timeout_ms=1000 * _CLOSE_SECONDS)
         return None if found is None else Marker(found.offset, found.metadata)
 
-    def begin(self) -> None:
-        """Begin a transaction."""
-        self._begun = time.monotonic()
+    def begin(self, patient: Callable[[], bool]) -> None:
+        """Begin a transaction, as long as `patient` says so; raises as `commit`."""
         try:
+            if self._ended:
+                self._renew(patient)
+            self._begun = time.monotonic()
             self._producer.begin_transaction()
         except errors.KafkaError as error:
             raise self.explain(error) from None
+
+    def _renew(self, patient: Callable[[], bool]) -> None:
+        """Get another epoch: a request of the last transaction that was held up cannot end the next one."""
+        manager = self._manager
+        self._renewing = True
+        try:
+            manager.bump_producer_id_and_epoch()
+            self._producer._sender.wakeup()
+            while manager.is_bumping_epoch():
+                if not patient():
+                    raise Unreachable(self.failure())
+                time.sleep(0.002)
+        finally:
+            self._renewing = False
+        if manager.has_error():
+            raise manager.last_error
+        self._ended = False
 
     def send(self, partition: int, **message: Any) -> Receipt:
         """Give a message to the producer, which sends it when it can; raises an error of kafka-python."""
@@ -176,6 +196,7 @@ class TopicProducer:
                 while not result.wait(timeout_ms=100):
                     if not patient():
                         raise Unreachable(self.failure())
+            self._ended = True
         except errors.KafkaError as error:
             raise self.explain(error) from None
 

@@ -202,12 +202,12 @@ class KafkaSink(Sink):
     @property
     def commit_bytes(self) -> int | None:
         """How much memory the lines take that wait for `commit`; None without transactions."""
-        return None if self.transactional_id is None or self._delivery is None else self._delivery.uncommitted[1]
+        return None if self.transactional_id is None or self._delivery is None else self._delivery.commit_bytes
 
     @property
     def unpublished(self) -> int:
         """How many lines are not acknowledged or, where there are transactions, not committed."""
-        return (0 if self._delivery is None else self._delivery.uncommitted[0]) + len(self._queue)
+        return (0 if self._delivery is None else self._delivery.uncommitted) + len(self._queue)
 
     @property
     def waiting(self) -> int:

@@ -127,7 +127,7 @@ class Sinks:
         """
         marks = {key: sink.flush() for key, sink in self.sinks.items()}
         for key in self._unpublished:
-            self._settle(key)
+            crash.point("published", self._settle(key))
         self._refused.clear()
         self._succeeded()
         return marks
