@@ -115,6 +115,17 @@ class Sink(Connector):
 
         """
 
+    def commit(self) -> None:
+        """Begin to show others the lines of the last `flush`, now that a durable checkpoint has its mark.
+
+        By default nothing happens: `write`, `publish` or `flush` shows them.
+        """
+
+    @property
+    def commit_bytes(self) -> int | None:
+        """How many bytes of lines wait for `commit`; None where a line is shown without it, as by default."""
+        return None
+
     def publish(self) -> None:
         """Begin to show others the lines that were taken, without waiting for it and without making them durable.
 

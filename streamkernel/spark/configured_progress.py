@@ -126,6 +126,7 @@ class ConfiguredProgress:
         if progress.query:
             about["spark"] = {**progress.to_json(), **({"header": self.header} if self.header else {})}
         path = self._store.write(about, models.payload)
+        self._sinks.commit()
         self.progress = progress
         self._monitor.saved(
             SavedCheckpoint(path.name, path.stat().st_size, self._monitor.clock() - started, self._processor.taken)

@@ -86,7 +86,7 @@ def _of_outputs(plan: Plan) -> Iterator[Problem]:
     predictions = plan.config.predictions
     kind = getattr(predictions, "kind", "none")
     if isinstance(predictions, KafkaSinkConfig):
-        if predictions.transactional_id is not None:
+        if (plan.raw.get("predictions") or {}).get("transactional_id") is not None:
             yield Problem("predictions.transactional_id", "Spark writes at least once, without transactions; remove it")
         if predictions.value_format != "json":
             yield Problem("predictions.value_format", f"a Spark job writes json, not {predictions.value_format}")

@@ -206,16 +206,6 @@ class Trial(TrialRecords):
             )
         return predictions, letters
 
-    def remove_output(self, key: str, last: int) -> None:
-        """Let retention take the lines of an output, but for the last offsets; a consumer has read them."""
-        bootstrap, topic = self.site.broker.bootstrap, self.topics[key]
-        read = self._removed[key] + read_topic(bootstrap, topic)
-        [end] = self.site.broker.end_offsets(topic).values()
-        self.site.broker.delete_records(topic, {0: end - last})
-        left = len(read_topic(bootstrap, topic))
-        assert left, "no line is left"
-        self._removed[key] = read[:-left]
-
     def findings(self, says: Sequence[str]) -> Findings:
         """Take the account.
 

@@ -28,7 +28,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short_naps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a sink of Kafka look often for what became of its lines."""
-    monkeypatch.setattr(delivery, "NAP_SECONDS", 0.001)
+    monkeypatch.setattr(delivery, "_NAP_SECONDS", 0.001)
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def avro_lines(values: list[bytes], schema: Any) -> list[Any]:
 
 
 def standing(topic: FakeTopic) -> list[bytes]:
-    return [entry.line.value for entry in topic.logs[0] if entry is not None]
+    return topic.values()
 
 
 def write(sink: Any, lines: list[dict[str, Any]] = LINES, start: int = 0) -> None:
@@ -179,24 +179,13 @@ class TestSink:
         sink.close()
 
     @pytest.mark.usefixtures("impatient")
-    def test_lines_that_wait_for_the_registry_are_committed_without_a_flush(self, registry: RegistryServer) -> None:
-        topic = FakeTopic(transactional=True)
+    def test_closing_while_no_registry_answers(self, registry: RegistryServer) -> None:
         registry.answer = 503, b""
-        sink = made(topic, transactional_id="me", value_format="avro", registry=registry.settings(), schema=LINE)
+        sink = made(FakeTopic(), value_format="avro", registry=registry.settings(), schema=LINE)
         sink.open()
         write(sink)
-        sink.publish()
-        assert (sink.unpublished, topic.lines()) == (3, {})
-        registry.answer = None
-
-        def move() -> bool:
-            """Do as the daemon does."""
-            sink.write((), ())
-            sink.publish()
-            return sink.unpublished == 0
-
-        waiting(move)
-        assert topic.lines() == {0: [at(number) for number in range(3)]}
+        with pytest.raises(OutageError):
+            sink.close()
         sink.close()
 
     @pytest.mark.parametrize(

@@ -1,104 +1,201 @@
-"""The sink of Kafka on a topic in memory: what it keeps, sends, suppresses and goes on from. No broker is needed."""
+"""The sink of Kafka, over a topic in memory."""
 
 from __future__ import annotations
 
 import json
-from inspect import Parameter, signature
+import logging
 from typing import Any
 
 import pytest
-from fake_output import Entry, FakeSession, FakeTopic, at, made, put
+from fake_output import FakeTopic, at, finish, flushed, made, put
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from streamkernel.connectors import Position, SinkError
-from streamkernel.connectors.kafka.writing.provenance import Provenance
-from streamkernel.connectors.kafka.writing.session import Broken
+from streamkernel.connectors import SinkError
+from streamkernel.connectors.kafka.writing import delivery
+from streamkernel.connectors.kafka.writing import sink as module
+from streamkernel.connectors.kafka.writing.line import Line, Provenance
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
-from streamkernel.connectors.ports import Sink
+from streamkernel.connectors.pass_through import MessageLine, SourceMessage
+from streamkernel.connectors.ports import ConnectorError, OutageError, Position
+from tests.processes import wait_until
 
 pytestmark = pytest.mark.usefixtures("short_naps")
 
 
 class TestWriting:
-    def test_lines_stand_there_in_order_when_flush_returns(self) -> None:
-        topic = FakeTopic(partitions=2)
-        with made(topic) as sink:
+    @pytest.mark.parametrize("transactional_id", [None, "me"])
+    def test_lines_count_in_order(self, transactional_id: str | None) -> None:
+        topic = FakeTopic(2)
+        with made(topic, transactional_id=transactional_id) as sink:
             sink.open()
-            put(sink, at(3), at(5), at(0, 1), at(7), at(1, 3))
-            sink.flush()
-            assert topic.lines() == {0: [at(3), at(5), at(7)], 1: [at(0, 1)], 3: [at(1, 3)]}
-            assert [entry.line.value for entry in topic.logs[0] if entry] == [b'{"n":3}', b'{"n":5}', b'{"n":7}']
-            assert len(topic.logs[1]) == 2  # partitions 1 and 3 of the source
-            assert sink.waiting == 0
-        assert sink.exactly_once
-
-    def test_a_mark_is_json_and_tells_where_the_topic_ends(self) -> None:
-        topic = FakeTopic(partitions=2)
-        with made(topic) as sink:
-            sink.open()
-            assert sink.flush()["ends"] == {"0": 0, "1": 0}  # type: ignore[index]
-            put(sink, at(3), at(5))
+            put(sink, at(0), at(0, 1), at(1))
             mark = sink.flush()
-            assert mark == json.loads(json.dumps(mark))
-            assert mark["ends"] == {"0": 2, "1": 0}  # type: ignore[index]
+            assert sink.unpublished == (0 if transactional_id is None else 3)
+            assert json.loads(json.dumps(mark)) == mark
+            sink.commit()
+            wait_until(lambda: not sink.unpublished, "the commit")
+            assert topic.lines() == {0: [at(0), at(1)], 1: [at(0, 1)]}
+            assert sink.waiting == sink.waiting_bytes == 0
+            assert sink.exactly_once == (transactional_id is not None)
 
-    def test_a_line_needs_the_position_of_its_record(self) -> None:
+    def test_closing_writes_what_waits_without_transactions(self) -> None:
+        topic = FakeTopic()
+        with made(topic) as sink:
+            sink.open()
+            put(sink, at(0))
+        sink.close()
+        assert topic.lines() == {0: [at(0)]}
+
+    def test_closing_leaves_to_the_checkpoint_what_cannot_be_committed(self, caplog: pytest.LogCaptureFixture) -> None:
+        topic = FakeTopic()
+        sink = made(topic, transactional_id="me")
+        sink.open()
+        put(sink, at(0))
+        mark = sink.flush()
+        topic.down = True
+        sink.commit()
+        sink.close()
+        assert "1 lines are not committed" in caplog.text
+        topic.down = False
+        with made(topic, transactional_id="me") as sink:
+            sink.open(mark)
+            assert flushed(sink)
+        assert topic.lines() == {0: [at(0)]}
+
+    @pytest.mark.parametrize("mark", [7, {"stream": "c/out/1"}, {"lines": "?"}, {"number": -1}])
+    def test_a_mark_that_makes_no_sense_is_refused(self, mark: Any) -> None:
         with made(FakeTopic()) as sink:
             sink.open()
-            with pytest.raises(ValueError, match="shorter than"):
-                sink.write([{"n": 1}], [])
+            good = sink.flush()
+        assert isinstance(good, dict)
+        with made(FakeTopic()) as sink, pytest.raises(SinkError, match="not from a topic"):
+            sink.open({**good, **mark} if isinstance(mark, dict) and "stream" not in mark else mark)
 
-    def test_so_the_port_asks_for_it_too(self) -> None:
-        for one in (Sink, KafkaSink):
-            assert signature(one.write).parameters["positions"].default is Parameter.empty
-
-    def test_closing_writes_what_waits(self) -> None:
+    def test_what_is_copied_survives_a_restart(self) -> None:
         topic = FakeTopic()
-        sink = made(topic)
+        more: Any = {"transactional_id": "me", "key": "source", "pass_through": ["headers", "timestamp"]}
+        message = SourceMessage(b"\xff", (("trace", b"1"), *Provenance("other").headers(at(99))), 1500)
+        sink = made(topic, **more)
         sink.open()
-        put(sink, at(1))
+        sink.write([MessageLine({"n": 1}, message)], [at(1)])
+        with made(topic, **more) as again:
+            again.open(sink.flush())
+            assert flushed(again)
         sink.close()
-        sink.close()
+        (found,) = topic.messages[0]
+        assert (found["value"], found["key"], found["timestamp_ms"]) == (b'{"n":1}', b"\xff", 1500)
+        assert [name for name, _ in found["headers"]].count("source.offset") == 1
         assert topic.lines() == {0: [at(1)]}
-        with pytest.raises(SinkError, match=r"topic out at broker:9092: .*not open"):
-            put(sink, at(2))
-        with pytest.raises(SinkError, match="not open"):
-            sink.flush()
 
-    def test_it_can_be_opened_again(self) -> None:
+
+OPERATIONS = ["put", "flush", "checkpoint", "checkpoint", "kill", "lost commit", "lost answer", "outage", "break"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(OPERATIONS), max_size=25))
+def test_whatever_happens_each_line_stands_there_once_and_in_order(operations: list[str]) -> None:
+    """A daemon writes, makes checkpoints, and dies; a broker goes away, and loses answers."""
+    topic = FakeTopic(2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delivery, "_NAP_SECONDS", 0.0005)
+        patch.setattr(delivery, "_LONGEST_PAUSE", 0.001)
+        patch.setattr(module, "PATIENCE_SECONDS", 0.01)
+        patch.setattr(module, "_CLOSE_SECONDS", 0.01)
+        sink = made(topic, transactional_id="me")
+        sink.open()
+        durable, saved, written = sink.flush(), 0, 0
+        for operation in [*operations, "checkpoint"]:
+            if operation == "put":
+                put(sink, *(at(offset, offset % 3) for offset in range(written, written + 3)))
+                written += 3
+            elif operation == "flush":  # and the disk is full
+                flushed(sink)
+            elif operation == "checkpoint":
+                if (mark := flushed(sink)) is not None:
+                    durable, saved = json.loads(json.dumps(mark)), written
+                    sink.commit()
+            elif operation == "kill":
+                sink.close()
+                topic.down = False
+                sink = made(topic, transactional_id="me")
+                sink.open(durable)
+                written = saved
+            elif operation == "outage":
+                topic.down = not topic.down
+            elif operation == "break":
+                topic.down = True
+                wait_until(lambda: topic.down, "the outage")
+                topic.down = False
+            else:
+                topic.doubtful.append(operation == "lost answer")
+        topic.down = False
+        wait_until(lambda: flushed(sink), "an answer")
+        finish(sink)
+        sink.close()
+    assert topic.lines() == {
+        partition: [at(offset, partition) for offset in range(partition, written, 3)]
+        for partition in range(min(3, written))
+    }
+
+
+class TestFailures:
+    def test_lines_wait_for_a_broker(self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+        caplog.set_level(logging.INFO, "streamkernel.connectors")
+        for place, name in ((delivery, "SILENT_SECONDS"), (module, "OPEN_SECONDS"), (module, "PATIENCE_SECONDS")):
+            monkeypatch.setattr(place, name, 0.1)
+        topic = FakeTopic()
+        topic.down = True
+        with made(topic, transactional_id="me") as sink:
+            sink.open()
+            put(sink, at(0))
+            wait_until(lambda: caplog.messages, "the outage to be logged")
+            with pytest.raises(OutageError, match=r"nothing is acknowledged \(connection refused\), 1 lines wait"):
+                sink.flush()
+            assert (sink.waiting, sink.waiting_bytes > 250) == (1, True)
+            topic.down = False
+            wait_until(lambda: flushed(sink), "the broker to be found")
+            finish(sink)
+        assert topic.lines() == {0: [at(0)]}
+        assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+    def test_what_breaks_again_and_again_ends_it(self) -> None:
+        topic = FakeTopic()
+        with made(topic, transactional_id="me") as sink:
+            sink.open()
+            topic.doubtful = 10 * [False]
+            put(sink, at(0))
+            sink.flush()
+            sink.commit()
+            with pytest.raises(SinkError, match=r"refuses the lines again and again \(the answer is lost\)"):
+                wait_until(lambda: flushed(sink), "the end")
+
+    def test_what_cannot_be_reached_for_good_is_told_when_it_is_opened(self) -> None:
+        topic = FakeTopic()
+        topic.refusal = ConnectorError("there is no such topic")
+        with made(topic) as sink, pytest.raises(SinkError, match="at broker:9092: there is no such topic"):
+            sink.open()
+
+    def test_a_line_too_large_ends_it_unless_it_can_be_shortened(self) -> None:
         topic = FakeTopic()
         sink = made(topic)
         sink.open()
-        put(sink, at(1))
-        mark = sink.flush()
-        sink.open(mark)
-        put(sink, at(2))
+        sink.write([{"raw": 2000 * "x"}], [at(7)])
+        with pytest.raises(SinkError, match="the line of offset 7 is too large"):
+            sink.flush()
         sink.close()
-        assert topic.lines() == {0: [at(1), at(2)]}
+        shortened: list[int] = []
 
-    def test_the_mark_of_a_file_is_refused(self) -> None:
-        with made(FakeTopic()) as sink, pytest.raises(SinkError, match="not from a topic: start over with --fresh"):
-            sink.open({"length": 4711, "head": 64 * "0", "tail": 64 * "0", "file": None})
+        def shorten(line: Any, most: int) -> Any:
+            shortened.append(most)
+            return {"raw": line["raw"][:10]}
 
-    @pytest.mark.parametrize(
-        "broken", [{}, {"written": 3}, {"ends": []}, {"producer": [1]}, {"written": [["s", 0, 1]]}]
-    )
-    def test_a_mark_that_makes_no_sense_is_refused(self, broken: dict[str, Any]) -> None:
-        topic = FakeTopic()
-        with made(topic) as sink:
+        with made(topic, shorten=shorten) as sink:
             sink.open()
-            mark = sink.flush()
-        assert isinstance(mark, dict)
-        with made(topic) as sink, pytest.raises(SinkError, match="not from a topic"):
-            sink.open({**mark, **broken} if broken else {})
-
-    def test_a_mark_cannot_fill_the_memory(self) -> None:
-        topic = FakeTopic()
-        with made(topic) as sink:
-            sink.open()
-            mark = sink.flush()
-        assert isinstance(mark, dict)
-        with made(topic) as sink, pytest.raises(SinkError, match="not from a topic"):
-            sink.open({**mark, "written": [["s", 0, [[0, 10**15]]]]})
+            sink.write([{"raw": 2000 * "x"}, {"raw": "short"}], [at(8), at(9)])
+            sink.flush()
+        assert shortened == [500]
+        assert topic.values() == [b'{"raw":"xxxxxxxxxx"}', b'{"raw":"short"}']
 
 
 class TestKeys:
@@ -107,11 +204,8 @@ class TestKeys:
         keys = {Provenance(writer).key(place) for writer in ("a1b2c3d4", "e5f6a7b8") for place in places}
         assert len(keys) == 2 * len(places)
 
-    def test_the_same_line_has_the_same_one_whatever_came_before(self) -> None:
-        places = [at(5), Position("labels:source", 0, 5), at(5), at(5, 1), at(5)]
-        provenance = Provenance("me")
-        assert [provenance.key(place) for place in places] == [Provenance("me").key(place) for place in places]
-        assert [provenance.headers(place) for place in places] == [Provenance("me").headers(place) for place in places]
+    def test_a_line_names_its_record_whatever_it_copies(self) -> None:
+        assert Provenance("me").message(Line(b"{}", at(1)))["headers"] == Provenance("me").headers(at(1))
 
 
 class TestOptions:
@@ -136,102 +230,3 @@ class TestOptions:
         monkeypatch.setattr(codec, "has_snappy", lambda: False)
         with pytest.raises(ValueError, match=r"snappy.* pip install 'streamkernel"):
             KafkaSink("out", "broker:9092", compression="snappy")
-
-
-class TestGoingOn:
-    """After a restart, lines that are there are not written again."""
-
-    def restarted(self, topic: FakeTopic, mark: Any) -> KafkaSink:
-        sink = made(topic)
-        sink.open(mark)
-        return sink
-
-    def test_lines_behind_the_mark_are_left_out_once(self) -> None:
-        topic = FakeTopic()
-        sink = self.restarted(topic, None)
-        put(sink, at(0), at(1))
-        mark = sink.flush()
-        put(sink, at(2), at(3))
-        sink.flush()  # and killed before the checkpoint
-        again = self.restarted(topic, mark)
-        put(again, at(2), at(3), at(4))
-        again.flush()
-        assert topic.lines() == {0: [at(0), at(1), at(2), at(3), at(4)]}
-        put(again, at(2))  # the same place once more is another line: nothing is remembered for ever
-        again.flush()
-        assert topic.lines()[0][-1] == at(2)
-
-    def test_what_was_not_written_again_yet_is_in_the_mark(self) -> None:
-        topic = FakeTopic()
-        sink = self.restarted(topic, None)
-        mark = sink.flush()
-        put(sink, *map(at, range(10)))
-        sink.flush()
-        again = self.restarted(topic, mark)
-        put(again, *map(at, range(4)))
-        mark = again.flush()  # this checkpoint covers four records, ten lines are there
-        assert isinstance(mark, dict)
-        assert mark["written"] == [["source", 0, [[4, 9]]]]
-        third = self.restarted(topic, mark)
-        put(third, *map(at, range(4, 12)))
-        assert third.flush()["written"] == []  # type: ignore[index]
-        assert topic.lines() == {0: [at(offset) for offset in range(12)]}
-
-    def test_lines_of_others_are_none_of_ours(self) -> None:
-        topic = FakeTopic()
-        mine, yours = self.restarted(topic, None), made(topic, existing="append")
-        put(mine, at(0))
-        mark = mine.flush()
-        yours.open()
-        put(yours, at(1))
-        yours.flush()
-        again = self.restarted(topic, mark)
-        put(again, at(1))
-        again.flush()
-        assert [entry.writer for entry in topic.logs[0] if entry] == ["writer 1", "writer 2", "writer 1"]
-
-    def test_a_record_and_a_label_at_one_place_are_two(self) -> None:
-        topic = FakeTopic()
-        sink = self.restarted(topic, None)
-        mark = sink.flush()
-        label = Position("labels:source", 0, 5)
-        put(sink, at(5))
-        sink.flush()
-        again = self.restarted(topic, mark)
-        put(again, label, at(5))
-        again.flush()
-        assert topic.lines() == {0: [at(5), label]}
-
-    def test_the_first_line_to_each_partition_is_verified_alone(self) -> None:
-        topic = FakeTopic(partitions=2)
-        mark = self.restarted(topic, None).flush()
-        again = self.restarted(topic, mark)
-        put(again, at(0), at(1), at(0, 1), at(1, 1), at(2))
-        again.flush()
-        session = topic.sessions[-1]
-        assert [line.position for line in session.verified] == [at(0), at(0, 1)]
-        assert [call for call in session.calls if "wait" not in call] == [
-            "send_verified",
-            "send",
-            "send_verified",
-            "send",
-            "send",
-        ]
-        assert topic.lines() == {0: [at(0), at(1), at(2)], 1: [at(0, 1), at(1, 1)]}
-
-    def test_a_line_of_a_killed_process_that_comes_late_is_found(self) -> None:
-        topic = FakeTopic()
-        mark = self.restarted(topic, None).flush()
-        again = self.restarted(topic, mark)
-        session = topic.sessions[-1]
-
-        def late(line: Any) -> int:
-            topic.logs[0].append(Entry(session.writer, line))
-            session.send_verified = FakeSession.send_verified.__get__(session)  # type: ignore[method-assign]
-            raise Broken("another one was there first")
-
-        session.send_verified = late  # type: ignore[method-assign]
-        put(again, at(0), at(1))
-        again.flush()
-        assert len(topic.sessions) == 3
-        assert topic.lines() == {0: [at(0), at(1)]}

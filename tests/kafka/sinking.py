@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterable
@@ -10,8 +11,6 @@ from typing import Any
 from kafka.consumer.fetcher import ConsumerRecord
 
 from streamkernel.connectors import Position
-from streamkernel.connectors.kafka.writing.session import ProducerSession
-from streamkernel.connectors.kafka.writing.session_factory import SessionFactory
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from streamkernel.connectors.ports import OutageError
 from tests.kafka.cluster import Cluster
@@ -32,8 +31,8 @@ def put(sink: KafkaSink, positions: Iterable[Position]) -> None:
 
 
 def opened(cluster: Cluster, topic: str, mark: Any = None, **more: Any) -> KafkaSink:
-    """Open a sink."""
-    sink = KafkaSink(topic, cluster.bootstrap, **more)
+    """Open a sink, with transactions unless told otherwise."""
+    sink = KafkaSink(topic, cluster.bootstrap, **{"transactional_id": topic, **more})
     sink.open(mark)
     return sink
 
@@ -55,7 +54,7 @@ def standing(cluster: Cluster, topic: str, **options: Any) -> dict[int, list[int
 
 
 class Writing:
-    """A thread that writes lines and flushes now and then, as a daemon does, until it is told to end."""
+    """A thread that writes lines and makes checkpoints now and then, as a daemon does, until it is told to end."""
 
     def __init__(self, sink: KafkaSink) -> None:
         self._sink = sink
@@ -74,6 +73,7 @@ class Writing:
                 if self.written % 200 == 0:
                     try:
                         self._sink.flush()
+                        self._sink.commit()
                     except OutageError:
                         self.outages += 1
                 time.sleep(0.01)
@@ -88,31 +88,16 @@ class Writing:
         finish(self._sink)
 
 
-def settle(sink: KafkaSink) -> None:
-    """Wait until every line is acknowledged, which in a transaction does not make it count."""
-    deadline = time.monotonic() + 60
-    while sink.waiting:
-        assert time.monotonic() < deadline
-        sink.write((), ())
-        time.sleep(0.01)
-
-
-def with_session(cluster: Cluster, topic: str, mark: Any = None) -> tuple[KafkaSink, ProducerSession]:
-    """Open a sink, and give the session through which it writes as well."""
-    sessions: list[ProducerSession] = []
-    factory = SessionFactory(topic, [cluster.bootstrap], None, None, {})
-
-    def connect(*how: Any) -> ProducerSession:
-        sessions.append(factory.connect(*how))
-        return sessions[-1]
-
-    sink = opened(cluster, topic, mark, connect=connect)
-    (session,) = sessions
-    return sink, session
-
-
 def finish(sink: KafkaSink) -> Any:
-    """Flush, for as long as it takes, and give the mark."""
+    """Make a checkpoint, however long that takes, wait until its lines are committed, and give its mark."""
+    mark = flushed(sink)
+    sink.commit()
+    flushed(sink)
+    return mark
+
+
+def flushed(sink: KafkaSink) -> Any:
+    """Flush, however long that takes, and give the mark."""
     deadline = time.monotonic() + 60
     while True:
         try:
@@ -123,9 +108,13 @@ def finish(sink: KafkaSink) -> Any:
 
 
 def write_on(sink: KafkaSink) -> None:
+    """Write lines and make checkpoints until something is wrong."""
     deadline = time.monotonic() + 30
     offset = 100
     while time.monotonic() < deadline:
         put(sink, [at(offset)])
+        with contextlib.suppress(OutageError):
+            sink.flush()
+            sink.commit()
         offset += 1
         time.sleep(0.05)

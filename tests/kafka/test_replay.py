@@ -19,12 +19,12 @@ _OUTPUTS = {"predictions": "predictions", "dead_letters": "dead"}
 
 
 @pytest.mark.parametrize(
-    ("transactional", "crash"),
+    "crash",
     [
-        (False, "flushed:1"),
-        (True, "flushed:1"),
-        pytest.param(False, "consumed:1", marks=pytest.mark.long),
-        pytest.param(True, "checkpoint-after-rename:1", marks=pytest.mark.long),
+        "flushed:1",
+        "checkpoint-after-rename:1",
+        pytest.param("consumed:1", marks=pytest.mark.long),
+        pytest.param("committing:1", marks=pytest.mark.long),
     ],
 )
 def test_each_line_stands_there_once(
@@ -32,14 +32,12 @@ def test_each_line_stands_there_once(
     topic: Callable[..., str],
     launcher: Launcher,
     tmp_path: Path,
-    transactional: bool,
     crash: str,
 ) -> None:
     source, output = topic(partitions=2), topic()
     rows = [b"{bad" if n in BAD else {"a": n / 10, "y": n % 2 == 0} for n in range(RECORDS)]
     produce(broker.bootstrap, source, rows, partition=lambda number: number % 2)
     home = Home(tmp_path)
-    name = output if transactional else None
     servers = {"bootstrap_servers": broker.bootstrap}
     home.configure(
         source={"kind": "kafka", "topic": source, **servers, "target": "y", "target_type": "bool"},
@@ -48,7 +46,6 @@ def test_each_line_stands_there_once(
             "kind": "kafka",
             "topic": output,
             **servers,
-            "transactional_id": name,
         },
     )
 

@@ -99,22 +99,3 @@ def test_kills_on_both_sides_of_a_promotion_change_no_line(
     assert [line["model"] for line in lines] == ["champion"] * 1000 + ["challenger"] * 1400
     assert all(list(line["models"]) == ["challenger"] for line in lines[:PROMOTED_AFTER])
     assert all(list(line["models"]) == ["champion"] for line in lines[PROMOTED_AFTER:])
-
-
-def test_lines_that_stand_behind_the_checkpoint_stay_those_of_the_model_published_then(
-    broker: Cluster, topic: MakeTopic, home: Home, launcher: Launcher
-) -> None:
-    source, output = topic(), topic()
-    first, rest = rows()[:ALL_BUT_LAST], rows()[ALL_BUT_LAST:]
-    produce(broker.bootstrap, source, first)
-    configure(home, broker, source, output, every_records=100 * RECORDS)
-    run_up_to(launcher, home, PROMOTED_AFTER)
-    kill_at(launcher, home, "published:500")
-    assert home.header()["account"]["consumed"] == PROMOTED_AFTER
-    promote(launcher, home)
-    produce(broker.bootstrap, source, rest)
-    run_up_to(launcher, home, RECORDS)
-    names = [line["model"] for line in lines_of(broker, output)]
-    n_before = names.count("champion")
-    assert PROMOTED_AFTER + 500 <= n_before <= ALL_BUT_LAST
-    assert names == ["champion"] * n_before + ["challenger"] * (RECORDS - n_before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -35,6 +36,12 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "OPEN_SECONDS", 1.0)
 
 
+def assert_all(found: dict[int, list[int]], count: int, transactional_id: str | None) -> None:
+    """Every line is there, and with transactions once."""
+    lines = found[0] if transactional_id else sorted({*found[0]})
+    assert lines == [*range(count)]
+
+
 @BOTH
 @pytest.mark.usefixtures("_impatient")
 class TestOutages:
@@ -60,13 +67,13 @@ class TestOutages:
             time.sleep(1)
             writing.end()
         assert writing.outages >= 1
-        assert standing(own_broker, name) == {0: [*range(writing.written)]}
+        assert_all(standing(own_broker, name), writing.written, transactional_id)
         ours = [record for record in caplog.records if record.name.startswith("streamkernel.connectors")]
         told = [record.levelname for record in ours]
         # Each outage that is noticed is told once and ended once; how many are, of two that may be too short and a
         # broker that may stumble as it starts, is the machine's pace.
         assert told == max(len(told) // 2, 1) * ["WARNING", "INFO"], caplog.messages
-        assert "connection refused): lines wait in memory" in ours[0].getMessage()
+        assert "): lines wait in memory" in ours[0].getMessage()
 
     @pytest.mark.parametrize("seconds", [1.5, pytest.param(33, marks=pytest.mark.long)])
     def test_a_broker_that_stands_still(
@@ -83,7 +90,7 @@ class TestOutages:
             time.sleep(1)
             writing.end()
         assert writing.outages >= 1
-        assert standing(own_broker, name) == {0: [*range(writing.written)]}
+        assert_all(standing(own_broker, name), writing.written, transactional_id)
 
     def test_a_broker_that_is_away_when_it_is_closed(
         self, own_broker: Broker, topic: MakeTopic, transactional_id: str | None
@@ -97,14 +104,16 @@ class TestOutages:
         begin = time.monotonic()
         with pytest.raises(OutageError):
             sink.flush()
-        with pytest.raises(OutageError):
+        with contextlib.nullcontext() if transactional_id else pytest.raises(OutageError):
             sink.close()
         assert time.monotonic() - begin < 10
         own_broker.resume()
         with opened(own_broker, name, mark, transactional_id=transactional_id) as again:
             put(again, map(at, range(1, 15)))
             finish(again)
-        assert standing(own_broker, name) == {0: [*range(15)]}
+        found = standing(own_broker, name)
+        # Without transactions, the broker may have lines that it never acknowledged.
+        assert (found if transactional_id else {0: sorted({*found[0]})}) == {0: [*range(15)]}
 
 
 @pytest.mark.usefixtures("_impatient")
@@ -130,6 +139,9 @@ class TestTransactionsInOutages:
         own_network.refuse()
         if step == "a partition joins":
             put(writing, [at(0, 1)])
+        else:
+            writing.flush()
+            writing.commit()
         for _ in range(3):
             with pytest.raises(OutageError, match="connection refused"):
                 writing.flush()
@@ -162,7 +174,7 @@ def test_sigterm_ends_a_daemon_whose_broker_is_away(
     home.configure(
         source={"kind": "kafka", "topic": source, "target": "y", "target_type": "bool", **servers},
         model=["river.linear_model.LogisticRegression"],
-        predictions={"kind": "kafka", "topic": name, "transactional_id": transactional_id, **servers},
+        predictions={"kind": "kafka", "topic": name, "transactional_id": transactional_id or "none", **servers},
         dead_letters=None,
     )
     running = launcher.start(home, "run", "config.yaml")
@@ -181,7 +193,7 @@ def test_sigterm_ends_a_daemon_whose_broker_is_away(
     consumed = home.header()["account"]["consumed"]
     ended = launcher.call(home, "run", "config.yaml", "--max-records", str(20_000 - consumed))
     assert ended.returncode == 0, ended.stderr
-    assert standing(own_broker, name) == {0: [*range(20_000)]}
+    assert_all(standing(own_broker, name), 20_000, transactional_id)
 
 
 def test_sigterm_ends_a_daemon_that_has_found_no_broker_yet(home: Home, launcher: Launcher) -> None:

@@ -1,4 +1,4 @@
-"""Lines to a topic of Kafka, each exactly once."""
+"""Lines to a topic of Kafka, each exactly once by transactions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from streamkernel.connectors.kafka.base.client import Unreachable
-from streamkernel.connectors.kafka.writing.delivery import Delivery
-from streamkernel.connectors.kafka.writing.existing_lines import Existing, ExistingLines
-from streamkernel.connectors.kafka.writing.refusals import Refusals, room
-from streamkernel.connectors.kafka.writing.session import ConnectSession
-from streamkernel.connectors.kafka.writing.session_factory import SessionFactory
-from streamkernel.connectors.kafka.writing.taken_over import KeyOf, Passing, TakeOver
-from streamkernel.connectors.kafka.writing.unencoded import EncodingQueue, Shorten
+from streamkernel.connectors.kafka.writing.copied import Copier, KeyOf, Passing
+from streamkernel.connectors.kafka.writing.copy_limits import CopyLimits, room
+from streamkernel.connectors.kafka.writing.delivery import Connect, Delivery, Existing
+from streamkernel.connectors.kafka.writing.encoding import EncodingQueue, Shorten
+from streamkernel.connectors.kafka.writing.mark import OutputMark
+from streamkernel.connectors.kafka.writing.producer import ProducerFactory
 from streamkernel.connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
 from streamkernel.connectors.registry.client import RegistryOutage, UnknownSchemaError
 from streamkernel.connectors.registry.line_schema import LineSchema
@@ -35,23 +34,21 @@ class KafkaSink(Sink):
     The value of a message is the line; `Provenance` makes its key and its headers.
     The lines of a partition of the source go to one partition of the topic (its number modulo theirs), in order.
 
-    After a restart, what stands in the topic after the mark is read, and a line that is there is not written again.
-    With a `transactional_id` lines count for consumers (that read what is committed) soon after `publish`, at the
-    latest when `flush` returns, and a second sink with that id shuts the first one out. Without one they count at once.
-    A process that was killed may still have a request under way then; its successor goes on under the same name and
-    number, so that the broker takes the one or the other, and reads again what it missed.
+    With a `transactional_id` consumers with ``isolation.level=read_committed`` read each line once, soon after the
+    `commit` of its checkpoint. `streamkernel.connectors.kafka.writing` explains how. A second sink with that id fences
+    the first one. Without an id, consumers read a line as soon as the broker has it, and some lines may come twice
+    after a restart.
 
-    While no broker acknowledges anything, or no registry answers, lines wait in memory; whoever writes them looks at
-    `waiting`.
+    While no broker acknowledges anything, or no registry answers, lines wait in memory: see `waiting`.
 
     Parameters
     ----------
     topic
-        Its name; a topic that is not there is never made.
+        Its name; a missing topic is never made.
     bootstrap_servers
         ``"host:port"``, several of them with commas between, or a list.
     transactional_id
-        What the broker knows the writer by, of one sink alone; None: no transactions.
+        The name by which the broker knows the writer, and the group of its markers; None: no transactions.
     compression
         ``"gzip"``, ``"snappy"``, ``"lz4"``, ``"zstd"`` or None.
     options
@@ -59,27 +56,21 @@ class KafkaSink(Sink):
     shorten
         What to do with a line the topic would refuse as too large; None: it ends the sink.
     existing
-        What to do without a mark where the topic holds lines for records of the same partition of the source:
-        ``"refuse"`` the first line for one of them, or ``"append"`` it. The last 10,000 offsets are looked at.
+        What to do where the topic has lines of the transactional id that the mark does not know: ``"refuse"``, or
+        ``"append"`` to them.
     key
-        The key of a message: ``"position"``, which no two lines share, or ``"source"``, that of the message its record
-        came in. Lines are known again by their headers, not by their key; where a compacted topic drops those of a key
-        but the last, they are not written again.
+        The key of a message: ``"position"``, which no two lines share, or ``"source"``, the key of its source message.
     pass_through
-        What else a message takes over from that one: ``"headers"`` and ``"timestamp"``. Where the topic refuses a key,
-        headers or a timestamp of the source, the line goes out without it; see
-        `streamkernel.connectors.kafka.writing.refusals.Refusals`.
+        What else a message copies from its source message: ``"headers"`` and ``"timestamp"``. `CopyLimits` leaves out
+        what the topic refuses.
     value_format
         ``"json"``, or with a registry ``"avro"``, ``"json_schema"`` or ``"protobuf"``.
     registry
         The schema registry of the lines.
     schema
         What a line holds, as it is registered; needed with a registry.
-    in_order
-        Whether lines come in the order of their records. If not, a later line in the topic does not show that an
-        earlier one was written.
     connect
-        Makes the sessions; a test may have other ones than those of kafka-python.
+        Makes the producers; a test may have other ones than those of kafka-python.
     clock
         Gives seconds, and never goes back.
 
@@ -105,23 +96,14 @@ class KafkaSink(Sink):
         value_format: ValueFormat = "json",
         registry: RegistrySettings | None = None,
         schema: LineSchema | None = None,
-        in_order: bool = True,
-        connect: ConnectSession | None = None,
+        connect: Connect | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.topic = topic
         self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
         self.transactional_id = transactional_id
-        self._sessions = SessionFactory(
-            topic,
-            self.servers.split(","),
-            transactional_id,
-            compression,
-            options or {},
-            keys_repeat=key == "source",
-            in_order=in_order,
-        )
-        self._connect = connect or self._sessions.connect
+        self._producers = ProducerFactory(topic, self.servers.split(","), compression, options or {})
+        self._connect = connect or self._producers.connect
         self._encoder: LineEncoder | None = None
         if value_format != "json":
             if schema is None:
@@ -129,40 +111,34 @@ class KafkaSink(Sink):
             settings = check_format(value_format, registry)
             self._encoder = LineEncoder(value_format, settings, topic, schema, self.describe())
         self._shorten = shorten
-        self._take_over = TakeOver(key, pass_through)
-        self._queue = EncodingQueue(self._encoder, shorten, self._take_over)
-        self._existing = existing
+        self._copier = Copier(key, pass_through)
+        self._existing: Existing = existing
         self._clock = clock
-        self._is_open = False
-        self._delivery = self._begin(None)
-
-    def _begin(self, mark: Mark | None) -> Delivery:
-        place, name = self.describe(), f"kafka-{self.topic}"
-        existing = ExistingLines(self._existing, place, self._clock)
-        refusals = Refusals(place)
-        return Delivery(place, name, self._connect, self.transactional_id, existing, refusals, self._clock, mark)
+        self._limits = CopyLimits(self.describe())
+        self._queue = EncodingQueue(self._encoder, shorten, self._copier)
+        self._delivery: Delivery | None = None
 
     def open(self, mark: Mark | None = None) -> None:
-        """Connect, for some seconds; where no broker answers, it goes on while lines wait. See `Sink.open`.
-
-        What a topic holds already cannot be cut off: without a mark, lines are appended to it, but for those of records
-        that have one there (see `existing`).
+        """Connect, for some seconds; a thread continues where no broker answers. See `Sink.open`.
 
         Raises
         ------
         SinkError
             When trying again would not help: there is no such topic, the credentials or the TLS settings are wrong,
-            this is not allowed, the registry refuses the schema, or the topic ends before the mark.
+            this is not allowed, the registry refuses the schema, or the topic does not fit the mark.
 
         """
         self.close()
-        self._delivery = self._begin(mark)
-        self._queue = EncodingQueue(self._encoder, self._shorten, self._take_over)
-        self._is_open = True
+        known = None if mark is None else OutputMark.from_json(mark)
+        self._queue = EncodingQueue(self._encoder, self._shorten, self._copier)
+        place, name = self.describe(), f"kafka-{self.topic}"
+        self._delivery = Delivery(
+            place, name, self._connect, self.transactional_id, self._existing, self._limits, known, self._clock
+        )
         deadline = self._clock() + OPEN_SECONDS
         if self._encoder is not None:
             self._is_ready(self._encoder)
-        self._delivery.reach(OPEN_SECONDS)
+        self._delivery.start(OPEN_SECONDS)
         if self._encoder is not None:
             self._ask_registry(self._encoder, max(0.0, deadline - self._clock()))
 
@@ -184,36 +160,19 @@ class KafkaSink(Sink):
         Raises
         ------
         SinkError
-            Also for lines before these: when one is too large for the topic by itself, writing is not allowed (any
-            more), another sink has the same transactional id, or the topic is deleted.
+            Also for lines before these: when one is too large for the topic, writing is not allowed (any more),
+            another sink has the same transactional id, or the topic is deleted.
 
         """
-        self._check_open()
+        delivery = self._opened()
         try:
-            taken = self._queue.encoded(lines, positions, room(self._delivery.largest))
+            encoded = self._queue.encoded(lines, positions, room(self._limits.largest))
         except SinkError as error:
             raise SinkError(f"{self.describe()}: {error}") from None
-        self._delivery.put(taken)
-
-    def publish(self) -> None:
-        """Begin to commit the lines where there are transactions; see `Sink.publish`.
-
-        Raises
-        ------
-        SinkError
-            As `write`.
-
-        """
-        self._check_open()
-        self._delivery.publish()
-
-    @property
-    def unpublished(self) -> int:
-        """How many lines are not acknowledged or, where there are transactions, not committed."""
-        return self._delivery.unpublished + len(self._queue)
+        delivery.put(encoded)
 
     def flush(self) -> Mark:
-        """Wait until every line is acknowledged, and commit them where there are transactions; see `Sink.flush`.
+        """Wait until the broker has every line, and return them in a mark; see `Sink.flush`.
 
         Raises
         ------
@@ -223,40 +182,54 @@ class KafkaSink(Sink):
             As `write`.
 
         """
-        self._check_open()
-        self._complete(PATIENCE_SECONDS)
-        return self._delivery.mark()
+        delivery = self._opened()
+        self._complete(delivery, PATIENCE_SECONDS)
+        return delivery.seal().to_json()
 
-    def _complete(self, patience: float) -> None:
+    def _complete(self, delivery: Delivery, patience: float) -> None:
         encoder = self._encoder
         if encoder is not None and len(self._queue):
             if not self._ask_registry(encoder, patience):
                 problem = encoder.health_problem or "the schema registry has not answered yet"
                 raise OutageError(f"{self.describe()}: {problem}, {len(self._queue):,} lines wait")
             self.write((), ())
-        self._delivery.complete(patience)
+        delivery.complete(patience)
+
+    def commit(self) -> None:
+        """Commit the lines of the last `flush`; see `Sink.commit`."""
+        self._opened().commit()
+
+    @property
+    def commit_bytes(self) -> int | None:
+        """How much memory the lines take that wait for `commit`; None without transactions."""
+        return None if self.transactional_id is None or self._delivery is None else self._delivery.commit_bytes
+
+    @property
+    def unpublished(self) -> int:
+        """How many lines are not acknowledged or, where there are transactions, not committed."""
+        return (0 if self._delivery is None else self._delivery.uncommitted) + len(self._queue)
 
     @property
     def waiting(self) -> int:
         """How many lines are not acknowledged."""
-        return len(self._delivery.backlog) + len(self._queue)
+        return (0 if self._delivery is None else self._delivery.unacked[0]) + len(self._queue)
 
     @property
     def waiting_bytes(self) -> int:
         """How much memory the lines take that are not acknowledged, about."""
-        return self._delivery.backlog.bytes + self._queue.bytes
+        return (0 if self._delivery is None else self._delivery.unacked[1]) + self._queue.bytes
 
     @property
     def exactly_once(self) -> bool:
-        """True: a line that stands in the topic is not written again."""
-        return True
+        """Whether there are transactions."""
+        return self.transactional_id is not None
 
     def describe(self) -> str:
         """Return a phrase such as ``"kafka topic predictions at broker:9092"``."""
         return f"kafka topic {self.topic} at {self.servers}"
 
     def probe(self) -> str:
-        """Try to reach the topic, without writing to it or shutting out who does, and describe it.
+        """Try to reach the topic, without writing to it or fencing its writer, and describe it.
 
         Raises
         ------
@@ -265,35 +238,38 @@ class KafkaSink(Sink):
 
         """
         try:
-            self._sessions.scan().close()
+            self._producers.find()
             by = "" if self._encoder is None else f", {self._encoder.probe()}"
         except (Unreachable, RegistryOutage, UnknownSchemaError, ConnectorError) as error:
             raise SinkError(f"{self.describe()}: {error}") from None
         return f"{self.describe()}{by}"
 
-    def find_problem(self, mark: Mark | None = None) -> None:  # noqa: ARG002 - what it says needs the topic read
-        """Raise what a topic refuses without being written to; a broker that is not there is no problem. See `Sink`."""
+    def find_problem(self, mark: Mark | None = None) -> None:  # noqa: ARG002 - `open` alone may ask for the marker
+        """Raise what a topic refuses without being written to; a broker that is away is no problem. See `Sink`."""
         try:
-            self._sessions.scan().close()
+            self._producers.find()
         except Unreachable:
             return
         except ConnectorError as error:
             raise SinkError(f"{self.describe()}: {error}") from None
 
     def close(self) -> None:
-        """Flush, for some seconds, and end the connections; closing twice does nothing."""
-        if not self._is_open:
+        """Send what can be sent within some seconds, and end the connections; closing twice does nothing."""
+        delivery, self._delivery = self._delivery, None
+        if delivery is None:
             return
         try:
-            # What failed was reported, and a restart writes it again.
-            if self._delivery.unfinished or (self._queue.unfinished and not self._delivery.failed):
-                self._complete(_CLOSE_SECONDS)
+            # A restart writes again what a transaction does not hold.
+            if not self.exactly_once and delivery.error is None and not self._queue.failed:
+                self._delivery = delivery
+                self._complete(delivery, _CLOSE_SECONDS)
         finally:
-            self._is_open = False
-            self._delivery.close()
+            self._delivery = None
+            delivery.close(_CLOSE_SECONDS)
             if self._encoder is not None:
                 self._encoder.close()
 
-    def _check_open(self) -> None:
-        if not self._is_open:
+    def _opened(self) -> Delivery:
+        if self._delivery is None:
             raise SinkError(f"{self.describe()}: the sink is not open")
+        return self._delivery

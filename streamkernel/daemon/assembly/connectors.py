@@ -129,13 +129,11 @@ def make_sink(
     targets: settings.TargetType | tuple[str, ...] = "str",
     mode: str = "learn",
     several_models: bool = False,
-    in_order: bool = True,
 ) -> Sink:
     """Return the unopened sink of the section at a key; without a section, one that drops everything.
 
     A table and a schema have fields for targets of this type, and for the names of several models; of mode predict, a
-    table has the checkpoint as well. CSV has columns for each of several targets. Lines come `in_order` of their
-    records, except in a replay.
+    table has the checkpoint as well. CSV has columns for each of several targets.
 
     Raises
     ------
@@ -178,7 +176,6 @@ def make_sink(
                 registry=None if sink.schema_registry is None else sink.schema_registry.settings(),
                 schema=dead_letter_schema() if key == "dead_letters" else lines,
                 options=sink.options.given(),
-                in_order=in_order,
                 # A record that is too long for the topic must not stop the daemon.
                 shorten=shortened if key == "dead_letters" else LongColumns(names) if names else None,
             )

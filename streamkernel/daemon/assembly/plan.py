@@ -14,6 +14,7 @@ from streamkernel.daemon.assembly.tasks import model_conflicts
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.components.catalogue import feature_problems
 from streamkernel.daemon.components.predict_mode import with_mode_defaults
+from streamkernel.daemon.components.topics import with_transactional_ids
 from streamkernel.daemon.components.warm_start import problems_of_warm_source
 from streamkernel.daemon.config.document import Document, read
 from streamkernel.daemon.config.files import file_problems
@@ -45,7 +46,7 @@ def plan_of(path: Path, document: Document) -> Plan:
     """Return what a document that was read from a path asks for; see `prepare`."""
     config, problems = validate(document)
     if config is not None:
-        config = with_mode_defaults(config)
+        config = with_transactional_ids(with_mode_defaults(config))
         problems += [*feature_problems(config), *file_problems(config, path)]
     problems = [*document.problems, *problems]
     models, model_problems = _models(document, problems)

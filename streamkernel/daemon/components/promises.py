@@ -64,7 +64,9 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink], n_partitions: int = 0) -> lis
     for key, sink in sinks.items():
         if config.checkpoint is None and isinstance(config.outputs[key], KafkaSinkConfig):
             lines.append(f"{key} go to a topic and checkpoint is off: a restart writes them again, after the old ones")
-        if not sink.exactly_once:
+        elif isinstance(config.outputs[key], KafkaSinkConfig) and not sink.exactly_once:
+            lines.append(f"{key}.transactional_id is none: after a restart, the topic may have some lines twice")
+        elif not sink.exactly_once:
             lines.append(f"{key} cannot be truncated: after a restart it may have some lines twice")
     if config.imports:
         lines.append(f"imports trusts all code of {', '.join(config.imports)}, in the configuration and in checkpoints")

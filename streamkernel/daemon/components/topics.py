@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 
-from streamkernel.connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
 from streamkernel.daemon.components.declaration import OWN_CHECKPOINT, Component
+from streamkernel.daemon.components.group_mode import PLACEHOLDER, group_of
+from streamkernel.daemon.config.kafka import AUTO
 from streamkernel.daemon.config.problems import Problem
 from streamkernel.daemon.config.registry import registry_problems
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig
 
-__all__ = ["CHECKPOINT", "LOGGED_ORDER", "MESSAGES", "TOPICS", "TRANSACTIONS"]
+__all__ = ["CHECKPOINT", "LOGGED_ORDER", "MESSAGES", "TOPICS", "TRANSACTIONS", "with_transactional_ids"]
 
 
 def _topics(config: Config) -> dict[str, KafkaSourceConfig | KafkaSinkConfig]:
@@ -40,13 +43,25 @@ def _apart(one: KafkaSinkConfig, other: KafkaSourceConfig | KafkaSinkConfig) -> 
     return set(one.bootstrap_servers).isdisjoint(other.bootstrap_servers)
 
 
-def _of_transactions(config: Config) -> Iterator[Problem]:
-    for key, output in _with_transactions(config).items():
-        timeout = output.options.transaction_timeout_ms or TRANSACTION_TIMEOUT_MS
-        if config.checkpoint is not None and timeout < 2000 * config.checkpoint.every_seconds:
-            seconds = f"{config.checkpoint.every_seconds:g} s"
-            why = f"must be at least twice checkpoint.every_seconds ({seconds}), is {timeout}"
-            yield Problem(f"{key}.options.transaction_timeout_ms", why)
+def with_transactional_ids(config: Config) -> Config:
+    """Return a configuration with the transactional ID of each output; None where nothing is saved.
+
+    The ID stays the same as long as the checkpoint directory and the topic do.
+    """
+    named = {
+        key: output.model_copy(update={"transactional_id": _name(config, key, output.topic)})
+        for key, output in config.outputs.items()
+        if isinstance(output, KafkaSinkConfig) and output.transactional_id == AUTO
+    }
+    return config.model_copy(update=named) if named else config
+
+
+def _name(config: Config, key: str, topic: str) -> str | None:
+    if config.checkpoint is None:
+        return None
+    place = f"{Path(config.checkpoint.directory).absolute()}:{key}"
+    name = f"streamkernel-{topic}-{hashlib.sha256(place.encode()).hexdigest()[:12]}"
+    return name if group_of(config) is None else f"{name}-{PLACEHOLDER}"
 
 
 CHECKPOINT = Component("checkpoint", lambda config: [] if config.checkpoint is None else ["checkpoint"])
@@ -62,5 +77,4 @@ TRANSACTIONS = Component(
     "transactions",
     lambda config: [f"{key}.transactional_id" for key in _with_transactions(config)],
     needs={"checkpoint": f"{OWN_CHECKPOINT}: each checkpoint commits a transaction"},
-    problems=_of_transactions,
 )

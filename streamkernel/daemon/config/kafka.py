@@ -15,6 +15,7 @@ from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import SinkRegistryConfig, SourceRegistryConfig, ValueFormat
 
 __all__ = [
+    "AUTO",
     "GROUP_OPTIONS",
     "ClientOptions",
     "ConsumerOptions",
@@ -24,6 +25,9 @@ __all__ = [
     "Servers",
     "Topic",
 ]
+
+AUTO = "auto"
+"""The transactional ID that the configuration makes itself."""
 
 GROUP_OPTIONS = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")
 """Options of a client that is a member of a group."""
@@ -48,6 +52,10 @@ def _topic(name: str) -> str:
     if not _TOPIC.match(name) or name in (".", ".."):
         raise ValueError(f"must be letters, digits, '.', '_' and '-', at most 249 of them, got {shown(name)}")
     return name
+
+
+def _or_none(value: Any) -> Any:
+    return None if value == "none" else value
 
 
 def _partitions(value: Any) -> Any:
@@ -187,16 +195,18 @@ class KafkaSinkConfig(Section):
     kind: Literal["kafka"]
     topic: Topic = Field(description="The topic. The daemon never creates a missing one.")
     bootstrap_servers: Servers = Field(description="host:port of one or several brokers.")
-    transactional_id: Name | None = Field(
-        default=None, description="Commit lines in transactions with this ID, which no other process may use."
+    transactional_id: Annotated[Name | None, BeforeValidator(_or_none)] = Field(
+        default=AUTO,
+        description="Commit lines in transactions with this ID, which no other process may use. auto: an ID made of "
+        "the topic and checkpoint.directory. none: without transactions, so that a restart may write lines twice.",
     )
     compression: Literal["gzip", "snappy", "lz4", "zstd"] | None = Field(
         default=None, description="The compression of the lines."
     )
     existing: Literal["refuse", "append"] = Field(
         default="refuse",
-        description="What to do if no checkpoint knows the topic, but it has lines for records of the same source "
-        "partition. append writes the lines of all records again.",
+        description="What to do if the topic has lines of this transactional_id that the checkpoint does not know. "
+        "append writes lines again.",
     )
     value_format: ValueFormat = Field(
         default="json", description="The format of the lines. All but json need a schema_registry."
@@ -204,7 +214,8 @@ class KafkaSinkConfig(Section):
     schema_registry: SinkRegistryConfig | None = None
     flush_seconds: Annotated[Number, Field(gt=0)] = Field(
         default=1.0,
-        description="The maximum delay in seconds from reading a record until its line is committed. Without a "
-        "transactional_id, a line is visible as soon as a broker has it.",
+        description="The maximum delay in seconds from reading a record until its line is committed, with a "
+        "checkpoint. Checkpoints that take long make it longer. Without transactions, a line is visible as soon as a "
+        "broker has it.",
     )
     options: ProducerOptions = Field(default_factory=ProducerOptions, description="Settings of the Kafka client.")

@@ -119,6 +119,8 @@ class CheckpointCoordinator(Checkpoints):
             # 4. Write: durably, and under its name only when it is whole.
             path = (store.replace if schedule.replaces(taken) else store.write)(about, payload)
             size = path.stat().st_size
+            # 5. Commit: from here on the lines count, whatever happens.
+            self.sinks.commit()
         except (OSError, SinkError) as error:
             self.observer.failed()
             schedule.failed(taken, error)
@@ -131,7 +133,7 @@ class CheckpointCoordinator(Checkpoints):
         schedule.succeeded(saved)
         self._unsaved = False
         self._reached = self._reach()
-        # 5. Tell: the sources, which may commit to a broker, and whoever watches the run.
+        # 6. Tell: the sources, which may commit to a broker, and whoever watches the run.
         for source, positions in self._places():
             source.saved(positions)
         self._groups.tell(self._places())
@@ -265,7 +267,7 @@ class CheckpointCoordinator(Checkpoints):
     def save_when_due(self) -> None:
         if self.schedule is None:
             return
-        if self.schedule.due(self.processor.taken):
+        if self.schedule.due(self.processor.taken, wanted=self.sinks.want_checkpoint):
             self.save()
         elif self.schedule.holds(self.processor.taken):
             self._groups.tell(self._places())  # the marks of transactions come after the last record

@@ -14,6 +14,9 @@ from streamkernel.daemon.base.retry import Backoff, may_pass
 
 __all__ = ["CheckpointSchedule", "SavedCheckpoint", "reason"]
 
+# Early checkpoints may take a tenth of the time.
+_MOST_SHARE = 10
+
 _log = logging.getLogger(__name__)
 
 
@@ -89,14 +92,15 @@ class CheckpointSchedule:
         """
         return self._whole and consumed == self.consumed
 
-    def due(self, consumed: int) -> bool:
-        """Return whether it is time for a checkpoint."""
+    def due(self, consumed: int, *, wanted: bool = False) -> bool:
+        """Return whether it is time for a checkpoint; it comes early where one is `wanted` and does not take long."""
         if self._backoff.waiting or self.holds(consumed):
             return False
-        if self._moved:
+        since = self._clock() - self._saved_at
+        if self._moved or (wanted and since >= _MOST_SHARE * (0.0 if self.last is None else self.last.seconds)):
             return True
         passed = self._every_records * (consumed // self._every_records)
-        return (self.consumed or 0) < passed or self._clock() - self._saved_at >= self._every_seconds
+        return (self.consumed or 0) < passed or since >= self._every_seconds
 
     def succeeded(self, saved: SavedCheckpoint) -> None:
         """Note a checkpoint that was written."""

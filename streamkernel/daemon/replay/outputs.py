@@ -64,7 +64,7 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
         Where an output cannot be gone on with.
 
     """
-    make = partial(make_sink, targets=target_type_of(plan), several_models=bool(plan.models), in_order=False)
+    make = partial(make_sink, targets=target_type_of(plan), several_models=bool(plan.models))
     made = {key: make(one, key) for key, one in plan.config.outputs.items()}
     sinks = ReplaySinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
     stack.enter_context(sinks)

@@ -19,6 +19,8 @@ _log = logging.getLogger(__name__)
 # Lines that are not taken wait in memory, as learning goes on. Short ones take more of it than they have bytes.
 _MOST_WAITING = 100_000
 _MOST_WAITING_BYTES = 2**26
+# A checkpoint holds the lines that it shows.
+_MOST_COMMIT_BYTES = 2**24
 # How long the sinks do without a turn while lines are due and on their way.
 _TURN_SECONDS = 0.02
 
@@ -125,10 +127,29 @@ class Sinks:
         """
         marks = {key: sink.flush() for key, sink in self.sinks.items()}
         for key in self._unpublished:
-            self._settle(key)
+            crash.point("published", self._settle(key))
         self._refused.clear()
         self._succeeded()
         return marks
+
+    def commit(self) -> None:
+        """Show others the lines of the last `flush`, now that the checkpoint with its marks is durable."""
+        for sink in self.sinks.values():
+            sink.commit()
+        crash.point("committing")
+
+    @property
+    def want_checkpoint(self) -> bool:
+        """Whether lines that only a checkpoint shows are due, or too many."""
+        now = self._clock()
+        for key, sink in self.sinks.items():
+            size = sink.commit_bytes
+            if size is None:
+                continue
+            due = self._unpublished[key].due_at if key in self._unpublished else None
+            if size > _MOST_COMMIT_BYTES or (size and due is not None and due <= now):
+                return True
+        return False
 
     def move(self) -> None:
         """Let the sinks do what they can by now for the lines that wait."""
@@ -154,7 +175,12 @@ class Sinks:
         """Show others the lines that are due."""
         for key, lines in self._unpublished.items():
             due = lines.due_at
-            if due is not None and due <= self._clock() and not (key in self._refused and self._backoff.waiting):
+            if (
+                self.sinks[key].commit_bytes is None
+                and due is not None
+                and due <= self._clock()
+                and not (key in self._refused and self._backoff.waiting)
+            ):
                 try:
                     self.sinks[key].publish()
                     if not self.sinks[key].unpublished:

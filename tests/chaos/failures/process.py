@@ -66,7 +66,12 @@ def _calls(name: str, call: str, *settings: Setting) -> None:
 
 # What the daemon does with a broker has dangerous moments of its own, on either side of a call.
 _calls("lines are sent", "kafka:KafkaProducer.send", PLAIN, TRANSACTIONS)
-_calls("a transaction is committed", "kafka:KafkaProducer.commit_transaction", TRANSACTIONS, ARRIVAL)
+_calls(
+    "a transaction is committed",
+    "streamkernel.connectors.kafka.writing.producer:TopicProducer.commit",
+    TRANSACTIONS,
+    ARRIVAL,
+)
 _calls("outputs are flushed", "streamkernel.connectors.kafka.writing.sink:KafkaSink.flush", PLAIN, TRANSACTIONS)
 _calls("the order is logged", "streamkernel.connectors.kafka.reading.order_log:OrderLog.append", LOGGED)
 _calls(

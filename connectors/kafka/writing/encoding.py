@@ -1,4 +1,4 @@
-"""Lines that wait in memory until they can be encoded, because a schema registry does not answer."""
+"""Encodes lines; lines wait in memory while a schema registry does not answer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from streamkernel.connectors.encode import to_json
-from streamkernel.connectors.kafka.writing.backlog import OVERHEAD_BYTES
-from streamkernel.connectors.kafka.writing.session import Line
-from streamkernel.connectors.kafka.writing.taken_over import TakeOver
+from streamkernel.connectors.kafka.writing.copied import Copier
+from streamkernel.connectors.kafka.writing.line import Line
 from streamkernel.connectors.ports import Position, SinkError
 from streamkernel.connectors.registry.writing import LineEncoder
 
@@ -19,19 +18,19 @@ Shorten: TypeAlias = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
 
 
 class EncodingQueue:
-    """Encodes the lines of a sink in order, by an encoder once that is ready; as JSON at once where there is none.
+    """Encodes the lines of a sink in order: as JSON at once, or by an encoder as soon as that is ready.
 
-    `bytes` is how much memory those that wait take, about; `failed` says that they never can be encoded. `shorten`
-    makes lines shorter that are too long; `take_over` says what a line takes over from the message of its record.
+    `bytes` is how much memory the waiting lines take, about; `failed` says that they can never be encoded. `shorten`
+    makes lines shorter that are too long; `copier` copies from the message of a line's record.
     """
 
-    def __init__(self, encoder: LineEncoder | None, shorten: Shorten | None, take_over: TakeOver) -> None:
+    def __init__(self, encoder: LineEncoder | None, shorten: Shorten | None, copier: Copier) -> None:
         self.bytes = 0
         self.failed = False
         self._encoder = encoder
         self._encode = to_json if encoder is None else encoder.encode
         self._shorten = shorten
-        self._take_over = take_over
+        self._copier = copier
         self._waiting: list[tuple[Mapping[str, Any], Position]] = []
 
     def __len__(self) -> int:
@@ -50,23 +49,21 @@ class EncodingQueue:
         self._waiting += list(zip(lines, positions, strict=True))
         try:
             if self._waiting and self._encoder is not None and not self._encoder.ready:
-                self.bytes += sum(map(self._size, lines))
+                self.bytes += sum(map(self._size, lines, positions))
                 return []
-            taken = [self._line(line, place, most) for line, place in self._waiting]
+            encoded = [self._line(line, place, most) for line, place in self._waiting]
         except SinkError:
             self.failed = True
             raise
         self._waiting.clear()
         self.bytes = 0
-        return taken
+        return encoded
 
     def _line(self, line: Mapping[str, Any], place: Position, most: int) -> Line:
         value = self._encode(line)
         if len(value) > most and self._shorten is not None:
             value = self._encode(self._shorten(line, most))
-        taken = self._take_over(line)
-        return Line(value, place, taken, 0 if taken is None else taken.size)
+        return Line(value, place, self._copier(line))
 
-    def _size(self, line: Mapping[str, Any]) -> int:
-        taken = self._take_over(line)
-        return len(to_json(line)) + OVERHEAD_BYTES + (0 if taken is None else taken.size)
+    def _size(self, line: Mapping[str, Any], place: Position) -> int:
+        return Line(to_json(line), place, self._copier(line)).size

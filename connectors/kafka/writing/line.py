@@ -1,0 +1,149 @@
+"""A line of a topic: its value, the key and the headers that name its record, and how a checkpoint stores it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from streamkernel.connectors.kafka.writing.copied import Copied
+from streamkernel.connectors.ports import Position
+
+__all__ = ["Line", "Provenance", "pack", "unpack"]
+
+_OVERHEAD_BYTES = 250
+
+
+class Line(NamedTuple):
+    """The bytes of a line, the position of its record, and what it copies from the message of that record."""
+
+    value: bytes
+    position: Position
+    copied: Copied | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes of memory the line takes, about."""
+        return len(self.value) + (0 if self.copied is None else self.copied.size) + _OVERHEAD_BYTES
+
+
+class Provenance:
+    """Makes the keys and the headers of a writer's lines.
+
+    The key is ``b"writer:stream:partition:offset"``, with the first 8 hexadecimal digits of the SHA-256 of the stream.
+    No two lines share a key: a compacted topic keeps every line, and a consumer can store lines by their key.
+
+    The writer is one name from a fresh start on, through all restarts.
+
+    Examples
+    --------
+    >>> provenance = Provenance("a1b2c3d4")
+    >>> provenance.key(Position("cluster/clicks/number", 3, 70))
+    b'a1b2c3d4:39feccac:3:70'
+    >>> for header in provenance.headers(Position("cluster/clicks/number", 3, 70)):
+    ...     print(header)
+    ('source.stream', b'cluster/clicks/number')
+    ('source.partition', b'3')
+    ('writer', b'a1b2c3d4')
+    ('source.offset', b'70')
+
+    """
+
+    def __init__(self, writer: str) -> None:
+        self._writer = writer
+
+    def key(self, position: Position) -> bytes:
+        """Return the key of the line for a record."""
+        stream, partition, offset = position
+        return b"%b%d" % (_in_common(self._writer, stream, partition)[0], offset)
+
+    def headers(self, position: Position) -> list[tuple[str, bytes]]:
+        """Return the headers of the line for a record."""
+        stream, partition, offset = position
+        return [*_in_common(self._writer, stream, partition)[1], ("source.offset", b"%d" % offset)]
+
+    def message(self, line: Line) -> dict[str, Any]:
+        """Return a line as arguments of ``KafkaProducer.send``."""
+        value, position, copied = line
+        sent: dict[str, Any] = {"value": value, "key": self.key(position), "headers": self.headers(position)}
+        if copied is not None:
+            sent["headers"] = [*copied.headers, *self.headers(position)]
+            sent["timestamp_ms"] = copied.timestamp
+            if copied.keyed:
+                sent["key"] = copied.key
+        return sent
+
+
+@lru_cache(maxsize=64)
+def _in_common(writer: str, stream: str, partition: int) -> tuple[bytes, list[tuple[str, bytes]]]:
+    """Return the beginning of the keys, and the headers, that all lines of a partition of a source have."""
+    name, by = stream.encode("utf-8", "surrogatepass"), writer.encode()
+    prefix = b"%b:%b:%d:" % (by, hashlib.sha256(name).hexdigest()[:8].encode(), partition)
+    return prefix, [("source.stream", name), ("source.partition", b"%d" % partition), ("writer", by)]
+
+
+def pack(lines: Sequence[Line]) -> str:
+    """Return lines as a text for a checkpoint.
+
+    Examples
+    --------
+    >>> lines = [Line(b"{}", Position("s", 0, 7)), Line(b"!", Position("s", 1, 2), Copied(True, b"k", (), 1500))]
+    >>> unpack(pack(lines)) == lines
+    True
+
+    """
+    if not lines:
+        return ""
+    rows = [
+        [
+            _text(line.value),
+            *line.position,
+            None
+            if line.copied is None
+            else [
+                line.copied.keyed,
+                None if line.copied.key is None else _text(line.copied.key),
+                [[name, _text(value)] for name, value in line.copied.headers],
+                line.copied.timestamp,
+            ],
+        ]
+        for line in lines
+    ]
+    return base64.b64encode(zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1)).decode()
+
+
+def unpack(text: str) -> list[Line]:
+    """Return the lines of a text from `pack`; raises `ValueError` or `TypeError` where it is none."""
+    if not text:
+        return []
+    try:
+        rows: Iterable[Any] = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    return [
+        Line(
+            _bytes(value),
+            Position(str(stream), int(partition), int(offset)),
+            None
+            if copied is None
+            else Copied(
+                bool(copied[0]),
+                None if copied[1] is None else _bytes(copied[1]),
+                tuple((str(name), _bytes(header)) for name, header in copied[2]),
+                None if copied[3] is None else int(copied[3]),
+            ),
+        )
+        for value, stream, partition, offset, copied in rows
+    ]
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
