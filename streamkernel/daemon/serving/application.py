@@ -49,13 +49,13 @@ def make_application(
     if health.status is not None:
         own["/api/status"] = answers.status
     every = [*(Route(path, answer) for path, answer in own.items()), *routes]
-    paths = ", ".join(one.path for one in every)
+    *most, last = (one.path for one in every)
 
     async def refuse(request: Request, error: Exception) -> Response:  # noqa: ARG001
         assert isinstance(error, HTTPException)
         text, headers = error.detail, dict(error.headers or {})
         if error.status_code == HTTPStatus.NOT_FOUND:
-            text = f"not found: {paths} are here"
+            text = f"not found: {', '.join(most)} and {last} are here"
         elif allowed := headers.get("Allow"):
             headers["Allow"] = ", ".join(sorted(allowed.split(", ")))
             text = f"only {headers['Allow']}"
