@@ -137,12 +137,6 @@ def test_an_encoding_without_single_byte_ascii_is_refused(encoding: str) -> None
         CsvSource("data.csv", encoding=encoding)
 
 
-@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "\r"])
-def test_a_delimiter_that_cannot_be_is_refused(delimiter: str) -> None:
-    with pytest.raises(ValueError, match="delimiter must be one character"):
-        CsvSource("data.csv", delimiter=delimiter)
-
-
 @pytest.mark.parametrize("delimiter", [";", "\t", "|", "§", " "])
 def test_delimiters(tmp_path: Path, delimiter: str) -> None:
     (record,) = read(tmp_path, f"a{delimiter}b\n1,5{delimiter}2\n".encode(), delimiter=delimiter)

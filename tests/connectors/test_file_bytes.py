@@ -132,16 +132,6 @@ def test_a_zstd_bomb_does_not_fill_the_memory(tmp_path: Path) -> None:
     file.close()
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("source", [CsvSource, JsonLinesSource])
-def test_an_empty_file_is_exhausted_at_once(
-    tmp_path: Path, suffix: str, source: type[CsvSource | JsonLinesSource]
-) -> None:
-    assert drain(source(written(tmp_path / f"data{suffix}", b""), target="y")) == []
-    (tmp_path / f"none{suffix}").touch()
-    assert drain(source(tmp_path / f"none{suffix}", target="y")) == []
-
-
 def test_the_source_describes_itself(tmp_path: Path) -> None:
     path = written(tmp_path / "data.jsonl", LINES)
     source = JsonLinesSource(path)

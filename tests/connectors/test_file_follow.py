@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from rotating import Log, compress
 
-from streamkernel.connectors.files import follow
-
 pytestmark = pytest.mark.usefixtures("no_pause")
 
 
@@ -54,35 +52,6 @@ def test_rename_and_create(log: Log) -> None:
     assert log.seen[-1].position.stream != log.seen[1].position.stream
 
 
-def test_the_old_file_is_read_to_its_end_when_the_new_one_has_begun(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    log.read()
-    log.rotate()
-    replaced = follow.FollowedFile.is_replaced
-
-    def last_words(file: follow.FollowedFile) -> bool:
-        if not log.path.exists():
-            # Between reading the old file and looking at the new one.
-            log.write(path=log.part(1))
-            log.write()
-        return replaced(file)
-
-    monkeypatch.setattr(follow.FollowedFile, "is_replaced", last_words)
-    assert log.read() == [3, 4]
-
-
-def test_moved_out_of_sight_before_another_rotation(log: Log) -> None:
-    log.read()
-    elsewhere = log.path.with_name("elsewhere")
-    log.path.rename(elsewhere)
-    os.utime(elsewhere, (1e9, 1e9))
-    log.part(2).write_bytes(b'{"a": 99}\n')
-    os.utime(log.part(2), (9e8, 9e8))
-    log.write()
-    log.rotate()
-    log.write()
-    assert log.read() == [3, 4]
-
-
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 def test_rotated_more_than_once_between_two_polls(log: Log, suffix: str) -> None:
     assert log.read() == [0, 1, 2]
@@ -103,15 +72,6 @@ def test_rotated_by_date(log: Log) -> None:
         log.path.rename(log.path.with_name(f"{log.path.name}-{day}"))
     log.write()
     assert log.read() == [3, 4, 5, 6]
-
-
-def test_other_files_in_the_directory_are_none_of_ours(log: Log) -> None:
-    log.read()
-    for name in ("log.jsonl.old", "log.jsonl.bak", "log.jsonl~", "log.jsonl2", "other.jsonl.1", "log.jsonl.1.txt"):
-        log.path.with_name(name).write_bytes(b'{"a": 99}\n')
-    log.rotate()
-    log.write()
-    assert log.read() == [3]
 
 
 @pytest.mark.parametrize("regrown", [0, 1, 10])

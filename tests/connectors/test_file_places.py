@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from draining import rest, taken, written
 
-from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
+from streamkernel.connectors import CsvSource, JsonLinesSource, Record, SourceError
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
@@ -100,35 +99,6 @@ def test_truncated_and_written_anew_with_the_same_beginning(tmp_path: Path) -> N
     with path.open("ab") as file:
         file.write(rows(1030, 1))
     assert numbers(rest(source, position)) == [1030]
-
-
-@pytest.fixture
-def empty(tmp_path: Path) -> Iterator[tuple[Path, Position]]:
-    """A file with a header alone, and where a source that was opened on it begins."""
-    path = written(tmp_path / "log.csv", b"a,b\n")
-    with CsvSource(path, follow=True) as source:
-        source.open()
-        assert source.poll(10, timeout=0) == []
-        (begins,) = source.starting_offsets.values()
-    return path, begins
-
-
-def test_what_was_rotated_before_its_first_record_was_read(empty: tuple[Path, Position]) -> None:
-    path, begins = empty
-    with path.open("ab") as file:
-        file.write(b"1,1\n")
-    path.rename(path.with_name("log.csv.1"))
-    path.write_bytes(b"a,b\n2,2\n")
-    assert [record.x["a"] for record in rest(CsvSource(path, follow=True), begins)] == [1, 2]
-
-
-def test_of_files_that_began_alike_the_one_that_was_read_goes_on(tmp_path: Path) -> None:
-    path = written(tmp_path / "log.csv", b"a\n1\n2\n3\n")
-    source = CsvSource(path, follow=True)
-    _, position = taken(source, 2)
-    path.rename(tmp_path / "log.csv.1")
-    path.write_bytes(b"a\n1\n2\n4\n")
-    assert [record.x["a"] for record in rest(source, position)] == [3, 1, 2, 4]
 
 
 @pytest.mark.parametrize("follow", [False, True])

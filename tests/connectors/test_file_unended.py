@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from draining import rest, taken, written
 
-from streamkernel.connectors import CsvSource, JsonLinesSource, Position, SourceError
+from streamkernel.connectors import CsvSource, Position, SourceError
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
@@ -55,11 +55,6 @@ class TestUnended:
         assert "add a line end at byte 12" in str(raised.value)
         assert "--fresh" in str(raised.value)
 
-    def test_the_remedy_is_one(self, place: tuple[Path, Position]) -> None:
-        path, position = place
-        path.write_bytes(path.read_bytes() + b"\n2,123.5\n")
-        assert [record.x["b"] for record in rest(CsvSource(path), position)] == [123.5]
-
     def test_in_the_last_part_of_a_log_as_well(self, tmp_path: Path) -> None:
         path = written(tmp_path / "log.csv", b"a,b\n1,1\n2,12")
         source, part = CsvSource(path, follow=True), tmp_path / "log.csv.1"
@@ -74,13 +69,4 @@ class TestUnended:
         with part.open("ab") as file:
             file.write(b"3.5\n")
         with pytest.raises(SourceError, match=r"log\.csv\.1: .*'2,12'"):
-            source.open({0: place})
-
-    def test_a_line_that_is_too_long(self, tmp_path: Path) -> None:
-        path = written(tmp_path / "data.jsonl", b"x" * 500)
-        with JsonLinesSource(path, max_record_bytes=100) as source:
-            source.open()
-            place = source.lasting(source.poll(1, timeout=0)[0].next)
-        path.write_bytes(b"x" * 501)
-        with pytest.raises(SourceError, match="and is now 'xxx"):
             source.open({0: place})

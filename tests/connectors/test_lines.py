@@ -91,12 +91,3 @@ def test_a_line_without_end_takes_bounded_memory() -> None:
     assert chunk.too_long == 200_000_000
     assert peak < 2_000_000
     assert lines.take(10, deadline=0).lines == [b"next"]
-
-
-def test_what_was_torn_off_is_no_line() -> None:
-    stream = Pieces([b"whole\npart"])
-    lines = Lines(stream, 100)
-    assert lines.take(10, deadline=0).lines == [b"whole"]
-    stream.torn = True
-    assert lines.take(10, deadline=0).lines == []
-    assert lines.done

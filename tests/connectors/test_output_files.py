@@ -206,13 +206,6 @@ class TestSetAside:
             JsonLinesSink(path, "append").set_aside(mark)
             JsonLinesSink(path, "replace").set_aside(mark)
 
-    def test_a_link_stays_a_link(self, tmp_path: Path) -> None:
-        link, path = tmp_path / "link", tmp_path / "out"
-        link.symlink_to(path)
-        JsonLinesSink(link).set_aside(write(JsonLinesSink(link), lines(0, 3)))
-        assert link.is_symlink()
-        assert (tmp_path / "out.old").exists()
-
 
 class TestWhatIsNoFile:
     """Pipes and devices are neither locked nor cut, and do not hold anything up."""

@@ -69,23 +69,6 @@ def test_without_a_seed_nothing_is_resumed(name: str) -> None:
         source.open({0: position})
 
 
-def test_a_data_set_made_of_data_sets() -> None:
-    def drift(seed: int | None) -> dict[str, Any]:
-        return {
-            "stream": {"synth.SEA": {"variant": 0, "seed": 1}},
-            "drift_stream": {"river.datasets.synth.SEA": {"variant": 3, "seed": seed}},
-            "seed": 1,
-            "position": 5,
-            "width": 2,
-        }
-
-    source = RiverSource("synth.ConceptDriftStream", drift(2))
-    assert source.resumable
-    records = first(source, 40)
-    assert first(source, 20, {0: records[19].next}) == records[20:]
-    assert not RiverSource("synth.ConceptDriftStream", drift(None)).resumable
-
-
 def test_the_end() -> None:
     source = RiverSource("TrumpApproval")
     records = drain(source, at_once=100)
@@ -116,20 +99,6 @@ def test_the_end() -> None:
 def test_what_is_no_data_set_of_river_is_refused(name: str, message: str) -> None:
     with pytest.raises(SourceError, match=message):
         RiverSource(name)
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        ({"sed": 1}, r"synth.SEA: it does not take these arguments: .*'sed'"),
-        ({"variant": 9}, r"synth.SEA: it does not take these arguments: Unknown variant"),
-        ({"seed": object()}, "its arguments must be plain values"),
-        ({"seed": {"os.system": {"command": "true"}}}, "river has no data set 'os.system'"),
-    ],
-)
-def test_arguments_that_cannot_be_are_refused(args: dict[str, Any], message: str) -> None:
-    with pytest.raises(SourceError, match=message):
-        RiverSource("synth.SEA", args)
 
 
 def test_a_position_of_another_source_is_refused() -> None:
