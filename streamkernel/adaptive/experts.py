@@ -257,15 +257,6 @@ class Experts(abc.ABC):
         return dict(zip(names, weights.tolist(), strict=True))
 
     @property
-    def past_share(self) -> float:
-        """The weight of what knows the past of the target beside all experts here, the stacks left out."""
-        shares = np.zeros(2)
-        if self.n_beside:
-            n = len(self.names)
-            hedge_weights(self.losses[n : n + 2], self.prior[n : n + 2], self.eta, shares)
-        return float(shares[1])
-
-    @property
     def shares(self) -> Shares:
         """The weights of the last mixture."""
         n = len(self.names)

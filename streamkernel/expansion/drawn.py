@@ -115,10 +115,6 @@ class Drawn:
         else:
             paired_features(X, self._draw(first, first + self.block_size, keys, bandwidth), 0, SINE[self.dtype], out)
 
-    def of_block(self, block: int, keys: Array, bandwidth: float) -> Array:
-        """The frequencies of a block in turns, shape (d, F)."""
-        return self._draw(block * self.block_size, (block + 1) * self.block_size, keys, bandwidth)
-
     def _cached(self, keys: Array, bandwidth: float, n_features: int) -> int:
         """The number of features in the cache, a multiple of tiles: so the sums are the same whatever is cached."""
         n = self._fill(keys, bandwidth, n_features // self.block_size + 1) * self.block_size

@@ -102,18 +102,6 @@ class Stacks:
         norms = self._cached(groups, scale, 0)
         structured_features(X, groups, self.seed, scale, norms, _width(groups), first, _SINE, out)
 
-    def of_block(self, block: int, keys: Array, bandwidth: float) -> Array:
-        """The frequencies of a block in turns, shape (d, F), to some six digits: they are never written out.
-
-        An input alone, so small that it turns no feature by a quarter, gives them back by its sines.
-        """
-        d, F = len(keys), self.block_size
-        length = usable(bandwidth) / 16
-        phi = np.empty((d, 2 * F), np.float32)
-        self.features(block, np.eye(d, dtype=np.float32) * np.float32(length), keys, bandwidth, phi)
-        sines = np.clip(phi[:, F:].astype(np.float64) * math.sqrt(F), -1.0, 1.0)
-        return np.asarray(np.arcsin(sines) / (2 * math.pi * length))
-
     def state(self) -> State:
         """The fields of the state."""
         return {"first_group": self.first_size}
