@@ -8,9 +8,11 @@ from pathlib import Path
 from benchmarks.fuzz.mutation import altered, odd
 from benchmarks.fuzz.saved import Saved, joined
 from benchmarks.fuzz.target import Target, unexpected
-from streamkernel.connectors.kafka.writing.mark import OutputMark, Producer
+from streamkernel.connectors.kafka.writing.line import Line
+from streamkernel.connectors.kafka.writing.mark import OutputMark
+from streamkernel.connectors.ports import Position
 
-_KAFKA = OutputMark("c/t/n", "me", {0: 17, 1: 4}, Producer(4, 0), "id", [["c/t/n", 0, [[0, 4], [6, 9]]]]).to_json()
+_KAFKA = OutputMark("c/t/n", "me", "id", 6, 7, [Line(b"{}", Position("c/t/n", 0, 4))]).to_json()
 
 
 class Marks(Target):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import struct
 import tracemalloc
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -28,7 +27,6 @@ from streamkernel.connectors.kafka.consumer import batches
 from streamkernel.connectors.kafka.consumer.batches import OddHeaders, bound
 from streamkernel.connectors.kafka.consumer.damage import Unreadable, damage
 from streamkernel.connectors.kafka.consumer.decompression import TooLargeError, decompress
-from streamkernel.connectors.kafka.consumer.transaction_index import TransactionIndex
 
 MEGABYTE = 2**20
 
@@ -248,10 +246,9 @@ def emptied(first: int, last: int, control: bool) -> bytes:
 
 @pytest.mark.parametrize("control", [True, False])
 @pytest.mark.parametrize("level", [IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED])
-@pytest.mark.parametrize("noting", [True, False])
-def test_a_batch_that_compaction_emptied_is_no_damage(control: bool, level: IsolationLevel, noting: bool) -> None:
+def test_a_batch_that_compaction_emptied_is_no_damage(control: bool, level: IsolationLevel) -> None:
     consumer: Any = SimpleNamespace(_fetcher=SimpleNamespace())
-    bound(consumer, 1000, defaultdict(TransactionIndex) if noting else None)
+    bound(consumer, 1000)
     data = emptied(0, 4, control) + emptied(5, 5, control)
     part = consumer._fetcher.PartitionRecords(0, TopicPartition("t", 0), MemoryRecords(data), isolation_level=level)
     assert everything(part) == []

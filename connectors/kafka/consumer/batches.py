@@ -7,7 +7,6 @@ both together. And a header's name that is not UTF-8 ends its batch there: all r
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,7 +17,6 @@ from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.util import decode_varint
 
 from streamkernel.connectors.kafka.consumer.decompression import decompress
-from streamkernel.connectors.kafka.consumer.transaction_index import TransactionIndex
 
 __all__ = ["MOST_BYTES", "OddHeaders", "bound"]
 
@@ -41,11 +39,11 @@ class OddHeaders(list[tuple[str, bytes | None]]):
         self.detail = detail
 
 
-def bound(consumer: Any, most_bytes: int, indexes: defaultdict[int, TransactionIndex] | None = None) -> None:
+def bound(consumer: Any, most_bytes: int) -> None:
     """Make a `kafka.KafkaConsumer` unpack no batch that has more bytes once it is decompressed.
 
     Its polls raise `TooLargeError` for one that has, and `CorruptRecordError` for more than 10,000 headers of a record
-    in a long batch. Batches are noted in the index of their partition as they are read, where there are `indexes`.
+    in a long batch.
 
     A record whose headers have a name that is not UTF-8 has `OddHeaders`. Looking for them takes time: a partition in
     which there is one is fetched once more from it on, and from then on looked at so.
@@ -54,8 +52,7 @@ def bound(consumer: Any, most_bytes: int, indexes: defaultdict[int, TransactionI
 
     class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         def _unpack_records(self, tp: Any, records: Any, *deserializers: Any) -> Any:
-            index = None if indexes is None else indexes[tp.partition]
-            batches = _BoundedBatches(records, most_bytes, index, tp.partition in odd_names)
+            batches = _BoundedBatches(records, most_bytes, tp.partition in odd_names)
             return super()._unpack_records(tp, batches, *deserializers)
 
         def take(self, n: int | None = None) -> Any:
@@ -75,18 +72,15 @@ def bound(consumer: Any, most_bytes: int, indexes: defaultdict[int, TransactionI
 class _BoundedBatches:
     """The batches of a fetch, as `Fetcher.PartitionRecords` asks for them."""
 
-    def __init__(self, records: Any, most: int, index: TransactionIndex | None, mends: bool) -> None:
+    def __init__(self, records: Any, most: int, mends: bool) -> None:
         self._records = records
         self._most = most
-        self._index = index
         self._mends = mends
 
     def next_batch(self) -> Any:
         batch = self._records.next_batch()
         if batch is None:
             return None
-        if self._index is not None:
-            self._index.note(batch)
         if batch.magic == 2 and batch.is_control_batch and not batch.records_count:
             return _EmptiedMarker(batch._buffer)
         mends = self._mends and batch.magic == 2
