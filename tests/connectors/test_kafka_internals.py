@@ -26,7 +26,6 @@ from kafka.net.selector import NetworkSelector
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import TransactionManager
 from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
-from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.memory_records import MemoryRecords
 
 CONNECTORS = Path(__file__).parents[2] / "connectors/kafka"
@@ -45,10 +44,8 @@ RELIED_UPON: dict[Any, str] = {
     Fetcher: "PartitionRecords end_offsets",
     Fetcher.PartitionRecords: "_unpack_records drain fetch_offset next_fetch_offset take topic_partition",
     MemoryRecords: "next_batch",
-    DefaultRecordBatch: "_buffer _decompressed _next_record_index _num_records _pos base_offset compression_type magic "
-    "next_offset size_in_bytes is_control_batch records_count",
+    DefaultRecordBatch: "_buffer _pos base_offset magic next_offset is_control_batch records_count",
     DefaultRecord: "_headers",
-    LegacyRecordBatch: "_decompress _buffer _read_key_value base_offset compression_type magic size_in_bytes",
     # connectors/kafka/group: a member that knows its topic, and has begun to join.
     ConsumerCoordinator: "_join_task need_rejoin",
     # connectors/kafka/writing: steps of a transaction that are not waited for without end, and another epoch for each.
@@ -71,8 +68,6 @@ PARAMETERS: dict[Any, list[str]] = {
     Fetcher.__init__: ["self", "client", "subscriptions", "configs"],
     Fetcher.PartitionRecords.__init__: ["self", "fetch_offset", "tp", "records"],
     Fetcher.PartitionRecords._unpack_records: ["self", "tp", "records", "key_deserializer", "value_deserializer"],
-    LegacyRecordBatch.__init__: ["self", "buffer", "magic"],
-    LegacyRecordBatch._decompress: ["self", "key_offset"],
     DefaultRecordBatch.__init__: ["self", "buffer"],
 }
 
@@ -86,9 +81,7 @@ CALLED: dict[FunctionType, str] = {
     # What is wrong with a record is known by the error that it is told for.
     DefaultRecordBatch.__next__: r"self\._read_msg\(\)\s+except \(ValueError, IndexError\) as err:\s+raise Corrupt",
     DefaultRecordBatch._read_msg: r"\.decode\(\"utf-8\"\)[\s\S]*self\._pos = pos\n",
-    DefaultRecordBatch._maybe_uncompress: r"if not self\._decompressed:",
     TransactionManager.classify_batch_error: r"if self\._supports_epoch_bump\(\):[\s\S]*ERROR_CLASS_FATAL",
-    LegacyRecordBatch.__iter__: r"self\._decompress\(key_offset\)",
     KafkaConsumer.__init__: r"self\.config\['kafka_client'\]\(",
     KafkaProducer.__init__: r"self\.config\['kafka_client'\]\(",
 }

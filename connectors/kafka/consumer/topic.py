@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import Fetcher
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
-from streamkernel.connectors.kafka.consumer.batches import MOST_BYTES, bound
+from streamkernel.connectors.kafka.consumer.batches import mend
 from streamkernel.connectors.kafka.consumer.damage import damage
 from streamkernel.connectors.ports import ConnectorError, SourceError
 
@@ -55,8 +55,7 @@ class KafkaTopic:
     Parameters
     ----------
     settings
-        What `kafka.KafkaConsumer` is made with, and ``max_batch_bytes``: the most bytes of a batch once it is
-        decompressed, 64 MiB by default.
+        What `kafka.KafkaConsumer` is made with.
     attempt, cancelled
         See `streamkernel.connectors.kafka.base.client.connect`.
 
@@ -78,9 +77,8 @@ class KafkaTopic:
     ) -> None:
         self.name = name
         settings = {**settings, "max_poll_records": _MOST_MESSAGES}
-        most_bytes = settings.pop("max_batch_bytes", MOST_BYTES)
         self._consumer, self._network = connect(KafkaConsumer, settings, attempt, cancelled=cancelled)
-        bound(self._consumer, most_bytes)
+        mend(self._consumer)
         self._cluster = self._network.cluster
         self._wait: float = self._consumer.config["fetch_max_wait_ms"] / 1000
         self._missing_since: float | None = None
