@@ -47,6 +47,7 @@ class TestWriting:
         sink.close()
         assert topic.lines() == {0: [at(0)]}
 
+    @pytest.mark.usefixtures("impatient")
     def test_closing_leaves_to_the_checkpoint_what_cannot_be_committed(self, caplog: pytest.LogCaptureFixture) -> None:
         topic = FakeTopic()
         sink = made(topic, transactional_id="me")
@@ -142,8 +143,10 @@ def test_whatever_happens_each_line_stands_there_once_and_in_order(operations: l
 class TestFailures:
     def test_lines_wait_for_a_broker(self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
         caplog.set_level(logging.INFO, "streamkernel.connectors")
-        for place, name in ((delivery, "SILENT_SECONDS"), (module, "OPEN_SECONDS"), (module, "PATIENCE_SECONDS")):
-            monkeypatch.setattr(place, name, 0.1)
+        for name in ("SILENT_SECONDS", "_LONGEST_PAUSE"):
+            monkeypatch.setattr(delivery, name, 0.1)
+        for name in ("OPEN_SECONDS", "PATIENCE_SECONDS"):
+            monkeypatch.setattr(module, name, 0.1)
         topic = FakeTopic()
         topic.down = True
         with made(topic, transactional_id="me") as sink:

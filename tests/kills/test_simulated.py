@@ -37,7 +37,7 @@ CASES = [
     (Features("several", "late labels as csv"), ["mid-batch:3", "checkpoint-after-rename:2"]),
     (Features("refitted", warm=True), ["consumed:60", "seam:1", "refitted:1", "seam:2", "consumed:90"]),
     (Features("numbers", "followed"), ["consumed:70", "mid-batch:2"]),
-    (Features("Gaussian process", "watched"), ["consumed:130", "flushed:1"]),
+    (Features("Gaussian process", "watched"), ["consumed:130", "flushed:1", "committing:1"]),
     (Features("predict", include=True), ["consumed:150", "checkpoint-before-rename:2"]),
 ]
 

@@ -36,15 +36,14 @@ class Copied(NamedTuple):
 class Copier:
     """Copies from the message of a line's record; None where nothing is copied.
 
-        Kafka's client writes no header without a value: such a header becomes an empty one.
+    Kafka's client writes no header without a value: such a header becomes an empty one.
 
-        Examples
-        --------
-        >>> from streamkernel.connectors.pass_through import Message, MessageLine, PassedColumn, Passed
-    from streamkernel.connectors.passed import SourceMessage
-        >>> message = SourceMessage(b"k", (("trace", b"1"), ("writer", b"me"), ("empty", None)), 1500)
-        >>> Copier("source", ["headers"])(MessageLine({}, message))
-        Copied(keyed=True, key=b'k', headers=(('trace', b'1'), ('empty', b'')), timestamp=None)
+    Examples
+    --------
+    >>> from streamkernel.connectors.pass_through import SourceMessage
+    >>> message = SourceMessage(b"k", (("trace", b"1"), ("writer", b"me"), ("empty", None)), 1500)
+    >>> Copier("source", ["headers"])(MessageLine({}, message))
+    Copied(keyed=True, key=b'k', headers=(('trace', b'1'), ('empty', b'')), timestamp=None)
 
     """
 

@@ -260,7 +260,8 @@ class KafkaSink(Sink):
             return
         try:
             # A restart writes again what a transaction does not hold.
-            if not self.exactly_once and delivery.error is None and not self._queue.failed:
+            waits = delivery.unacked[0] or len(self._queue)
+            if waits and not self.exactly_once and delivery.error is None and not self._queue.failed:
                 self._delivery = delivery
                 self._complete(delivery, _CLOSE_SECONDS)
         finally:
