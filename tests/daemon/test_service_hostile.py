@@ -68,9 +68,8 @@ def test_requests_of_one_connection_are_answered_in_order(trained: Home) -> None
     """Also where later ones could be answered sooner."""
     bodies = [json.dumps([X] * 500).encode(), json.dumps(X).encode(), b"{"]
     with serving(trained, serve={"port": 0}) as (_, started):
-        answer = exchange(
-            started.port, b"".join(map(whole, bodies)) + whole(b"{").replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
-        )
+        last = whole(b"{").replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
+        answer = exchange(started.port, b"".join(map(whole, bodies)) + last)
         assert statuses(answer) == [200, 200, 400, 400]
 
 

@@ -28,7 +28,9 @@ class RefitLog:
         self._seen = {name: refit.last_refit for name, refit in windows_of(processor).items()}
 
     def chunk(self) -> None:
-        """Take note that a chunk is done."""
+        """Log the refits during a chunk that is done."""
+        if not self._seen:  # a model that replaces another one is of the same class
+            return
         for name, refit in windows_of(self._processor).items():
             # Of a model that was read again, nothing is known of the last one.
             if refit.last_refit is not None and refit.last_refit is not self._seen.get(name):
