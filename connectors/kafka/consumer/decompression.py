@@ -26,7 +26,7 @@ class TooLargeError(Exception):
 
 
 def decompress(compression: int, data: bytes, most: int) -> bytes:
-    """Return the decompressed records of a batch, at most so many bytes.
+    """Return the decompressed records of a batch, at most `most` bytes.
 
     The codec is numbered as in a batch: 1 gzip, 2 snappy, 3 LZ4, 4 Zstandard.
 

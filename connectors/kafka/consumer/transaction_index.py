@@ -1,6 +1,6 @@
 """Tells which messages of a topic are committed, from its batches: without waiting for transactions of others.
 
-A consumer that reads what is committed stops at the first open transaction, whoever began it. One that reads everything
+A consumer that reads what is committed stops at the first open transaction, of any producer. One that reads everything
 gets past it, but kafka-python keeps from it whose messages these are and how their transaction ended. Both are in the
 batches it reads.
 """
@@ -40,7 +40,7 @@ class TransactionIndex:
         if not batch.is_control_batch:
             self.add(batch.base_offset, batch.last_offset, batch.producer_id)
             return
-        # From a copy: whoever takes the batch has not checked it yet, which must come before it is read.
+        # From a copy: the reader of the batch has not checked it yet, which must come before it is read.
         copy = type(batch)(batch._buffer)
         marker = next(iter(copy), None) if copy.validate_crc() else None
         if marker is not None:
