@@ -18,7 +18,7 @@ from scipy import special
 
 from streamkernel.compute.softmax import softmax_rows
 from streamkernel.finite import is_finite
-from streamkernel.representation import Component
+from streamkernel.representation import Representable
 from streamkernel.state import excerpt
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
 LARGEST_CLIP = 50.0
 
 
-class Log(Component, BinaryLoss):
+class Log(Representable, BinaryLoss):
     """Logistic loss log(1 + exp(-y u)) of a score u and y in {-1, +1}, safe from overflow.
 
     Examples
@@ -60,7 +60,7 @@ class Log(Component, BinaryLoss):
         return -sign * special.expit(-sign * y_pred)
 
 
-class SquaredHinge(Component, BinaryLoss):
+class SquaredHinge(Representable, BinaryLoss):
     """Squared hinge loss 1/2 max(0, 1 - y u)^2 of a score u and y in {-1, +1}, for an L2 support vector machine.
 
     Examples
@@ -86,7 +86,7 @@ class SquaredHinge(Component, BinaryLoss):
         return -sign * np.maximum(1.0 - sign * y_pred, 0.0)
 
 
-class Softmax(Component, MultiClassLoss):
+class Softmax(Representable, MultiClassLoss):
     """Softmax cross-entropy -log softmax(u)_y of K scores u and the column y of the true class.
 
     Examples
@@ -112,7 +112,7 @@ class Softmax(Component, MultiClassLoss):
         return g
 
 
-class EpsilonInsensitive(Component, RegressionLoss):
+class EpsilonInsensitive(Representable, RegressionLoss):
     """Epsilon-insensitive loss max(0, |u - y| - eps), for support vector regression.
 
     Parameters
@@ -153,7 +153,7 @@ class EpsilonInsensitive(Component, RegressionLoss):
         return np.where(np.abs(error) > self.eps, np.sign(error), 0.0)
 
 
-class Quantile(Component, RegressionLoss):
+class Quantile(Representable, RegressionLoss):
     """Quantile (pinball) loss max(alpha (y - u), (alpha - 1) (y - u)), minimized by the quantile `alpha`.
 
     Parameters
@@ -194,7 +194,7 @@ class Quantile(Component, RegressionLoss):
         return np.where(y_pred < y_true, -self.alpha, 1.0 - self.alpha)
 
 
-class NoveltyHinge(Component, base.Base):
+class NoveltyHinge(Representable, base.Base):
     """One-class hinge loss max(0, tau - u) - nu tau of a score u and a threshold tau, for novelty detection.
 
     Parameters
@@ -238,7 +238,7 @@ class NoveltyHinge(Component, base.Base):
         return np.where(y_pred < threshold, 1.0, 0.0) - self.nu
 
 
-class KLDensityRatio(Component, base.Base):
+class KLDensityRatio(Representable, base.Base):
     """Loss of a log density ratio u = log p/q: -u for a record of p (`y_true` 1), exp(u) for one of q (`y_true` 0).
 
     The mean over both samples, E_q[exp u] - E_p[u], has its minimum 1 - KL(p, q) at u = log p/q. Beyond `clip`, records

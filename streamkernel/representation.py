@@ -9,7 +9,7 @@ from river import base
 _UNSAID = (None, False)
 
 
-class Component:
+class Representable:
     """A mixin of kernels, losses and growth policies, whose `repr` is the call that makes them.
 
     Examples

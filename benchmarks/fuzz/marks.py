@@ -8,9 +8,11 @@ from pathlib import Path
 from benchmarks.fuzz.mutation import altered, odd
 from benchmarks.fuzz.saved import Saved, joined
 from benchmarks.fuzz.target import Target, unexpected
+from streamkernel.connectors.kafka.writing.line import Line
 from streamkernel.connectors.kafka.writing.mark import OutputMark
+from streamkernel.connectors.ports import Position
 
-_KAFKA = OutputMark("c/t/n", "me", "id", 6, 7, []).to_json()
+_KAFKA = OutputMark("c/t/n", "me", "id", 6, 7, [Line(b"{}", Position("c/t/n", 0, 4))]).to_json()
 
 
 class Marks(Target):

@@ -11,7 +11,7 @@ from streamkernel.compute.semi_stochastic import (
     variance_reduced_steps,
 )
 from streamkernel.window.anchors import AnchorGraph, AnchorModel
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import ElasticNet
 
 
@@ -90,7 +90,9 @@ class AnchoredSteps:
     ) -> None:
         before = time.process_time()
         self._graph = AnchorGraph(task.A, anchors, min(neighbors, anchors), 1.0, seed)
-        self._model = AnchorModel(self._graph, Problem(task.A, task.y, task.w, task.phi, ElasticNet(task.l2, task.l1)))
+        self._model = AnchorModel(
+            self._graph, LinearProblem(task.A, task.y, task.w, task.phi, ElasticNet(task.l2, task.l1))
+        )
         self.preparation = time.process_time() - before
         self.x, self.records = np.zeros(task.p), 0
         self._loss, self._data = (task.phi.kind, 0.0), (task.A, task.y, task.w)

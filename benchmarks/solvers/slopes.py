@@ -20,7 +20,7 @@ from benchmarks.report import machine, table, write
 from streamkernel.window import DSPDC, Factorized
 from streamkernel.window.coordinates import Blocks
 from streamkernel.window.dspdc import iterates_of, prepare
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import ElasticNet, window_loss
 from streamkernel.window.step_sizes import rule_of_thumb, step_sizes
 
@@ -50,7 +50,7 @@ def iteration_seconds(form: str, n: int, p: int, d: int, m: int, q: int) -> floa
     U, V = rng.normal(size=(n, d)) / d, rng.normal(size=(d, p))
     X: Any = Factorized(U, V) if form == "factors" else U @ V
     y, loss = np.where(rng.random(n) < 0.5, 1.0, -1.0), window_loss("smooth_hinge")
-    problem = Problem(X, y, np.ones(n), loss, ElasticNet(1e-3, 1e-4))
+    problem = LinearProblem(X, y, np.ones(n), loss, ElasticNet(1e-3, 1e-4))
     rows, columns = Blocks(n, m, 1), Blocks(p, q, 2)
     iterates = iterates_of(problem, rows, columns, prepare(X, rows, columns))
     iterates.start(np.zeros(p))
@@ -82,7 +82,7 @@ def gap_slopes(m: int, q: int, n: int = 400, p: int = 30, l2: float = 0.01) -> l
     A = rng.normal(size=(n, p))
     y = A @ rng.normal(size=p) + rng.normal(size=n)
     rows, columns = Blocks(n, m, 1), Blocks(p, q, 2)
-    problem = Problem(A, y, np.ones(n), window_loss("squared"), ElasticNet(l2))
+    problem = LinearProblem(A, y, np.ones(n), window_loss("squared"), ElasticNet(l2))
     true = max(
         float(np.linalg.norm(A[np.ix_(i, j)], 2)) ** 2
         for i in np.split(rows.order, rows.starts[1:-1])

@@ -17,7 +17,7 @@ from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows, is_met
-from streamkernel.representation import Component
+from streamkernel.representation import Representable
 from streamkernel.state import Array, State, excerpt
 
 #: Added to the diagonal of the points' kernel matrix: weights stay small, and so do the functions' errors times them.
@@ -28,7 +28,7 @@ MOST_POINTS = 4096
 MOST_RECORDS, MOST_BLOCK = 2**16, 2**13
 
 
-class VarianceEstimator(Component, base.Base, abc.ABC):
+class VarianceEstimator(Representable, base.Base, abc.ABC):
     """The base class of variance estimators that replace the least-squares posterior."""
 
     batch_size: int

@@ -8,7 +8,7 @@ import numpy as np
 from river import base
 
 from streamkernel.compute.gaussians import mix64
-from streamkernel.representation import Component
+from streamkernel.representation import Representable
 from streamkernel.state import Array
 
 
@@ -81,7 +81,7 @@ class BlockUpdate:
     margin: float = float("nan")
 
 
-class Growth(Component, base.Base, abc.ABC):
+class Growth(Representable, base.Base, abc.ABC):
     """The base class of growth policies, with no state except constructor arguments."""
 
     #: Whether the policy needs every block's gradient coefficient beta.

@@ -11,14 +11,14 @@ from streamkernel.compute.random_features import project, waves
 from streamkernel.domain import Domain
 from streamkernel.kernels.arguments import is_number
 from streamkernel.kernels.distances import median_of_pairs, squared_distances
-from streamkernel.representation import Component
+from streamkernel.representation import Representable
 from streamkernel.state import Array, excerpt
 
 if TYPE_CHECKING:
     from streamkernel.kernels.operators import Product, Scaled, Sum
 
 
-class Kernel(Component, base.Base, abc.ABC):
+class Kernel(Representable, base.Base, abc.ABC):
     """The base class of kernels: a positive definite k(x, x') with random features.
 
     The mean of the products of two rows' features is k. A kernel's only state is its constructor arguments. If the

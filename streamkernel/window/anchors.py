@@ -7,7 +7,7 @@ import numpy as np
 from streamkernel.compute.anchors import add_to_anchors, anchor_weights, claim_rows, move_centers, nearest
 from streamkernel.compute.semi_stochastic import anchor_gradient
 from streamkernel.compute.window_losses import LOGISTIC, SQUARED
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 
 __all__ = ["AnchorGraph", "AnchorModel", "choose_anchors"]
 
@@ -102,7 +102,7 @@ class AnchorModel:
 
     """
 
-    def __init__(self, graph: AnchorGraph, problem: Problem) -> None:
+    def __init__(self, graph: AnchorGraph, problem: LinearProblem) -> None:
         X, y, loss = problem.X, problem.y, problem.loss
         self.loss, weights = (loss.kind, loss.beta), problem.weights
         n, m = len(X), len(graph.anchors)

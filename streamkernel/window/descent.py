@@ -9,7 +9,7 @@ import numpy as np
 from streamkernel.compute.duality import dual_start, multiply, records_gap
 from streamkernel.compute.semi_stochastic import full_gradient, mean_loss, variance_reduced_steps
 from streamkernel.window.history import History
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 
 __all__ = ["Descent"]
 
@@ -58,7 +58,7 @@ class Descent:
 
     """
 
-    def __init__(self, problem: Problem, start: Array, step: float, batch: int, seed: int) -> None:
+    def __init__(self, problem: LinearProblem, start: Array, step: float, batch: int, seed: int) -> None:
         self.problem, self.batch = problem, batch
         n, p = problem.X.shape
         self.loss = problem.loss.kind, problem.loss.beta

@@ -16,7 +16,7 @@ from streamkernel.window.coordinates import Blocks, Coordinates, Subsets
 from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
 from streamkernel.window.history import History
 from streamkernel.window.iterates import Iterates
-from streamkernel.window.linear_model import LinearSolver, Problem, dense_rows
+from streamkernel.window.linear_model import LinearProblem, LinearSolver, dense_rows
 from streamkernel.window.losses import ElasticNet, WindowLoss
 from streamkernel.window.plain_iterates import ColumnIterates, RowIterates, SparseIterates
 from streamkernel.window.step_sizes import StepSizes, rule_of_thumb, step_sizes
@@ -151,7 +151,7 @@ class DSPDC(LinearSolver):
                 )
         return prepare(X, *self._coordinates(X, seed))
 
-    def _solve(self, problem: Problem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:
+    def _solve(self, problem: LinearProblem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:
         rows, columns = self._coordinates(problem.X, seed)
         iterates = iterates_of(problem, rows, columns, shared)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -203,7 +203,7 @@ def prepare(X: Any, rows: Coordinates, columns: Coordinates) -> Any:
     return np.ascontiguousarray(X.T)
 
 
-def iterates_of(problem: Problem, rows: Coordinates, columns: Coordinates, prepared: Any) -> Iterates:
+def iterates_of(problem: LinearProblem, rows: Coordinates, columns: Coordinates, prepared: Any) -> Iterates:
     """The iterates of a problem, by the form of its data; `prepared` is what `prepare` returns of them."""
     if isinstance(problem.X, Factorized):
         return FactorizedIterates(problem, rows, columns, prepared)

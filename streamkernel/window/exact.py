@@ -10,7 +10,7 @@ from streamkernel.compute.window_losses import score_derivatives, score_losses
 from streamkernel.state import Array, excerpt
 from streamkernel.window.arguments import require_counts
 from streamkernel.window.history import History
-from streamkernel.window.linear_model import LinearSolver, Problem
+from streamkernel.window.linear_model import LinearProblem, LinearSolver
 from streamkernel.window.losses import ElasticNet, WindowLoss
 from streamkernel.window.normal_equations import RowParts, minimize
 
@@ -74,7 +74,7 @@ class Exact(LinearSolver):
             raise ValueError(f"tol must be a number between 0 and 1, got {excerpt(tol)}")
         return super()._checked()
 
-    def _solve(self, problem: Problem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:  # noqa: ARG002
+    def _solve(self, problem: LinearProblem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:  # noqa: ARG002
         rows = _Rows(problem)
         begun = time.perf_counter()
         spent, history = 0.0, [(0.0, 0.0, rows.objective(start), np.nan)]
@@ -90,7 +90,7 @@ class Exact(LinearSolver):
 class _Rows(RowParts):
     """The rows of a problem, which are all there."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: LinearProblem) -> None:
         self._problem = problem
         self.n, self.p = problem.X.shape
         self.weights = problem.weights

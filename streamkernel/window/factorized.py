@@ -10,7 +10,7 @@ from streamkernel.compute.primal_dual import advance_factorized
 from streamkernel.compute.vectors import LANES, aligned_zeros
 from streamkernel.window.coordinates import Blocks, Coordinates
 from streamkernel.window.iterates import Iterates
-from streamkernel.window.linear_model import Problem, dense_rows
+from streamkernel.window.linear_model import LinearProblem, dense_rows
 from streamkernel.window.step_sizes import StepSizes
 
 __all__ = ["Factorized"]
@@ -151,7 +151,7 @@ class FactorizedIterates(Iterates):
 
     """
 
-    def __init__(self, problem: Problem, rows: Coordinates, columns: Coordinates, factors: PaddedFactors) -> None:
+    def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates, factors: PaddedFactors) -> None:
         super().__init__(problem, rows, columns)
         self._factors = factors
         blocks, depth, width = factors.tiles.shape

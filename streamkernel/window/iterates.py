@@ -11,7 +11,7 @@ import numpy as np
 
 from streamkernel.compute.duality import coefficients_gap, dual_start, records_gap
 from streamkernel.window.coordinates import Coordinates
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.step_sizes import StepSizes
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -37,7 +37,7 @@ class Iterates(abc.ABC):
 
     """
 
-    def __init__(self, problem: Problem, rows: Coordinates, columns: Coordinates) -> None:
+    def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates) -> None:
         self.problem, self.rows, self.columns = problem, rows, columns
         self.beta = np.zeros(rows.n)
 

@@ -8,19 +8,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from river import base
 
-from streamkernel.representation import Component
+from streamkernel.representation import Representable
 from streamkernel.state import excerpt
 from streamkernel.window.arguments import require_numbers, require_seed
 from streamkernel.window.columns import by_name, column_names, require_dense
 from streamkernel.window.history import History
 from streamkernel.window.losses import ElasticNet, WindowLoss, window_loss
 
-__all__ = ["LinearSolver", "Problem"]
+__all__ = ["LinearProblem", "LinearSolver"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Problem:
+class LinearProblem:
     """One output's problem: min_x (1/n) sum_i w_i phi_i(a_i . x) + l2/2 |x|^2 + l1 |x|_1.
 
     Attributes
@@ -40,7 +40,7 @@ class Problem:
         self.X, self.y, self.weights, self.loss, self.regularizer = X, y, weights, loss, regularizer
 
 
-class LinearSolver(Component, base.Base, abc.ABC):
+class LinearSolver(Representable, base.Base, abc.ABC):
     """The base class of the solvers: a linear model without intercept, on data available at once.
 
     Attributes
@@ -94,7 +94,9 @@ class LinearSolver(Component, base.Base, abc.ABC):
         targets = self._targets(y, n, loss)
         weights = _weights(sample_weight, n)
         starts = _starts(coef_init, len(targets), p)
-        coefs, histories = self._solve_all([Problem(rows, y, weights, loss, regularizer) for y in targets], starts)
+        coefs, histories = self._solve_all(
+            [LinearProblem(rows, y, weights, loss, regularizer) for y in targets], starts
+        )
         self.coef_ = coefs[0] if len(coefs) == 1 else coefs
         self._names = names
         self.history_ = histories[0] if len(coefs) == 1 else tuple(histories)
@@ -125,9 +127,9 @@ class LinearSolver(Component, base.Base, abc.ABC):
         """
         loss, regularizer = self._checked()
         rows = self._rows(X)
-        return self._solve_all([Problem(rows, y, weights, loss, regularizer) for y in targets], starts)[0]
+        return self._solve_all([LinearProblem(rows, y, weights, loss, regularizer) for y in targets], starts)[0]
 
-    def _solve_all(self, problems: Sequence[Problem], starts: Array) -> tuple[Array, list[History]]:
+    def _solve_all(self, problems: Sequence[LinearProblem], starts: Array) -> tuple[Array, list[History]]:
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
         shared = self._prepare(problems[0].X, seed)
         solved = [self._solve(one, start, seed, shared) for one, start in zip(problems, starts, strict=True)]
@@ -203,7 +205,7 @@ class LinearSolver(Component, base.Base, abc.ABC):
         return None
 
     @abc.abstractmethod
-    def _solve(self, problem: Problem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:
+    def _solve(self, problem: LinearProblem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:
         """The coefficients of one output, shape (p,), from `start`, and how it came to them."""
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from river import base
 
-from streamkernel.representation import Component
+from streamkernel.representation import Representable
 from streamkernel.state import excerpt
 from streamkernel.window.arguments import require_block_arguments, require_counts, require_numbers, require_seed
 from streamkernel.window.block_solver import BlockSolver
@@ -30,7 +30,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _LARGEST = 1e35
 
 
-class MetricLearner(Component, base.Base):
+class MetricLearner(Representable, base.Base):
     """Large-margin nearest neighbor metric learning (LMNN), for one task or several (MT-LMNN).
 
     It learns a Mahalanobis metric. Records are near their neighbors with the same label, and farther from records with

@@ -8,7 +8,7 @@ from streamkernel.compute.duality import multiply, multiply_transposed
 from streamkernel.compute.primal_dual_rows import advance_columns, advance_rows, advance_sparse
 from streamkernel.window.coordinates import Coordinates
 from streamkernel.window.iterates import Iterates
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.step_sizes import StepSizes
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class RowIterates(Iterates):
     """Iterates that maintain u = A^T (weights beta): an iteration costs O(m p)."""
 
-    def __init__(self, problem: Problem, rows: Coordinates, columns: Coordinates) -> None:
+    def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates) -> None:
         super().__init__(problem, rows, columns)
         self.u, self._x, self.xbar = (np.zeros(columns.n) for _ in range(3))
 
@@ -74,7 +74,7 @@ class ColumnIterates(Iterates):
 
     """
 
-    def __init__(self, problem: Problem, rows: Coordinates, columns: Coordinates, transposed: Array) -> None:
+    def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates, transposed: Array) -> None:
         super().__init__(problem, rows, columns)
         self._transposed = transposed
         self._x = np.zeros(columns.n)

@@ -11,7 +11,7 @@ from streamkernel.window.anchors import AnchorGraph, AnchorModel
 from streamkernel.window.arguments import require_counts, require_numbers
 from streamkernel.window.descent import Descent
 from streamkernel.window.history import History
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.smoothness import squared_norms
 from streamkernel.window.stochastic import StochasticSolver
 
@@ -149,7 +149,7 @@ class S3GD(StochasticSolver):
             self._prepared = prepared
         return prepared
 
-    def _solve(self, problem: Problem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:
+    def _solve(self, problem: LinearProblem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:
         run = self._descent(problem, start, shared.squares, seed)
         model = shared.model(problem)
         stage = _Anchored(run, model, shared.squares, run.within(self.max_passes, self.inner))
@@ -197,7 +197,7 @@ class _Prepared:
         self.seconds = time.perf_counter() - begin
         self.switched: list[float] = []
 
-    def model(self, problem: Problem) -> AnchorModel:
+    def model(self, problem: LinearProblem) -> AnchorModel:
         begin = time.perf_counter()
         model = AnchorModel(self.graph, problem)
         self.seconds += time.perf_counter() - begin

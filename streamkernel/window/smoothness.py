@@ -6,7 +6,7 @@ import numpy as np
 
 from streamkernel.compute.semi_stochastic import full_gradient
 from streamkernel.compute.window_losses import SQUARED
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 
 __all__ = ["default_step", "squared_norms"]
 
@@ -33,7 +33,7 @@ def squared_norms(X: Array) -> Array:
     return np.asarray(squares)
 
 
-def default_step(problem: Problem, squares: Array, batch: int, seed: int) -> float:
+def default_step(problem: LinearProblem, squares: Array, batch: int, seed: int) -> float:
     """1 / L, the inverse smoothness that a mini-batch of so many rows has in the mean square.
 
     L = ((batch - 1) lambda + R^2 / 4) / (batch gamma): lambda is the largest eigenvalue of the rows' mean outer

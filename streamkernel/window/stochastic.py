@@ -7,7 +7,7 @@ import numpy as np
 from streamkernel.state import excerpt
 from streamkernel.window.arguments import require_counts, require_numbers
 from streamkernel.window.descent import Descent
-from streamkernel.window.linear_model import LinearSolver, Problem
+from streamkernel.window.linear_model import LinearProblem, LinearSolver
 from streamkernel.window.losses import LOSSES, ElasticNet, WindowLoss
 from streamkernel.window.smoothness import default_step
 
@@ -48,7 +48,7 @@ class StochasticSolver(LinearSolver):
             raise ValueError(f"class_weight is for labels, and loss={self.loss!r} has none: leave it None")
         return loss, regularizer
 
-    def _descent(self, problem: Problem, start: Array, squares: Array, seed: int) -> Descent:
+    def _descent(self, problem: LinearProblem, start: Array, squares: Array, seed: int) -> Descent:
         """A run at its start; of rows whose mean squared norm is not 1, as if they were scaled to it."""
         if self.class_weight:
             problem.weights = _balanced(problem.y, problem.weights)

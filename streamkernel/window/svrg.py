@@ -7,7 +7,7 @@ import numpy as np
 from streamkernel.representation import keep_arguments
 from streamkernel.window.arguments import require_counts
 from streamkernel.window.history import History
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.smoothness import squared_norms
 from streamkernel.window.stochastic import StochasticSolver
 
@@ -92,7 +92,7 @@ class SVRG(StochasticSolver):
             require_counts(self, "inner")
         return super()._checked()
 
-    def _solve(self, problem: Problem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:  # noqa: ARG002
+    def _solve(self, problem: LinearProblem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:  # noqa: ARG002
         run = self._descent(problem, start, squared_norms(problem.X), seed)
         run.look()
         run.finish(self.tol, self.max_passes, self.inner)

@@ -23,7 +23,7 @@ ALL = _found("streamkernel", "connectors")
 SERVICE = _found("streamkernel/daemon/service")
 """Those of `streamkernel serve`, which no run passes."""
 
-WARM_START = _found("streamkernel/daemon/warming.py")
+WARM_START = _found("streamkernel/daemon/warm_start.py")
 """Those that only a run with a warm start passes."""
 
 SPARK = _found("streamkernel/spark")

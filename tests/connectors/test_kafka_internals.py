@@ -24,9 +24,8 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.producer.sender import Sender
-from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
+from kafka.producer.transaction_manager import TransactionManager
 from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
-from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.memory_records import MemoryRecords
 
 CONNECTORS = Path(__file__).parents[2] / "connectors/kafka"
@@ -45,19 +44,16 @@ RELIED_UPON: dict[Any, str] = {
     Fetcher: "PartitionRecords end_offsets",
     Fetcher.PartitionRecords: "_unpack_records drain fetch_offset next_fetch_offset take topic_partition",
     MemoryRecords: "next_batch",
-    DefaultRecordBatch: "_buffer _decompressed _next_record_index _num_records _pos base_offset compression_type magic "
-    "next_offset size_in_bytes is_control_batch is_transactional last_offset producer_id records_count validate_crc",
+    DefaultRecordBatch: "_buffer _pos base_offset magic next_offset is_control_batch records_count",
     DefaultRecord: "_headers",
-    LegacyRecordBatch: "_decompress _buffer _read_key_value base_offset compression_type magic size_in_bytes",
     # connectors/kafka/group: a member that knows its topic, and has begun to join.
     ConsumerCoordinator: "_join_task need_rejoin",
-    # connectors/kafka/writing: a producer that goes on as an earlier one.
-    KafkaProducer: "_closed _sender _transaction_manager config DEFAULT_CONFIG",
-    KafkaAdminClient: "DEFAULT_CONFIG describe_configs describe_producers describe_topics "
-    "describe_transactions list_partition_offsets",
-    Sender: "force_close",
-    TransactionManager: "_supports_epoch_bump has_producer_id last_error producer_id_and_epoch sequence_number "
-    "set_producer_id_and_epoch set_sequence_number",
+    # connectors/kafka/writing: steps of a transaction that are not waited for without end, and another epoch for each.
+    KafkaProducer: "_sender _transaction_manager config DEFAULT_CONFIG",
+    KafkaAdminClient: "DEFAULT_CONFIG describe_cluster describe_configs describe_topics",
+    Sender: "force_close wakeup",
+    TransactionManager: "_supports_epoch_bump begin_commit bump_producer_id_and_epoch has_error is_bumping_epoch "
+    "last_error send_offsets_to_transaction",
     codec: "has_gzip has_lz4 has_snappy has_zstd lz4 snappy zstd",
 }
 
@@ -72,8 +68,6 @@ PARAMETERS: dict[Any, list[str]] = {
     Fetcher.__init__: ["self", "client", "subscriptions", "configs"],
     Fetcher.PartitionRecords.__init__: ["self", "fetch_offset", "tp", "records"],
     Fetcher.PartitionRecords._unpack_records: ["self", "tp", "records", "key_deserializer", "value_deserializer"],
-    LegacyRecordBatch.__init__: ["self", "buffer", "magic"],
-    LegacyRecordBatch._decompress: ["self", "key_offset"],
     DefaultRecordBatch.__init__: ["self", "buffer"],
 }
 
@@ -87,9 +81,7 @@ CALLED: dict[FunctionType, str] = {
     # What is wrong with a record is known by the error that it is told for.
     DefaultRecordBatch.__next__: r"self\._read_msg\(\)\s+except \(ValueError, IndexError\) as err:\s+raise Corrupt",
     DefaultRecordBatch._read_msg: r"\.decode\(\"utf-8\"\)[\s\S]*self\._pos = pos\n",
-    DefaultRecordBatch._maybe_uncompress: r"if not self\._decompressed:",
     TransactionManager.classify_batch_error: r"if self\._supports_epoch_bump\(\):[\s\S]*ERROR_CLASS_FATAL",
-    LegacyRecordBatch.__iter__: r"self\._decompress\(key_offset\)",
     KafkaConsumer.__init__: r"self\.config\['kafka_client'\]\(",
     KafkaProducer.__init__: r"self\.config\['kafka_client'\]\(",
 }
@@ -143,7 +135,6 @@ def test_records_have_the_fields_that_are_counted() -> None:
     assert ConsumerRecord._fields[8] == "headers"
     assert ConsumerRecord._fields[10:13] == ("serialized_key_size", "serialized_value_size", "serialized_header_size")
     assert "partition_data" in CompletedFetch._fields
-    assert list(inspect.signature(ProducerIdAndEpoch).parameters) == ["producer_id", "epoch"]
 
 
 def test_nothing_else_of_its_inside_is_used() -> None:

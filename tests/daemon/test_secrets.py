@@ -23,7 +23,8 @@ def fields(annotation: Any, seen: set[Any]) -> Iterator[tuple[str, bool]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel) and annotation not in seen:
         seen.add(annotation)
         for name, one in annotation.model_fields.items():
-            yield name, SecretStr in (one.annotation, *get_args(one.annotation))
+            within = get_args(one.annotation)
+            yield name, SecretStr in (one.annotation, *within, *(inner for part in within for inner in get_args(part)))
             yield from fields(one.annotation, seen)
     for part in get_args(annotation):
         yield from fields(part, seen)

@@ -16,7 +16,8 @@ from typing import Any
 
 import yaml
 
-from streamkernel.connectors.kafka.writing.mark import OutputMark, Producer
+from streamkernel.connectors.kafka.writing.line import Line
+from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.ports import Position
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.assembly.processor import make_processor
@@ -189,12 +190,10 @@ def _make_kafka(config: Path) -> None:
     for number in range(HALF):
         plan.model.learn_one({"a": number % 7, "b": -number % 5}, "pq"[number % 2])
     positions = {partition: Position("cluster/in/n1", partition, 100 + partition) for partition in (0, 1, 2)}
-    written = [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
+    lines = [Line(b'{"prediction":"p"}', Position("cluster/in/n1", 1, offset)) for offset in (99, 100)]
     marks = {
-        "predictions": OutputMark(
-            "cluster/predictions/n2", "w1", {0: 17, 1: 4}, Producer(3, 0), "golden", written
-        ).to_json(),
-        "dead_letters": OutputMark("cluster/dead/n3", "w2", {0: 0}, Producer(4, 1)).to_json(),
+        "predictions": OutputMark("cluster/predictions/n2", "w1", "golden", 6, 7, lines).to_json(),
+        "dead_letters": OutputMark("cluster/dead/n3", "w2", "dead").to_json(),
     }
     account = RecordCounts(consumed=HALF + 43, predicted=HALF, learned=HALF, skipped=40, dead=3)
     processor = make_processor(plan, Start(plan.model, account, [7, 90, 301]))

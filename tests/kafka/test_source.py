@@ -104,35 +104,6 @@ class TestReading:
             assert places(drain(source, 5)) == [(1, at) for at in range(5)]
         assert "has new partitions, which are read from their first record on: 1, 2" in caplog.text
 
-    def test_a_batch_that_unpacks_to_more_than_the_bound(self, broker: Cluster, topic: Topics) -> None:
-        """A few kilobytes; what is before and behind is read."""
-        name = topic()
-        produce(broker.bootstrap, name, rows(3))
-        produce(
-            broker.bootstrap,
-            name,
-            [{"long": "x" * 900_000, "n": number} for number in range(5)],
-            compression_type="zstd",
-            max_request_size=10_000_000,
-            batch_size=10_000_000,
-            linger_ms=1000,
-        )
-        produce(broker.bootstrap, name, rows(3), compression_type="zstd")
-        with source_of(broker.bootstrap, name, max_batch_bytes=2_000_000) as source:
-            source.open()
-            records = drain(source, 11)
-        assert [record.position.offset for record in records] == list(range(11))
-        faults = [record.fault for record in records if record.fault is not None]
-        assert {record.position.offset for record in records if record.fault} == set(range(3, 8))
-        assert {fault.reason for fault in faults} == {"too_long"}
-        assert faults[0].detail == (
-            "the message cannot be read: the batch has more than 2,000,000 bytes once it is decompressed: raise "
-            "limits.max_batch_bytes to take such records"
-        )
-        with source_of(broker.bootstrap, name, max_string=2**20) as source:
-            source.open()
-            assert all(record.fault is None for record in drain(source, 11))
-
 
 class TestGoingOn:
     def test_retention_passed_the_place(self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture) -> None:

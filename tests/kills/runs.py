@@ -101,7 +101,7 @@ class Features:
     @property
     def points(self) -> dict[str, int]:
         """The fault points it passes, and a count that it comes to."""
-        found = {"consumed": 150, "mid-batch": 5, "flushed": 2}
+        found = {"consumed": 150, "mid-batch": 5, "flushed": 2, "committing": 2}
         found |= dict.fromkeys(("checkpoint-writing", "checkpoint-before-rename", "checkpoint-after-rename"), 2)
         if self.in_time and self.output in ("jsonl", "csv"):
             found["published"] = 100

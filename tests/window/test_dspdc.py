@@ -6,7 +6,7 @@ from scipy import optimize, sparse
 
 from streamkernel.window import DSPDC, Factorized
 from streamkernel.window.dspdc import iterates_of, prepare
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import LOSSES, ElasticNet
 from streamkernel.window.step_sizes import step_sizes
 from tests import naive
@@ -91,7 +91,7 @@ def test_the_gap_falls_as_fast_as_theorem_2_says(data, m, q):
     ]
     true = max(parts)
     assert len(parts) == np.ceil(80 / m) * np.ceil(12 / q)
-    problem = Problem(A, y, np.ones(80), LOSSES["squared"], ElasticNet(0.05))
+    problem = LinearProblem(A, y, np.ones(80), LOSSES["squared"], ElasticNet(0.05))
     iterates = iterates_of(problem, rows, columns, prepare(A, rows, columns))
     assert true <= iterates.largest_part() * (1 + 1e-12)
     if 1 in (m, q):

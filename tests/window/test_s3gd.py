@@ -6,7 +6,7 @@ import pytest
 from streamkernel.compute.semi_stochastic import full_gradient
 from streamkernel.window import S3GD
 from streamkernel.window.anchors import AnchorGraph, AnchorModel, choose_anchors
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import ElasticNet, WindowLoss
 from tests import naive
 from tests.window.stochastic_cases import KINDS, clusters
@@ -16,7 +16,7 @@ def _problem(loss, n=60, seed=1):
     X, y = clusters(n, seed=seed, labels=loss != "squared")
     weights = np.random.default_rng(seed).random(n) * 2
     kind, beta = KINDS[loss]
-    return Problem(X, y, weights, WindowLoss(kind, 1.0, loss != "squared", beta), ElasticNet(1e-3))
+    return LinearProblem(X, y, weights, WindowLoss(kind, 1.0, loss != "squared", beta), ElasticNet(1e-3))
 
 
 @pytest.mark.parametrize("loss", KINDS)

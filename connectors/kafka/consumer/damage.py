@@ -8,7 +8,6 @@ from types import TracebackType
 from kafka import errors
 from kafka.consumer.fetcher import Fetcher
 
-from streamkernel.connectors.kafka.consumer.decompression import TooLargeError
 from streamkernel.connectors.ports import SourceError
 
 __all__ = ["Unreadable", "damage"]
@@ -60,7 +59,4 @@ def damage(error: Exception, ends: Callable[[int], int | None]) -> Unreadable | 
     if batch is not None and batch.magic == 2 and batch.base_offset <= first < batch.next_offset:
         # What a damaged batch says of its own length is believed up to where the partition ends.
         end = max(end, min(batch.next_offset, ends(partition) or end))
-    if isinstance(error, TooLargeError):
-        reason = f"the batch has {error}: raise limits.max_batch_bytes to take such records"
-        return Unreadable(partition, first, end, reason, "too_long")
     return Unreadable(partition, first, end, f"{type(error).__name__}: {error}"[:200])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,9 +11,8 @@ from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import Fetcher
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
-from streamkernel.connectors.kafka.consumer.batches import MOST_BYTES, bound
+from streamkernel.connectors.kafka.consumer.batches import mend
 from streamkernel.connectors.kafka.consumer.damage import damage
-from streamkernel.connectors.kafka.consumer.transaction_index import TransactionIndex
 from streamkernel.connectors.ports import ConnectorError, SourceError
 
 __all__ = ["Bounds", "ConnectTopic", "KafkaTopic", "Message", "OutOfRange"]
@@ -57,12 +55,9 @@ class KafkaTopic:
     Parameters
     ----------
     settings
-        What `kafka.KafkaConsumer` is made with, and ``max_batch_bytes``: the most bytes of a batch once it is
-        decompressed, 64 MiB by default.
+        What `kafka.KafkaConsumer` is made with.
     attempt, cancelled
         See `streamkernel.connectors.kafka.base.client.connect`.
-    indexes
-        By partition, where the batches that are read are noted; None: nowhere.
 
     Attributes
     ----------
@@ -79,13 +74,11 @@ class KafkaTopic:
         settings: Mapping[str, Any],
         attempt: int = 0,
         cancelled: Callable[[], bool] = lambda: False,
-        indexes: defaultdict[int, TransactionIndex] | None = None,
     ) -> None:
         self.name = name
         settings = {**settings, "max_poll_records": _MOST_MESSAGES}
-        most_bytes = settings.pop("max_batch_bytes", MOST_BYTES)
         self._consumer, self._network = connect(KafkaConsumer, settings, attempt, cancelled=cancelled)
-        bound(self._consumer, most_bytes, indexes)
+        mend(self._consumer)
         self._cluster = self._network.cluster
         self._wait: float = self._consumer.config["fetch_max_wait_ms"] / 1000
         self._missing_since: float | None = None

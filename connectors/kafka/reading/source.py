@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.kafka.base.options import client_settings
-from streamkernel.connectors.kafka.consumer.batches import MOST_BYTES
 from streamkernel.connectors.kafka.consumer.topic import ConnectTopic, KafkaTopic
 from streamkernel.connectors.kafka.reading.buffers import Buffers, PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import Include, MessageDecoder
@@ -91,8 +90,6 @@ class KafkaSource(Source):
         The longest value, in bytes; a longer one is a fault.
     max_string
         The most characters of a name or a string value; more is a fault.
-    max_batch_bytes
-        The largest batch of messages once it is decompressed, in bytes; its messages are faults where it is larger.
     inputs
         Which keys are inputs, what `include` adds among them, and how they are read; None: all but the target, each as
         it is.
@@ -136,7 +133,6 @@ class KafkaSource(Source):
         checkpoints_kept: int = 3,
         max_record_bytes: int = 2**20,
         max_string: int = 256,
-        max_batch_bytes: int = MOST_BYTES,
         inputs: InputSettings | None = None,
         connect: ConnectTopic = KafkaTopic,
     ) -> None:
@@ -148,7 +144,6 @@ class KafkaSource(Source):
         self.order_log = order_log
         self.checkpoints_kept = checkpoints_kept
         self.came_later = False
-        self.max_batch_bytes = max_batch_bytes
         given = dict(options or {})
         self._group = given.pop("group_id", None)
         self._settings = client_settings(self.servers.split(","), {**_DEFAULTS, **given})
@@ -178,10 +173,9 @@ class KafkaSource(Source):
         self._positions = dict(positions or {})
         self._starting = StartingOffsets(self.partitions, self.begin_at, self._positions, self.came_later)
         settings = {**self._settings, "enable_auto_commit": False, "auto_offset_reset": "none"}
-        reading = {**settings, "max_batch_bytes": self.max_batch_bytes}
         self._reader = TopicReader(
             self.describe(),
-            lambda attempt, cancelled: self._connect(self.topic, reading, attempt, cancelled),
+            lambda attempt, cancelled: self._connect(self.topic, settings, attempt, cancelled),
             self._begin,
             self._starting.add,
             self.skip_gaps,

@@ -15,6 +15,7 @@ from kafka import errors
 
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.outage import Outage
+from streamkernel.connectors.kafka.writing.agreement import disagreement
 from streamkernel.connectors.kafka.writing.copy_limits import CopyLimits
 from streamkernel.connectors.kafka.writing.line import Line, Provenance
 from streamkernel.connectors.kafka.writing.mark import OutputMark
@@ -293,29 +294,10 @@ class Delivery:
             return  # this writer had the name before
         if not self._committing and (marker is None or marker.number == 0):
             return  # no lines are in doubt
-        if marker is None:
-            if not same:
-                return  # it went with the topic
-            sentence = (
-                f"the broker has forgotten whether the last {self._sealed:,} lines of the checkpoint were committed "
-                "(offsets.retention.minutes)"
-            )
-            advice = "set existing: append for this output, which may write them a second time"
-        elif self._mark is None or marker.writer != self._writer:
-            sentence = f"the topic has lines of transactional_id {self._transactional_id}, and no checkpoint says which"
-            advice = (
-                "restore their checkpoint directory, name another topic, or set existing: append for this output, "
-                "which writes all lines again"
-            )
-        else:
-            sentence = (
-                f"the topic has the lines of transaction {marker.number:,}, and the checkpoint ends with "
-                f"{self._number:,}"
-            )
-            advice = (
-                "restore the newest checkpoint, name another topic, or set existing: append for this output, which "
-                "writes the lines after the checkpoint again"
-            )
+        if marker is None and not same:
+            return  # it went with the topic
+        known = None if self._mark is None else Marker(self._number, self._writer)
+        sentence, advice = disagreement(marker, known, str(self._transactional_id), self._sealed)
         if self._existing == "refuse":
             raise SinkError(f"{sentence}: {advice}")
         _log.warning("%s: %s: the topic may have lines twice from now on (existing: append)", self._place, sentence)

@@ -96,7 +96,6 @@ def make_source(
             options=source.options.given(),
             order_log=order_log(checkpoint, key) if checkpoint is not None and source.order == "logged" else None,
             checkpoints_kept=checkpoint.keep if checkpoint is not None else 1,
-            max_batch_bytes=limits.max_batch_bytes,
         )
     except (SourceError, ValueError) as error:
         raise ConfigError(_problem(key, error)) from None

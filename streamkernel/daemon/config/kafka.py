@@ -197,8 +197,8 @@ class KafkaSinkConfig(Section):
     bootstrap_servers: Servers = Field(description="host:port of one or several brokers.")
     transactional_id: Annotated[Name | None, BeforeValidator(_or_none)] = Field(
         default=AUTO,
-        description="Commit lines in transactions with this ID, which no other process may use. auto: an ID made of "
-        "the topic and checkpoint.directory. none: without transactions, so that a restart may write lines twice.",
+        description="Commit lines in transactions with this ID, which no other process may use. auto: made of the "
+        "topic and checkpoint.directory. none: no transactions. A restart may then write lines twice.",
     )
     compression: Literal["gzip", "snappy", "lz4", "zstd"] | None = Field(
         default=None, description="The compression of the lines."

@@ -184,9 +184,6 @@ class LimitsConfig(Section):
         default=2**26,
         description="How many bytes of lines may wait in memory for an output. Beyond that, the daemon stops reading.",
     )
-    max_batch_bytes: Positive = Field(
-        default=67_108_864, description="The maximum size of a decompressed batch of a topic, in bytes."
-    )
     max_inputs: Annotated[Positive, Field(le=1_000_000)] = Field(
         default=10_000, description="How many input names a River model gets. The daemon ignores further ones."
     )

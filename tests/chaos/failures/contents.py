@@ -128,33 +128,3 @@ def headers(trial: Trial) -> int:
     trial.wait_for(250)
     daemon.kill()
     return 1
-
-
-@failure(
-    "a batch that decompresses to more than the bound",
-    r"error .*partition 0: offsets 500 to 504 cannot be read and are dead letters: the batch has more than 1,000,000",
-    PLAIN,
-    TRANSACTIONS,
-    sections={"limits": {"max_batch_bytes": 1_000_000}},
-    short=False,  # tests.kafka.test_source has it
-)
-def bomb(trial: Trial) -> int:
-    """Produce some kilobytes that unpack to megabytes: they are dead letters, what is behind is read."""
-    trial.produce(500)
-    large = [Row(b"large-%d" % number, b'{"long": "%s"}' % (b"x" * 500_000), "too_long") for number in range(5)]
-    produce(
-        trial.site.broker.bootstrap,
-        trial.topics["records"],
-        [row.value for row in large],
-        keys=lambda number: large[number].key,
-        compression_type="zstd",
-        batch_size=10_000_000,
-        max_request_size=10_000_000,
-        linger_ms=1000,
-    )
-    trial.replace(large)
-    trial.produce(500)
-    daemon = trial.start()
-    trial.wait_for(250)
-    daemon.kill()
-    return 1
