@@ -43,7 +43,7 @@ def open_regular(
     The parameters are those of `os.open`, with the open folder `directory` that a relative path starts from. A link in
     the folders before the file is followed, a file is cut (`os.O_TRUNC`) only when it is known to be one, and the
     descriptor is not inherited. With `alone`, a file with a second name (a hard link) is refused, too: what is written
-    would stand under both. Raises IrregularFileError for a link, a FIFO, a folder, a device or a socket, OSError where
+    would be under both. Raises IrregularFileError for a link, a FIFO, a folder, a device or a socket, OSError where
     the file cannot be opened.
 
     Examples

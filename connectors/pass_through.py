@@ -1,4 +1,4 @@
-"""Pass-through columns: values of a record that its output line repeats, besides prediction and target."""
+"""Pass-through columns: values of a record that its output line repeats, in addition to prediction and target."""
 
 from __future__ import annotations
 

@@ -1,18 +1,23 @@
-"""Lint the prose of Markdown pages: long sentences, passive voice, banned turns of phrase, long pages.
+"""Lint the prose of Markdown pages and of the code: long sentences, passive voice, banned turns, long pages.
 
     python docs/prose.py [--table] [PAGE ...]
 
 Prints each breach as `page:line: what it is`, and ends with status 1 if there is any. `--table` prints the readability
-of each page instead. Without pages, README.md, CONTRIBUTING.md, CHANGELOG.md and all of docs/ are read.
+of each page instead. Without pages, README.md, CONTRIBUTING.md, CHANGELOG.md, all of docs/ and the Python files of
+streamkernel and connectors are read.
 
-Code and comments are not prose. The cells of tables are read for long sentences and banned turns only.
+Code and comments in a page are not prose. The cells of tables are read for long sentences and banned turns only. The
+docstrings, comments and messages of a Python file are read for a few banned turns only.
 """
 
 from __future__ import annotations
 
+import ast
+import io
 import re
 import statistics
 import sys
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +55,16 @@ BANNED = {
     r"\blearnt\b": "`learned`",
     r"\bnothing else\b": "leave it out",
     r"\bis no (text|number|file|list|topic|name)\b": "`is not a ...`",
+}
+#: Turns that no docstring, comment or message of the code has.
+BANNED_IN_CODE = {
+    r"\banew\b": "`again`",
+    r"\bbesides?\b": "`next to`, `in addition to`",
+    r"\bgo(es)?\s+on\b": "`continue`",
+    r"\bso\s+many\b": "the number",
+    r"\bstands?\b": "`is`, `means`, `replaces`",
+    r"\btold\b": "who reports what",
+    r"\bwhoever\b": "the person or the process",
 }
 _BE = r"(?:am|is|are|was|were|be|been|being|gets?|got)"
 _IRREGULAR = (
@@ -162,6 +177,40 @@ def breaches(page: str, text: str) -> Iterator[str]:
                 yield f"{page}:{one.line}: `{hit[0].strip()}`. Write {instead}."
 
 
+def texts(code: str) -> Iterator[tuple[int, str]]:
+    """Yield each string with a space and each block of comments of a Python file, with its first line."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
+    found = tokenize.generate_tokens(io.StringIO(code).readline)
+    block: list[str] = []
+    last = 0
+    for number, line in [(one.start[0], one.string) for one in found if one.type == tokenize.COMMENT]:
+        if block and number > last + 1:
+            yield last - len(block) + 1, "\n".join(block)
+            block = []
+        block.append(line.lstrip("#:"))
+        last = number
+    yield last - len(block) + 1, "\n".join(block)
+
+
+def code_breaches(path: str, code: str) -> list[str]:
+    """Return the banned turns in the docstrings, comments and messages of a Python file, a line each."""
+    found = set()
+    for first, text in texts(code):
+        # Quoted names become spaces, so that lines keep their numbers.
+        words = re.sub(r"`+[^`]+`+", lambda quoted: re.sub(r"[^\n]", " ", quoted[0]), text)
+        for pattern, instead in BANNED_IN_CODE.items():
+            for hit in re.finditer(pattern, words, re.IGNORECASE):
+                found.add((first + words.count("\n", 0, hit.start()), " ".join(hit[0].split()), instead))
+    return [f"{path}:{line}: `{turn}`. Write {instead}." for line, turn, instead in sorted(found)]
+
+
+def modules() -> list[Path]:
+    """Return the Python files of the product."""
+    return sorted((ROOT / "streamkernel").rglob("*.py")) + sorted((ROOT / "connectors").rglob("*.py"))
+
+
 def pages() -> list[Path]:
     """Return the pages that people read."""
     top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -192,12 +241,16 @@ def table(chosen: list[Path]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Lint, or print the table; return the exit status."""
-    chosen = [Path(one).resolve() for one in arguments if one != "--table"] or pages()
+    given = [Path(one).resolve() for one in arguments if one != "--table"]
     if "--table" in arguments:
-        table(chosen)
+        table(given or pages())
         return 0
-    found = [line for path in chosen for line in breaches(str(path.relative_to(ROOT)), path.read_text())]
-    print("\n".join(found) or f"prose: {len(chosen)} pages read, nothing found")
+    found: list[str] = []
+    chosen = given or pages() + modules()
+    for path in chosen:
+        lint = code_breaches if path.suffix == ".py" else breaches
+        found += lint(str(path.relative_to(ROOT)), path.read_text())
+    print("\n".join(found) or f"prose: {len(chosen)} files read, nothing found")
     return bool(found)
 
 

@@ -1,6 +1,6 @@
-"""The linter of our pages finds what it is made for."""
+"""The linter of our pages and code finds what it is made for."""
 
-from docs.prose import breaches, n_syllables, paragraphs, reading_ease, sentences
+from docs.prose import breaches, code_breaches, n_syllables, paragraphs, reading_ease, sentences
 
 
 def found(text: str) -> list[str]:
@@ -23,6 +23,16 @@ def test_a_banned_turn_is_found_in_text_and_in_tables():
 
 def test_code_and_comments_are_not_prose():
     assert found("```\na file whose name\n```\n\nSee `whose.py`. <!-- whose -->\n") == []
+
+
+def test_a_banned_turn_is_found_in_docstrings_comments_and_messages():
+    docstring, comment = '"""The daemon\n\nreads so\nmany records."""', "# It goes\n# on, `told` or not."
+    code = f'{docstring}\ntold = 1\n{comment}\nraise Error(f"{{told}} besides")\n'
+    assert code_breaches("daemon/page.py", code) == [
+        "daemon/page.py:3: `so many`. Write the number.",
+        "daemon/page.py:6: `goes on`. Write `continue`.",
+        "daemon/page.py:8: `besides`. Write `next to`, `in addition to`.",
+    ]
 
 
 def test_reading_ease_is_that_of_flesch():

@@ -18,7 +18,7 @@ class NumberFormat:
     decimal
         What separates the fraction: a point or a comma.
     thousands
-        What stands between groups of three digits, where a number has such groups; empty: nothing does.
+        The separator of groups of three digits, where a number has such groups; empty: none.
 
     Examples
     --------

@@ -107,7 +107,7 @@ class File(ByteStream):
 
 
 class PlainFile(File):
-    """An uncompressed file, read up to its end as it stands at that moment.
+    """An uncompressed file, read up to its end at that moment.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class PlainFile(File):
         return block
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return the bytes from `offset` on as they stand now; see `File.read_at`."""
+        """Return the bytes from `offset` on as they are now; see `File.read_at`."""
         try:
             return os.pread(self._descriptor, length, offset)
         except OSError as error:

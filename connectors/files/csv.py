@@ -177,7 +177,7 @@ class CsvSource(LineSource):
             self._tell_open_quote(lines, bool(records))
         if records and lines.unended and lines.done and self.resumable:
             _log.warning(
-                "%s: the last line has no line end and is read as it stands, though it may be cut short: add the line "
+                "%s: the last line has no line end and is read as it is, though it may be cut short: add the line "
                 "end (with follow: true, the daemon reads a line only with its line end)",
                 self._place,
             )
@@ -285,7 +285,7 @@ def _checked_encoding(encoding: str) -> str:
     try:
         # The byte order mark is dealt with where the file begins, and nowhere else.
         name = codecs.lookup(encoding).name.replace("utf-8-sig", "utf-8")
-        # Nor may ASCII characters stand for others, of which some would be half of a surrogate pair.
+        # Nor may ASCII characters mean others: some of them would be half of a surrogate pair.
         transparent = sample.encode(name) == sample.encode("ascii") and rb"\u0041".decode(name) == r"\u0041"
     except (LookupError, UnicodeError):
         raise ValueError(f"there is no encoding {encoding!r}") from None

@@ -93,7 +93,7 @@ def delimiter_hint(raw: bytes, delimiter: str, encoding: str) -> str:
 
 
 def _separates(delimiter: str, text: str) -> bool:
-    """Whether a delimiter makes several fields of a text, and not only stands within quotes."""
+    """Whether a delimiter makes several fields of a text, and is not only within quotes."""
     try:
         return len(split_fields(text, delimiter)) > 1
     except UndecodableError:

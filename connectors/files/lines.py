@@ -170,7 +170,7 @@ class Lines:
 
     def _keep(self, piece: bytes) -> None:
         """Add to the line that has no end yet."""
-        # A byte order mark and a carriage return do not count: so many bytes over the limit leave it undecided.
+        # A byte order mark and a carriage return do not count: their bytes over the limit leave it undecided.
         undecided = len(BOM_UTF8) + 1
         room = max(0, self._limit + undecided + 1 - len(self._tail))
         self._tail += piece[:room]

@@ -22,7 +22,7 @@ class FileMark(NamedTuple):
     Parameters
     ----------
     length
-        In bytes, as the file stands on the disk (compressed, where it is).
+        In bytes, as the file is on the disk (compressed, where it is).
     head, tail
         The SHA-256, in hexadecimal, of the first and of the last 4,096 bytes up to that length (of all, where there
         are fewer).

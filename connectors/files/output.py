@@ -240,7 +240,7 @@ class LineSink(Sink):
 def write_to_pipe(descriptor: int, data: bytes, patience: int = PATIENCE_MILLISECONDS) -> int:
     """Write to a descriptor of whatever kind, without being held up by who reads it; return how many bytes it took.
 
-    Fewer than all where the reader is too slow; BlockingIOError where a pipe takes nothing for so many milliseconds,
+    Fewer than all where the reader is too slow; BlockingIOError where a pipe takes nothing for the given milliseconds,
     and any OSError of the system.
     """
     if stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -229,7 +229,7 @@ def repeats(file: File, head: bytes) -> bool | None:
 def holds_end(file: File, end: bytes) -> bool:
     """Return whether a file has, anywhere, the last whole lines that were read of another: two or more.
 
-    Line ends do not count: whoever changes them writes the same lines again.
+    Line ends do not count: a program that changes them writes the same lines again.
     """
     lines = end.replace(b"\r\n", b"\n").split(b"\n")[1:-1]  # the first may be cut, the last may have no end yet
     if len(lines) < 2:

@@ -30,7 +30,7 @@ class Quotes:
     open
         Whether the next line continues a quoted field.
     broken
-        Whether the lines are no CSV: something follows a closing quote, or a carriage return stands outside of quotes.
+        Whether the lines are no CSV: something follows a closing quote, or a carriage return is outside of quotes.
 
     Examples
     --------

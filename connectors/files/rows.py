@@ -138,7 +138,7 @@ class CsvRows(BulkDecoder):
         texts = self._texts(lines, together)
         if b'"' not in together:
             return [text.split(self.delimiter) if text else [] for text in texts]
-        # Within a line that has no quotes a carriage return stands for itself, which the csv module does not grant.
+        # Within a line that has no quotes a carriage return means itself, which the csv module does not grant.
         if b"\r" not in together:
             try:
                 rows = list(csv_rows(texts, self.delimiter))
@@ -175,5 +175,5 @@ class CsvRows(BulkDecoder):
 
 
 def _unmarked(raw: bytes) -> bytes:
-    """Return a record without the byte order mark that stands before it where files were put together."""
+    """Return a record without the byte order mark before it where files were put together."""
     return raw.removeprefix(BOM_UTF8)

@@ -252,7 +252,7 @@ class SeveralFiles(Source):
         Raises
         ------
         SourceError
-            Where the columns of CSV files stand in different orders, and that of the record is not known.
+            Where the columns of CSV files are in different orders, and that of the record is not known.
 
         """
         if self._decoder is None:
@@ -315,7 +315,7 @@ def with_columns(order: FileOrder, path: str, reader: LineSource) -> FileOrder:
     more = [name for name in names if name not in set(order.columns)]
     if lacks or more:
         what = [f"it lacks {_shown(lacks)}"] if lacks else []
-        what += [f"it has {_shown(more)} besides"] if more else []
+        what += [f"it also has {_shown(more)}"] if more else []
         raise SourceError(
             f"{path}: its columns are not those of the files before it, {' and '.join(what)}: give all files the "
             "same columns, or read it in another run"

@@ -31,7 +31,7 @@ class JsonLinesSink(LineSink):
     path
         A file, compressed where it ends in .gz or .zst, or ``"-"`` for standard output. A missing directory is made.
     existing
-        What becomes of a file that holds something, where there is no mark to go on from: ``"refuse"`` to open it,
+        What becomes of a file that holds something, where there is no mark to continue from: ``"refuse"`` to open it,
         ``"append"`` to it, or ``"replace"`` what it holds.
 
     Examples
@@ -65,7 +65,7 @@ class CsvSink(LineSink):
     path
         A file, compressed where it ends in .gz or .zst, or ``"-"`` for standard output. A missing directory is made.
     existing
-        What becomes of a file that holds something, where there is no mark to go on from: ``"refuse"`` to open it,
+        What becomes of a file that holds something, where there is no mark to continue from: ``"refuse"`` to open it,
         ``"append"`` to it, or ``"replace"`` what it holds.
     classes
         Classes with a column each for their probability, in the place of one for all of them; see
@@ -112,7 +112,7 @@ class CsvSink(LineSink):
         self._unverified = False
 
     def open(self, mark: Mark | None = None) -> None:
-        """Open the file, or cut it to the length in `mark` and go on under its header; see `Sink.open`."""
+        """Open the file, or cut it to the length in `mark` and continue under its header; see `Sink.open`."""
         super().open(mark)
         file = self._opened()
         self._columns = None
@@ -170,7 +170,7 @@ class CsvSink(LineSink):
             )
         self._appended &= not lines
         if self._unverified and lines and columns is not None:
-            # A line need not have what a model gives besides its prediction, nor what a mended record does not carry.
+            # A line need not have what a model adds to its prediction, nor what a mended record does not carry.
             free = {PROBABILITIES, "std", *(self._included or ())}
             if columns.keys() - free - lines[0].keys() or lines[0].keys() - columns.keys():
                 raise self._other_columns(columns)

@@ -114,7 +114,7 @@ class LineSource(Source):
         if self._lines is None:
             raise SourceError(f"{self._place}: the source is not open")
         if self._end is not None and isinstance(self._stream, FileStream):
-            # Whoever asks for more needs no earlier place, except the end of the last records for a checkpoint.
+            # A caller that asks for more needs no earlier place, except the end of the last records for a checkpoint.
             self._stream.forget(self._end.offset)
         deadline = time.monotonic() + timeout
         records: list[Record] = []
@@ -254,7 +254,7 @@ class JsonLinesSource(LineSource):
     target_type
         ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `streamkernel.connectors.decode.TargetDecoder`.
     follow
-        Whether to wait for more at the end of a plain file, and to go on in the next one when it is rotated.
+        Whether to wait for more at the end of a plain file, and to continue in the next one when it is rotated.
     max_record_bytes
         The longest line, in bytes; a longer one is a fault.
     max_string

@@ -87,7 +87,7 @@ class WatchedFiles(SeveralFiles):
         return before
 
     def _with_new(self, order: FileOrder) -> FileOrder:
-        """Return an order that goes on with the files that are there now and were not read, else with the same ones."""
+        """Return an order that continues with the new files that were not read, else with the same ones."""
         known = {one.path: one for one in order.finished}
         new: list[FinishedFile] = []
         old: list[FinishedFile] = []

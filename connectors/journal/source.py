@@ -41,7 +41,7 @@ class JournalSource(Source):
         The most bytes that the records may have. Beyond half of it, the newest checkpoint alone decides which records
         the source clears.
     remembered_ids
-        The journal remembers the ids of so many newest records, also of cleared ones.
+        The journal remembers the ids of this number of newest records, also of cleared ones.
     checkpoints_kept
         How many checkpoints a restart can choose from. 0: the source clears nothing.
 

@@ -1,4 +1,4 @@
-"""A record, where it stands in its source, and why it cannot be used where it cannot."""
+"""A record, its place in its source, and why it cannot be used where it cannot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Label: TypeAlias = str | int | float | bool
 
 
 class Position(NamedTuple):
-    """Where a record stands in its source, or where the next one will.
+    """Where a record is in its source, or where the next one will.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class ColumnUse(NamedTuple):
     name
         Of the column.
     value
-        As it stands in the record, in at most 60 characters.
+        As it is in the record, in at most 60 characters.
     type
         What it is read as: ``"number"``, ``"string"``, ``"true or false"``, ``"date"``, ``"hash"``, ``"missing"`` or
         ``"nested"``.

@@ -1,4 +1,4 @@
-"""The port of a sink: what takes lines, makes them durable, and goes on from a mark."""
+"""The port of a sink: what takes lines, makes them durable, and continues from a mark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Mark: TypeAlias = int | dict[str, Any]
 
 
 class Sink(Connector):
-    """A sink of lines, which a flush makes durable and a mark lets it go on from."""
+    """A sink of lines, which a flush makes durable and a mark lets it continue."""
 
     @abstractmethod
     def open(self, mark: Mark | None = None) -> None:
@@ -25,7 +25,7 @@ class Sink(Connector):
         Parameters
         ----------
         mark
-            What `flush` returned at the checkpoint to go on from: a line written after it counts only once, however
+            What `flush` returned at the checkpoint to continue from: a line written after it counts only once, however
             often it is written again. None: there is none; what holds something already is treated as the
             configuration of the sink says.
 

@@ -1,4 +1,4 @@
-"""The port of a source: what hands out records in order, and goes on from a position."""
+"""The port of a source: what hands out records in order, and continues from a position."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Source(Connector):
         Parameters
         ----------
         raw
-            The record as it may stand in the source, without a line end.
+            The record as it may be in the source, without a line end.
         position, following
             Its `position` and its `next`.
 
@@ -106,7 +106,7 @@ class Source(Connector):
     @property
     @abstractmethod
     def resumable(self) -> bool:
-        """Whether a later run can go on where this one ended."""
+        """Whether a later run can continue where this one ended."""
 
     @property
     def total(self) -> tuple[int, str] | None:
@@ -124,18 +124,18 @@ class Source(Connector):
 
     @property
     def chooses_order(self) -> bool:
-        """Whether a later run might begin other partitions than those of `starting_offsets`, beside earlier ones.
+        """Whether a later run might begin partitions that `starting_offsets` lacks, in addition to earlier ones.
 
         If so, they are stored before the first record of them is learned. False by default.
         """
         return False
 
     def settled(self, positions: Mapping[int, Position]) -> Collection[int]:  # noqa: ARG002
-        """Return the partitions among these without which a later run goes on just as well; none by default."""
+        """Return the partitions among these without which a later run continues just as well; none by default."""
         return ()
 
     def saved(self, positions: Mapping[int, Position]) -> None:
-        """Take note that a checkpoint is durable from which a restart goes on at these positions, by partition."""
+        """Note that a checkpoint is durable: a restart continues at these positions, by partition."""
 
     def commit(self, positions: Mapping[int, Position]) -> Mapping[int, int]:
         """Tell the group of the source, where it has one, that all before these positions is saved.

@@ -163,7 +163,7 @@ def _source(
             place, fault = faults[0]
             why = explained(fault.reason, section, written.kind, fault.detail)
             said += f"; {len(faults)} of its first {len(records)} records cannot be used; the first, at {place}: {why}"
-        begins = not positions  # a run that goes on has counts, too, by which it judges what comes
+        begins = not positions  # a resumed run has counts, too, and judges records by them
         if begins and not first.columns and records and rate.at_start == "stop" and rate.max_rate < 1:
             raise DaemonError(said)
         target = getattr(written, "target", None) if plan.config.mode == "learn" else None
@@ -244,7 +244,7 @@ def _trial(plan: Plan, starts: Sequence[resume.Start], findings: Findings) -> No
 
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:
-    """See whether a run would go on in the file of an output, or leave what it holds alone."""
+    """See whether a run would continue the file of an output, or leave its content alone."""
     output, targets = plan.config.outputs[key], target_type_of(plan)
     sink = make_sink(output, key, targets, plan.config.mode, bool(plan.models))
     sink.find_problem(start.mark_of(key, plan.raw.get(key) or {}))

@@ -1,4 +1,4 @@
-"""The lifecycle of a run, as whoever started the daemon follows it."""
+"""The lifecycle of a run, as the process that started the daemon follows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["LifecycleListener"]
 
 
 class LifecycleListener:
-    """A listener to the lifecycle of a run; this one is of a daemon that stands alone, and does nothing.
+    """A listener to the lifecycle of a run; this one belongs to a daemon outside any group, and does nothing.
 
     Attributes
     ----------

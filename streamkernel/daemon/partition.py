@@ -35,10 +35,10 @@ _FLUSH_SECONDS = 1.0
 
 
 def run_partition(path: Path, partition: int, member: int) -> int:
-    """Run the daemon of one partition until it is told to end, or the process of its member is gone.
+    """Run the daemon of one partition until it gets a signal to end, or the process of its member is gone.
 
     The text of the configuration comes on standard input, as the member read it when it started; the path is what to
-    call it. Returned is the exit status: 0 when it was told to end, 1 for a failure, which the member is told of.
+    call it. Returns the exit status: 0 after a signal to end, 1 after a failure, which it reports to the member.
     """
     die_with(member)  # it would learn what the next owner of the partition learns too
     reporter = Reporter(_take_standard_output())
@@ -98,7 +98,7 @@ class PartitionListener(LifecycleListener):
 
 
 class PartitionSignals(StopSignals):
-    """Stops when the member is gone, too, and bears being told twice: a supervisor signals all processes at once."""
+    """Stops when the member is gone, too. A second signal does no harm: a supervisor signals all processes at once."""
 
     def __init__(self, member: int) -> None:
         super().__init__()

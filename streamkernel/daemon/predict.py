@@ -74,7 +74,7 @@ class PredictRequest:
     options
         Keys of the source's section, such as ``target``, in the place of those that the checkpoint was written with.
     imports
-        Packages whose classes the model may have besides River's and ours.
+        Packages whose classes the model may have in addition to River's and ours.
     include
         Columns of the file that pass through to its lines, each a name or ``{column: NAME, name: ANOTHER}``.
     name
@@ -183,7 +183,7 @@ def _run(loop: Loop, sinks: Sinks) -> None:
 
 
 class _Flushing(Observer):
-    """Writes lines some times a second: whoever reads them may wait for each."""
+    """Writes lines some times a second: a reader may wait for each."""
 
     def __init__(self, sinks: Sinks) -> None:
         self._sinks = sinks
@@ -242,7 +242,7 @@ def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> d
     """Return the section of the source without its path."""
     learned = dict(config["source"])
     if learned.get("target") is None and config.get("labels"):
-        late = config["labels"]["source"]  # a label that stands in the file is no input
+        late = config["labels"]["source"]  # a label in the file is not an input
         learned |= {key: late[key] for key in ("target", "target_type") if key in late}
     suffixes = [suffix.lower() for suffix in PurePath(request.file).suffixes if suffix not in SUFFIXES]
     suffix = suffixes[-1] if suffixes else ""

@@ -112,7 +112,7 @@ def _quick(learner: Learner) -> Learner:
 
 
 def _nothing_newer() -> None:
-    """Stand for the look for a newer model, which a trial does without."""
+    """Replace the search for a newer model, which a trial does not need."""
 
 
 class _Letters(Observer):

@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class WarmCheckpoints(CheckpointCoordinator):
-    """Makes the checkpoints of a warm start, which hold its counts beside those of the main source."""
+    """Makes the checkpoints of a warm start, which hold its counts next to those of the main source."""
 
     main_processor: Processor | None = None
 
@@ -95,7 +95,7 @@ class WarmRun:
 
 
 def warm_up(run: WarmRun) -> tuple[str, View]:
-    """Learn the source of a warm start from where it stands, and make that durable.
+    """Learn the source of a warm start from where it is, and make that durable.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     source = plan.warm
 
     def publish(view: View) -> None:  # noqa: ARG001
-        # The metrics count the main source alone; of what else goes on, checkpoints and outputs, they tell meanwhile.
+        # The metrics count the main source alone; meanwhile they report checkpoints and outputs.
         observer.publish()
 
     show: Callable[[View], None] = publish
@@ -178,7 +178,7 @@ def _telling_what_is_safe(checkpoints: CheckpointCoordinator) -> Iterator[None]:
 def _refit(run: WarmRun) -> None:
     """Refit the models that have a window, after the last record.
 
-    The checkpoint before it is of that record: whoever is killed before the next one refits again, to the same bytes.
+    The checkpoint before it is of that record: a run killed before the next one refits again, to the same bytes.
     """
     assert run.plan.config.warm_start is not None
     if run.plan.config.warm_start.refit is False:
@@ -204,7 +204,7 @@ def _end(run: WarmRun, checkpoints: WarmCheckpoints) -> None:
     if checkpoints.schedule is not None:
         checkpoints.schedule.moved()
         checkpoints.finish()
-        # The run goes on from that checkpoint as from one of a process before.
+        # The run continues from that checkpoint as from one of a process before.
         run.start.resumed, run.start.written = True, time.time()
     crash.point("seam")
     _log.info("the warm start is done: %d records; the main source follows", warm.counts.learned)

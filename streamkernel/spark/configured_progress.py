@@ -1,4 +1,4 @@
-"""The progress of a job that a configuration describes: its checkpoints are those of the daemon, which may go on."""
+"""The progress of a job that a configuration describes: the daemon may continue from its checkpoints."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class KafkaChunks:
     positions
         By partition, the offset before which all was learned.
     include
-        What of a message becomes inputs besides its value.
+        What of a message becomes inputs in addition to its value.
 
     """
 
@@ -201,7 +201,7 @@ class CsvChunks:
 def _line_break(lines: Sequence[bytes], delimiter: str, most: int) -> bytes | None:
     """Return a line that ends inside a quoted field; None where there is none.
 
-    A quote that is never closed is no such thing, which those lines tell behind which the field would be no CSV, or
+    A quote that is never closed is no such thing, as a line shows after which the field would not be CSV, or would be
     longer than a record of `most` bytes. Where the lines end before that, nobody knows.
     """
     for number, line in enumerate(lines):

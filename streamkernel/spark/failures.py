@@ -27,7 +27,7 @@ _END = re.compile(
     r"\n\nJVM stacktrace:|\n\s+at |\nCaused by: |\nDriver stacktrace:|\n=== Streaming Query ===|\n== SQL"
     r"|;?\s+SQLSTATE: "
 )
-#: What stands before it: the call, the query, the task, the class of the exception, Spark's name of the condition.
+#: What comes before it: the call, the query, the task, the class of the exception, Spark's name of the condition.
 _BEGINNING = re.compile(
     r"An error occurred while calling .*?\n: "
     r"|Query \S.*? terminated with exception: "

@@ -55,7 +55,7 @@ WAIT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How a job is run, besides what its configuration says.
+    """How a job is run, in addition to what its configuration says.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ def _begin_afresh(plan: Plan, store: CheckpointStore, session: SparkSession, opt
 
 
 def _resume(plan: Plan, store: CheckpointStore) -> tuple[Start, StreamProgress, bytes]:
-    """Go on from the newest checkpoint that can be used, or begin; with the header of CSV files, where it is known."""
+    """Continue from the newest checkpoint that can be used, or begin; with the header of CSV files, where known."""
 
     def use(checkpoint: Checkpoint) -> tuple[Start, StreamProgress, bytes]:
         written = checkpoint.header.get("spark")
@@ -197,7 +197,7 @@ def _dead_letters(plan: Plan, start: Start, stack: contextlib.ExitStack) -> Sink
 
 
 def _check_follows(session: SparkSession, location: str, progress: StreamProgress) -> None:
-    """Refuse a location that does not go on where the model is: it would be so found only when new files come."""
+    """Refuse a location that does not continue where the model is: else only new files would show it."""
     query, last = committed(session, location)
     try:
         progress.is_learned(query, last + 1)

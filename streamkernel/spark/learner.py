@@ -172,7 +172,7 @@ class MicroBatches:
                 self._predictions.write(rows.lines)
             crash.point("batch-learned")
             progress.enter(StreamProgress(query, batch), self.model, partials)
-        except BaseException:  # the query ends, and whoever goes on with the model must not have what is not saved
+        except BaseException:  # the query ends, and the next user of the model must not have what is not saved
             self.model.__setstate__(before)
             raise
         finally:

@@ -44,7 +44,7 @@ class SourceChunk:
     n_skipped
         Empty ones.
     ends
-        Where each partition of the source goes on.
+        Where each partition of the source continues.
 
     """
 

@@ -36,7 +36,7 @@ class StreamProgress:
         query, batch
             The ids of the query, empty of one that has yet to begin, and of its micro-batch.
         has_positions
-            Whether positions tell which records were learned, whatever the query: then another one may go on.
+            Whether positions tell which records were learned, whatever the query: then another one may continue.
 
         Raises
         ------

@@ -72,7 +72,7 @@ class CheckpointProgress:
     directory
         For one query alone; a lock keeps any other out, on the same machine.
     model
-        The model as its owner made it: it goes on with the state of the newest checkpoint, where there is one.
+        The model as its owner made it: it continues with the state of the newest checkpoint, where there is one.
     keep
         How many checkpoints stay. Defaults to 3.
 

@@ -46,7 +46,7 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
         _holding.add(self)
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
-        """Wait for the end of the query, or for so many seconds.
+        """Wait for the end of the query, or for `timeout` seconds.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
         _holding.discard(self)
         self._progress.close()
         with contextlib.suppress(PySparkException, Py4JError, OSError):
-            super().stop()  # one that waits for data goes on looking for it without its session
+            super().stop()  # one that waits for data continues to look for it without its session
 
     def _has_ended(self, seconds: float) -> bool:
         """Wait so long; raise what ended the query."""

@@ -84,7 +84,7 @@ def _labels_of(model: Any) -> list[Any] | None:
     """The labels that can be predicted by now; None of a model without labels."""
     if getattr(model, "classes", None) is None:
         return None
-    return list(model.predict_proba_one({}))  # the other of two sides may stand among `classes` for one not seen yet
+    return list(model.predict_proba_one({}))  # the other of two sides may be among `classes` for one not seen yet
 
 
 def _type_of(model: StreamEstimator) -> str:

@@ -30,7 +30,7 @@ class TestUnended:
             with CsvSource(path, multiline=multiline) as source:
                 source.open()
                 assert [len(source.poll(1, timeout=0)) for _ in range(3)] == [1, 1, 0]
-            told = "data.csv: the last line has no line end and is read as it stands, though it may be cut short"
+            told = "data.csv: the last line has no line end and is read as it is, though it may be cut short"
             assert [told in one for one in caplog.messages] == ([] if end else [True])
 
     @pytest.mark.parametrize("more", [b"", b"\n", b"\r\n", b"\r"])

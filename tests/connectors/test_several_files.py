@@ -136,8 +136,8 @@ def test_a_single_file_can_become_the_first_of_several(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("a\n1\n", r"c.csv: there is no column 'y' for the target"),
-        ("a,b,y\n1,2,no\n", r"c.csv: its columns are not those of the files before it, it has 'b' besides: give all"),
-        ("b,y\n1,no\n", r"it lacks 'a' and it has 'b' besides"),
+        ("a,b,y\n1,2,no\n", r"c.csv: its columns are not those of the files before it, it also has 'b': give all"),
+        ("b,y\n1,no\n", r"it lacks 'a' and it also has 'b'"),
     ],
 )
 def test_other_columns_are_refused_before_anything_is_read(tmp_path: Path, text: str, message: str) -> None:

@@ -246,7 +246,7 @@ def test_each_file_is_read_once_or_told_once(
 @pytest.mark.parametrize(
     ("bad", "detail", "before"),
     [
-        ("b,y\n1,no\n", "it lacks 'a' and it has 'b' besides", []),
+        ("b,y\n1,no\n", "it lacks 'a' and it also has 'b'", []),
         (gzip.compress(rows(8, 9).encode())[:-12], "the compressed data end early", None),
     ],
     ids=["other columns", "cut short"],

@@ -83,7 +83,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (topic("on_gap: skp"), "source.on_gap: must be one of stop, skip, got 'skp', did you mean 'skip'?"),
         (
             topic("order: logged"),
-            "source.order: logged needs checkpoint.directory (in mode predict, one besides serve_from): the",
+            "source.order: logged needs checkpoint.directory (in mode predict, in addition to serve_from): the",
         ),
         (topic("target_type: float"), "source.target_type: must be str, int or bool for a classifier"),
         (topic("options: {groupid: g}"), "source.options.groupid: unknown key, did you mean 'group_id'?"),

@@ -69,11 +69,11 @@ def test_a_group_is_fine() -> None:
     [
         (
             {"checkpoint": None},
-            "source.group: needs checkpoint.directory (in mode predict, one besides serve_from): members hand",
+            "source.group: needs checkpoint.directory (in mode predict, in addition to serve_from): members hand",
         ),
         (
             {"mode": "predict"},
-            "source.group: needs checkpoint.directory (in mode predict, one besides serve_from)",
+            "source.group: needs checkpoint.directory (in mode predict, in addition to serve_from)",
         ),
         ({"source": {**SOURCE, "partitions": [0, 1]}}, "source.partitions: must be all with source.group"),
         ({"source": {**SOURCE, "order": "logged"}}, "source.order: not with source.group"),

@@ -12,7 +12,7 @@ from streamkernel.daemon.monitoring.description_lines import description_lines
 from tests.daemon.conftest import Home
 
 ADAPTIVE = [{"streamkernel.AdaptiveKernelClassifier": {"seed": 1, "n_features": 4, "metric_schedule": [50]}}]
-ROWS = ["checkpoint", "written", "mode", "records", "source", "goes on at", "outputs", "model", "experts", "inputs"]
+ROWS = ["checkpoint", "written", "mode", "records", "source", "continues at", "outputs", "model", "experts", "inputs"]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_it_prints_the_twelve_things_that_matter(capsys: pytest.CaptureFixture[s
     assert [line[:12].rstrip() for line in lines if line[0] != " "] == [*ROWS, "state digest", "written by"]
     assert f"state digest  {described['model']['state_digest']}" in lines
     assert f"checkpoint    {described['file']}, the newest of {len(described['directory'])}" in lines
-    assert f"goes on at    offset {described['positions'][0][2]:,}" in lines
+    assert f"continues at  offset {described['positions'][0][2]:,}" in lines
     assert "source        kind csv, target y" in lines
     ordered = sorted(described["model"]["expert_weights"].items(), key=lambda one: -one[1])
     (experts,) = (line for line in lines if line.startswith("experts"))
@@ -76,5 +76,5 @@ def test_partitions_are_a_line_each() -> None:
         "model": {"state_digest": "0123456789abcdef"},
     }
     head, line = description_lines({"partitions": {"3": about}}, 80)
-    assert head.split() == ["partition", "written", "records", "goes", "on", "at", "state", "digest"]
+    assert head.split() == ["partition", "written", "records", "continues", "at", "state", "digest"]
     assert line.split() == ["3", "2023-11-14", "22:13:20", "UTC", "1,500", "1,234", "0123456789ab"]

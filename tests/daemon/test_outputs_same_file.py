@@ -150,7 +150,7 @@ def test_a_path_relative_to_the_configuration_is_explained(tmp_path: Path, monke
         prepare(Path("conf/c.yaml"))
     assert caught.value.lines == [
         f"source.path: there is no houses.csv in the working directory {tmp_path}, to which paths are relative: write "
-        "conf/houses.csv, the file beside the configuration"
+        "conf/houses.csv, the file next to the configuration"
     ]
     (tmp_path / "houses.csv").write_text("a,y\n1,2\n")
     prepare(Path("conf/c.yaml"))

@@ -185,7 +185,7 @@ class TestOtherCommands:
         promote(several(here), "challenger")
         about = describe(here.folder / "out/state")
         assert about["published"] == "challenger"
-        assert "models      champion (challenger), challenger (published)" in description_lines(about, 80)
+        assert "models        champion (challenger), challenger (published)" in description_lines(about, 80)
         lines = "\n".join(description_lines(about, 80, every=True))
         assert re.search(r"^models\n  champion\n    bytes +[\d,]+\n    began +0\n", lines, re.MULTILINE)
 

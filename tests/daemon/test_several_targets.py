@@ -159,7 +159,7 @@ ONE = "source: {kind: csv, path: a.csv, target: a, target_type: float}\n"
         ("source: {kind: river, dataset: SolarFlare}\n" + MODEL, "source.kind: a data set has one target here"),
         (
             TWO + "model: [river.preprocessing.StandardScaler, streamkernel.KernelMultiTargetRegressor]\n",
-            "model: a multi-target regressor stands alone: remove the steps before it",
+            "model: a multi-target regressor must be the whole model: remove the steps before it",
         ),
         (
             TWO + "model: [{river.multioutput.RegressorChain: {model: {river.linear_model.LinearRegression: {}}}}]\n",

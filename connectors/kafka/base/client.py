@@ -210,7 +210,7 @@ def connect(
         return make(**settings, kafka_client=make_network, bootstrap_timeout_ms=1000 * seconds), networks[0]
     except Exception as error:
         for network in networks:
-            # A client that was not made leaves its thread behind.
+            # A client whose start fails leaves its thread running.
             with contextlib.suppress(Exception):
                 network.close()
         known = networks[0].connections if networks else None

@@ -56,7 +56,7 @@ OUTPUT_RESERVED: Mapping[str, str] = {
     "transactional_id": "set transactional_id outside options",
     "compression_type": "set compression outside options",
 }
-"""Those that may not be set where lines are written, besides the others."""
+"""Those that may not be set where lines are written, in addition to the others."""
 
 TRANSACTION_TIMEOUT_MS = 900_000
 """How long a transaction may be open by default: as long as brokers allow, because one that is away must not end it."""

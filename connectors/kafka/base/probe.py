@@ -1,7 +1,7 @@
 """Finds out what a listener of Kafka speaks, where the client and the broker do not understand each other.
 
 A broker that is spoken to in the wrong way ends the connection without a word, just as one does that stops, or a proxy
-that has no broker behind it.
+that leads to no broker.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["OddHeaders", "mend"]
 
 
 class OddHeaders(list[tuple[str, bytes | None]]):
-    """The headers of a record of which a name is not UTF-8: there, ``?`` stands for bytes beyond ASCII.
+    """The headers of a record with a name that is not UTF-8: there, ``?`` replaces bytes beyond ASCII.
 
     Its `detail` says which byte.
     """
@@ -98,7 +98,7 @@ class _MendedBatch(DefaultRecordBatch):  # type: ignore[misc]
         return count, place
 
     def _behind(self, place: int) -> int:
-        """Return where the bytes end whose length stands at a place."""
+        """Return where the bytes end that follow their length at a place."""
         length, begin = decode_varint(self._buffer, place)
         return int(begin + max(0, length))
 

@@ -24,7 +24,7 @@ class Unreadable(Exception):
 def damage(error: Exception, ends: Callable[[int], int | None]) -> Unreadable | None:
     """Return which messages a `kafka.KafkaConsumer.poll` failed to read; None where the error is another one.
 
-    The client says it nowhere. But what it was unpacking stands where the error was raised: the part of the partition
+    The client says it nowhere. But the error shows what it was unpacking: the part of the partition
     it fetched, and the batch of messages, which is all that is lost. `ends` gives the end of a partition, where known.
 
     Raises

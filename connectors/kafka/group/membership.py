@@ -1,6 +1,6 @@
 """Membership in a consumer group, which assigns partitions of a topic to this process.
 
-The member reads nothing itself: its partitions are paused, and where to go on is never asked of the group.
+The member reads nothing itself: its partitions are paused, and it never asks the group where to continue.
 """
 
 from __future__ import annotations

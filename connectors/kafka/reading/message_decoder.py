@@ -41,7 +41,7 @@ class MessageDecoder:
     max_record_bytes
         The longest value, in bytes; a longer one is a fault.
     include
-        What becomes inputs besides the fields of the value: the key as ``kafka.key``, the headers as
+        What becomes inputs in addition to the fields of the value: the key as ``kafka.key``, the headers as
         ``kafka.header.NAME`` (the last of a name), both as `as_text` has them, and the time of the message as
         ``kafka.timestamp`` (seconds since 1970). A field of such a name in the value itself wins.
 
@@ -113,7 +113,7 @@ class MessageDecoder:
         return record if self.passing is None else self._decoder.with_passed(record, self.passing)
 
     def columns(self, record: Record) -> list[ColumnUse]:
-        """Return what becomes of each column of a record that can be used, with what came besides its value."""
+        """Return what becomes of each column of a record that can be used, with what came in addition to its value."""
         uses = [use for use in self._decoder.columns(record.raw) if not use.name.startswith("kafka.")]
         beside = [name for name in record.x if name.startswith("kafka.")]
         return uses + [ColumnUse(name, shown(record.x[name]), type_of(record.x[name]), "input") for name in beside]

@@ -33,7 +33,7 @@ class ArrivalOrder:
         self._last = -1
 
     def take(self, buffers: Buffers, most: int) -> PartitionBatch | None:
-        """Take the next batch, of at most so many records; None where it is not there yet."""
+        """Take the next batch, of at most `most` records; None where it is not there yet."""
         partition = self._turn(buffers)
         return None if partition is None else buffers.take(partition, most)
 
@@ -55,7 +55,7 @@ class ArrivalOrder:
         return False
 
     def saved(self, positions: Mapping[int, int]) -> None:
-        """Take note that a restart goes on at these offsets."""
+        """Note that a restart continues at these offsets."""
 
     def close(self) -> None:
         """Release what is held."""
@@ -160,7 +160,7 @@ def logged_order(
     Parameters
     ----------
     offsets, positions
-        At which offset each partition is read on, and where the checkpoint goes on.
+        At which offset each partition is read on, and where the checkpoint continues.
     end
         Returns where a partition ends that was the only one at the checkpoint. How much of it was handed out since then
         nobody knows, and no more than there is: all of that comes before anything of the others.

@@ -65,7 +65,7 @@ class OrderLog:
     Parameters
     ----------
     path
-        The file; its folder is made by whoever owns it.
+        The file; its owner makes its folder.
     kept
         How many checkpoints are kept: the log reaches back to the oldest, which a restart may have to go back to.
 
@@ -103,7 +103,7 @@ class OrderLog:
         Parameters
         ----------
         positions
-            Where the checkpoint goes on, by partition; empty: start over, whatever the log says.
+            Where the checkpoint continues, by partition; empty: start over, whatever the log says.
         first
             What a log begins with that is not there yet, in the same write: a kill leaves no log without it.
 
@@ -168,7 +168,7 @@ class OrderLog:
         self._entries.append(entry)
 
     def saved(self, positions: Mapping[int, int]) -> None:
-        """Drop what no checkpoint needs, once one was written at `positions`; after an `OSError` it goes on."""
+        """Drop what no checkpoint needs, once one was written at `positions`; after an `OSError` it continues."""
         if self._saved and self._saved[-1].items() <= positions.items():
             self._saved.pop()  # a checkpoint that reaches no further takes the place of the one before
         self._saved.append(dict(positions))

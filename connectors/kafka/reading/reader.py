@@ -43,14 +43,14 @@ class TopicReader:
     added
         Called there where partitions were added to the topic: says which are to be read, and from which offset on.
     skip_gaps
-        Whether to go on where retention removed messages before they were read.
+        Whether to continue where retention removed messages before they were read.
 
     Attributes
     ----------
     buffers
         What was read; None until the first connection.
     failure
-        Why reading ended, None while it goes on.
+        Why reading ended, None while it continues.
 
     """
 
@@ -226,7 +226,7 @@ class TopicReader:
                 buffers.note(partition, topic.reached(partition), bounds.end)
 
     def _fitted(self, topic: KafkaTopic, partition: int, offset: int, bounds: Bounds) -> int:
-        """Return the offset to go on at, which is the given one unless retention has removed it."""
+        """Return the offset to continue at, which is the given one unless retention has removed it."""
         if offset > bounds.end:
             end = topic.high_watermarks([partition])[partition]
             if offset <= end:

@@ -39,7 +39,7 @@ class KafkaSource(Source):
     See `JsonObjects` and `FramedObjects`. A registry that does not
     answer is waited for as a broker is; so is a schema that it does not know, for some time.
 
-    Where to go on is asked of the checkpoint alone: the partitions are assigned, not subscribed to, and what a
+    The checkpoint alone says where to continue: the partitions are assigned, not subscribed to, and what a
     consumer group holds is never read. Everything the network may hold up happens on a thread of its own; `open` and
     `poll` come back in time, and a broker that is away is waited for: `health_problem` says so meanwhile.
 
@@ -160,7 +160,7 @@ class KafkaSource(Source):
         self._starting = StartingOffsets(partitions, start, {}, came_later=False)
 
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
-        """Connect, for some seconds; where no broker answers, polls go on trying. See `Source.open`.
+        """Connect, for some seconds; where no broker answers, polls continue to try. See `Source.open`.
 
         Raises
         ------

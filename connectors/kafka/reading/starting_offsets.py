@@ -17,7 +17,7 @@ class StartingOffsets:
     Parameters
     ----------
     positions
-        Where the checkpoint goes on.
+        Where the checkpoint continues.
     came_later
         Whether all partitions without a position were added to the topic after the very first run.
 

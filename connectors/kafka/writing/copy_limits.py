@@ -22,7 +22,7 @@ TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 _log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 60.0
-# What Kafka allows by default, and what a message takes besides its value and what it copies.
+# What Kafka allows by default, and what a message takes in addition to its value and what it copies.
 _DEFAULT_BYTES = 2**20
 _ABOUT_BYTES = 4096
 

@@ -155,7 +155,7 @@ class Delivery:
     def complete(self, patience: float) -> None:
         """Wait until every line is acknowledged, and the sealed ones are committed.
 
-        Raises `OutageError` where nothing moved for so many seconds, `SinkError` where the delivery has ended.
+        Raises `OutageError` where nothing moved within the timeout, `SinkError` where the delivery has ended.
         """
         with self._changed:
             self._hurried = True

@@ -14,7 +14,7 @@ from streamkernel.connectors.registry.writing import LineEncoder
 __all__ = ["EncodingQueue", "Shorten"]
 
 Shorten: TypeAlias = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
-"""Makes a line that takes at most so many bytes as JSON."""
+"""Makes a line that takes at most a given number of bytes as JSON."""
 
 
 class EncodingQueue:
@@ -42,7 +42,7 @@ class EncodingQueue:
         return not self.failed and bool(self._waiting)
 
     def encoded(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position], most: int) -> list[Line]:
-        """Return all lines that can be encoded now, those that waited first, each of at most so many bytes.
+        """Return all lines that can be encoded now, those that waited first, each of at most `most` bytes.
 
         Raises `SinkError` where the registry refuses, or a line does not fit its schema.
         """

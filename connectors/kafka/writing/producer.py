@@ -256,7 +256,7 @@ class TopicProducer:
         """Return whether lines can be sent, as far as known; raises where the topic is gone or another one."""
         cluster = self._network.cluster
         for node in cluster.brokers():
-            # The client does not try again, and whoever waits for this broker waits forever.
+            # The client does not try again, and a wait for this broker would never end.
             if self._network.connections.auth_failure(node.node_id) is not None:
                 raise SinkError("the broker refuses credentials that it accepted before; start again, nothing is lost")
         if cluster.partitions_for_topic(self._topic):

@@ -31,7 +31,7 @@ def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Call
     header
         The checked header of the checkpoint.
     imports
-        Packages that the model may name besides ``river`` and ``streamkernel``.
+        Packages that the model may name in addition to ``river`` and ``streamkernel``.
     load
         Loads the checkpoint into a new model; raises `UnfitError` if the checkpoint holds another one.
     name

@@ -36,7 +36,7 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
     name
         Such as ``river.linear_model.LogisticRegression``.
     imports
-        Packages besides ``river`` and ``streamkernel``.
+        Packages in addition to ``river`` and ``streamkernel``.
 
     Raises
     ------

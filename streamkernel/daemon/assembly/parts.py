@@ -92,7 +92,7 @@ def open_feed(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) 
 def open_sinks(
     plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack, exporter: Exporter | None = None
 ) -> Sinks:
-    """Open the outputs, each at the mark it goes on from; the exporter hears how late their lines are."""
+    """Open the outputs, each at the mark it continues from; the exporter hears how late their lines are."""
     targets = target_type_of(plan)
     several = bool(plan.models)
     made = {key: make_sink(one, key, targets, plan.config.mode, several) for key, one in plan.config.outputs.items()}

@@ -29,7 +29,7 @@ class ModelReload(Observer):
     Parameters
     ----------
     observer
-        Is told everything, too.
+        Gets every event, too.
     plan
         The configuration; its `reload` says how often to look, in seconds, and None never to.
     start

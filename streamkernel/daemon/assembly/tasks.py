@@ -46,7 +46,7 @@ def model_conflicts(config: Config, models: Mapping[str, Model], published: Mode
 def _of_several_targets(config: Config, model: Model, task: Task) -> Iterator[Problem]:
     of = _WITH_SEVERAL_TARGETS.get(task)
     if of is not None and model is not last_step(model):
-        why = f"{of} stands alone: remove the steps before it, or take a model of one target"
+        why = f"{of} must be the whole model: remove the steps before it, or take a model of one target"
         yield Problem("model", why)
     for key, source in config.sources.items():
         if of is None and is_list(source):

@@ -106,6 +106,6 @@ class LabelCounts(Counts):
     dead: int = 0
 
     def balances(self, pending: int, waiting: int) -> bool:
-        """Return whether the counts add up with so many records and so many labels that wait."""
+        """Return whether the counts add up with `pending` records and `waiting` labels."""
         settled = self.matched + self.unmatched + self.doubled + self.skipped + self.dead
         return self.kept == self.matched + self.expired + pending and self.taken == settled + waiting

@@ -17,7 +17,7 @@ _MOST_DIFFERENCES = 20
 
 
 class DaemonError(Exception):
-    """The daemon cannot go on; the message is one sentence for the user."""
+    """The daemon cannot continue; the message is one sentence for the user."""
 
 
 class CheckpointError(Exception):
@@ -43,7 +43,7 @@ class OtherModelError(UnfitError):
     differences
         A phrase on each.
     ways
-        What to do, as phrases with commas between; empty where whoever catches it knows.
+        What to do, as phrases with commas between; empty where the code that catches it knows.
 
     Examples
     --------

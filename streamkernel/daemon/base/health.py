@@ -18,7 +18,7 @@ class NoStatusError(Exception):
 
 @dataclass
 class Health:
-    """The state behind the probes, written by the loop and read by the server's threads.
+    """The state that the probes report, written by the loop and read by the server's threads.
 
     Attributes
     ----------

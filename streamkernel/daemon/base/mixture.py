@@ -20,7 +20,7 @@ _PAUSE = 100
 
 
 class _Measured(NamedTuple):
-    """The shares of a model's inputs as they were at so many records, and until when they will do."""
+    """The shares of a model's inputs as they were at a number of records, and until when they will do."""
 
     n_records: int | None
     shares: dict[str, float]

@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.2
 # However short the watchdog's interval: telling how the daemon is must not keep a processor busy.
 _LEAST_SECONDS = 0.02
 _STATUS_SECONDS = 5.0
-# The part of the watchdog's interval after which it is told again; systemd asks for at most a half.
+# The part of the watchdog's interval after which it is notified again; systemd asks for at most a half.
 _WATCHDOG_PART = 0.25
 # A start that takes longer than the service manager allows is given that much more, again and again, but not for ever:
 # before the loop turns nothing tells a slow start from one that hangs.
@@ -59,7 +59,7 @@ class Notifier:
 
     @property
     def running(self) -> bool:
-        """Whether there is a service manager, which is told."""
+        """Whether there is a service manager to notify."""
         return self._thread.is_alive()
 
     def __enter__(self) -> Self:

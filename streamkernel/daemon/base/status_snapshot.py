@@ -36,7 +36,7 @@ class StatusSnapshot:
     history: StatusHistory
 
     def to_json(self, now: float, state: tuple[str, str | None], since: float) -> bytes:
-        """Return the status as it is told now, with the state of this moment and the points newer than a time.
+        """Return the status as it is now, with the state of this moment and the points newer than a time.
 
         Examples
         --------

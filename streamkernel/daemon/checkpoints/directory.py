@@ -121,7 +121,7 @@ class StateDirectory:
     def _restrict_file(self, name: str) -> None:
         try:
             descriptor = self.open(name, os.O_RDONLY)
-        except OSError:  # what cannot be read is told of where it is read
+        except OSError:  # the reader reports what it cannot read
             return
         try:
             permissions = stat.S_IMODE(os.fstat(descriptor).st_mode)

@@ -3,7 +3,7 @@
 In this order: 8 bytes magic, the format version and the length of the head (unsigned 32-bit integers), the head (JSON),
 the payload, the length of all that (unsigned 64 bits) and the SHA-256 of everything before it. Integers are
 little-endian. The first 12 and the last 40 bytes keep their meaning in every version, so that a file of another version
-can be told from a broken one.
+can be distinguished from a broken one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Checkpoint:
     """The contents of one checkpoint file."""
 
     number: int  # its place in the order of checkpoints, from 0
-    header: dict[str, Any]  # what the daemon knows besides the model
+    header: dict[str, Any]  # what the daemon knows in addition to the model
     payload: bytes  # the model, as `dump_model` wrote it, and what waits for labels
 
 
@@ -85,7 +85,7 @@ def _read(file: BinaryIO, path: Path) -> Checkpoint:
     trailer = os.pread(file.fileno(), _TRAILER, body)
     (length,) = _LENGTH.unpack_from(trailer)
     damaged = CheckpointError(f"{path}: damaged or cut short, its SHA-256 does not fit its {size} bytes")
-    # Whoever wrote the length of a file knew it: what is longer, such as a file with a hole in it, is not read.
+    # The writer of a file knew its length: a longer file, such as one with a hole in it, is not read.
     if length != body:
         raise damaged
     if size > _memory():

@@ -53,7 +53,7 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
     """Return a River pipeline or estimator, ours or not, as bytes.
 
-    Classes of the allowed packages are such as `load_model` will be allowed to restore, besides River's and ours.
+    `load_model` may restore classes of the allowed packages, in addition to River's and ours.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         A new model as the configuration describes it. The restored one must have its classes and arguments; an
         estimator of ours is restored into it.
     allowed_packages
-        Packages whose classes may be restored besides River's and ours; none by default.
+        Packages whose classes may be restored in addition to River's and ours; none by default.
 
     Raises
     ------

@@ -189,7 +189,7 @@ class _Header(_Part):
 
 
 def check_header(header: Mapping[str, Any]) -> None:
-    """Refuse a header that does not hold what a run goes on from.
+    """Refuse a header that lacks what a run needs to continue.
 
     Raises
     ------

@@ -213,7 +213,7 @@ class CheckpointStore:
             return None
 
     def _pass_over(self, files: StateDirectory, refused: Mapping[str, CheckpointError], aside: bool) -> None:
-        """Log, and rename, those that an older one stands in for, now that there is one; till then all stay."""
+        """Log, and rename, those that an older one replaces, now that there is one; till then all stay."""
         for name, error in refused.items():
             if aside:
                 _log.warning(

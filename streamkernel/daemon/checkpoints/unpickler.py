@@ -225,7 +225,7 @@ class _RestrictedUnpickler(pickle._Unpickler):
         target.update(items)
 
     def load_bytearray8(self) -> None:
-        # The base class allocates the length it is told before it reads.
+        # The base class allocates the length that the payload states before it reads.
         length = int.from_bytes(self.read(8), "little")
         data = bytearray(self.read(min(length, sys.maxsize)))
         check(len(data) == length, "a bytearray")

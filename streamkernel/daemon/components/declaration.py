@@ -10,7 +10,7 @@ from streamkernel.daemon.config.schema import Config
 
 __all__ = ["OWN_CHECKPOINT", "Component", "conflicts"]
 
-OWN_CHECKPOINT = "needs checkpoint.directory (in mode predict, one besides serve_from)"
+OWN_CHECKPOINT = "needs checkpoint.directory (in mode predict, in addition to serve_from)"
 """What a feature says that stores something next to the checkpoints."""
 
 

@@ -16,7 +16,7 @@ __all__ = ["caveats", "label_advice"]
 def caveats(plan: Plan, sinks: Mapping[str, Sink], n_partitions: int = 0) -> list[str]:
     """Return one sentence for each thing that a configuration with these sinks, by their key, does not promise.
 
-    Whoever has read the source without opening that of the plan gives its number of partitions.
+    A caller that read the source without opening the plan's source passes its number of partitions.
     """
     config, source = plan.config, plan.source
     lines = []

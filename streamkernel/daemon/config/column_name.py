@@ -1,6 +1,6 @@
 """The name of a column, in the one form that names have.
 
-It stands alone: the HTTP server's process reads other fields of the configuration, and knows no connector.
+It is a module by itself: the HTTP server's process reads other fields of the configuration, and knows no connector.
 """
 
 from typing import Annotated, Any, TypeAlias

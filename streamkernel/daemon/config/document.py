@@ -52,7 +52,7 @@ class Document:
         path, text = problem
         for key, used in self.variables.items():
             for name, value in used.items() if Problem(key, "").within(path) else ():
-                # A short value of a key further down may stand in the message by chance.
+                # A short value of a key further down may be in the message by chance.
                 if value and (key == path or len(value) > _LONGEST_WORD):
                     found = re.escape(value) if len(value) > _LONGEST_WORD else rf"(?<!\w){re.escape(value)}(?!\w)"
                     text = re.sub(found, f"${{{name}}}", text)

@@ -52,7 +52,7 @@ class EndpointConfig(Section):
     port: Annotated[Whole, Field(ge=0, le=65535)] = Field(default=0, description="The port; 0 takes a free one.")
     allowed_hosts: list[Annotated[str, AfterValidator(_host_pattern)]] = Field(
         default_factory=list,
-        description="Host names that requests may use, besides localhost, host, this machine's name and any address. "
+        description="Host names that requests may use, apart from localhost, host, the machine's name and any address. "
         "*.example.org allows all names with that ending, * allows all.",
     )
     max_connections: Annotated[Positive, Field(le=10_000)] = Field(

@@ -42,7 +42,7 @@ def file_problems(config: Config, path: Path) -> Iterator[Problem]:
             taken.setdefault(place, key)
         if os.path.exists(beside := path.parent / read) and not os.path.exists(read):
             where = f"there is no {read} in the working directory {os.getcwd()}, to which paths are relative"
-            yield Problem(key, f"{where}: write {beside}, the file beside the configuration")
+            yield Problem(key, f"{where}: write {beside}, the file next to the configuration")
     if str(path) == _STANDARD:
         own = _place(_STANDARD, _STANDARD_INPUT)
         for key, section in config.sources.items():
@@ -72,7 +72,7 @@ def _why_taken(config: Config, written: str, place: _Place, taken: Mapping[_Plac
 
 
 def overwritten(config: Config, path: Path, file: Path) -> str | None:
-    """Return the key of what a file would overwrite of a configuration, which stands at a path; None for nothing."""
+    """Return the key of the part of a configuration at `path` that a file would overwrite; None for nothing."""
     place = _place(str(file), _STANDARD_OUTPUT)
     known = [*_read_files(config, path), *_outputs(config)]
     return next((key for key, one in known if place is not None and _place(one, _STANDARD_INPUT) == place), None)

@@ -152,7 +152,7 @@ class InputsConfig(Section):
     exclude: _Names = Field(default_factory=list, description="Columns to leave out, such as order numbers.")
     na: _Spellings = Field(
         default_factory=list,
-        description="Spellings of a missing value, besides the empty field. -999 also covers -999.0.",
+        description="Spellings of a missing value, in addition to the empty field. -999 also covers -999.0.",
     )
     nested: Nested = Field(
         default="dead_letter",

@@ -164,7 +164,7 @@ class KafkaSourceConfig(Section):
         "repeats it.",
     )
     include: list[Literal["key", "headers", "timestamp"]] = Field(
-        default_factory=list, description="What else of a message becomes inputs, besides its value."
+        default_factory=list, description="The parts of a message that become inputs, in addition to its value."
     )
     target: TargetNames = Field(
         default=None,

@@ -256,7 +256,7 @@ class Config(Section):
     limits: LimitsConfig = LimitsConfig()
     imports: list[Annotated[str, AfterValidator(_package)]] = Field(
         default_factory=list,
-        description="Trusted packages that the model may name, besides river and streamkernel.",
+        description="Trusted packages that the model may name, in addition to river and streamkernel.",
     )
     log: LogConfig = LogConfig()
 

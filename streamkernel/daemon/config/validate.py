@@ -120,7 +120,7 @@ def _keys_at(path: Sequence[str | int], tag: str | None) -> list[str]:
 
 
 def _sections_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
-    """List the sections that may stand at a path, one for each kind."""
+    """List the sections that are allowed at a path, one for each kind."""
     found: list[type[BaseModel]] = [Config]
     for part in path:
         fields = [one.model_fields[str(part)] for one in found if part in one.model_fields]

@@ -28,9 +28,9 @@ class Child:
         self.address: tuple[str, int] | None = None  # host and port of its metrics, where it serves them
         self.holder: str | None = None  # who holds the directory it waits for
         self.reading = False  # whether it takes records
-        self.saved: int | None = None  # the offset at which a restart would go on
-        self.failure: str | None = None  # why it cannot go on, as it said itself
-        self.stop_signal: signal.Signals | None = None  # the signal that told it to end
+        self.saved: int | None = None  # the offset at which a restart would continue
+        self.failure: str | None = None  # why it cannot continue, in its own words
+        self.stop_signal: signal.Signals | None = None  # the signal sent to end it
         self.overdue = False  # whether it was killed because it was not done in time
         self._news = False
         self._deadline = 0.0

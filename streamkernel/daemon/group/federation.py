@@ -1,4 +1,4 @@
-"""The metrics of a member: those of its children at the moment they are asked for, told apart by partition."""
+"""The metrics of a member: those of its children at the moment they are asked for, labelled by partition."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def ask(
 ) -> dict[int, tuple[int, str]]:
     """Ask all children for a path at once, and return the status and the text by partition.
 
-    Status 0 stands with the reason where no answer came in time.
+    Status 0 comes with the reason where no answer came in time.
     """
     headers = {} if basic_auth is None else {"Authorization": basic_auth.header}
 

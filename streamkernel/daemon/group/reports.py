@@ -21,7 +21,7 @@ class Report(NamedTuple):
     ----------
     kind
         ``"waiting"`` (for the directory: who holds it), ``"serving"`` (metrics: host and port), ``"reading"`` (from
-        which record on), ``"saved"`` (the offset a restart goes on at) or ``"failed"`` (why).
+        which record on), ``"saved"`` (the offset where a restart continues) or ``"failed"`` (why).
     value
         As the kind says.
 
@@ -59,7 +59,7 @@ class Reporter:
                 self._waiting = self._waiting[os.write(self._descriptor, self._waiting) :]
         except BlockingIOError:
             return
-        except BrokenPipeError:  # the member is gone, and so will be whoever reports
+        except BrokenPipeError:  # the member is gone, and this process ends soon, too
             self._waiting = b""
 
 

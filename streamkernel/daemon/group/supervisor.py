@@ -30,7 +30,7 @@ class Supervisor:
     start
         Starts the child of a partition.
     grace
-        Seconds a child may take to end after it is told to.
+        Seconds a child may take to end after its signal.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Supervisor:
         Raises
         ------
         DaemonError
-            When a child cannot go on; the message is one sentence.
+            When a child cannot continue; the message is one sentence.
 
         """
         failure = self._collect()
@@ -108,12 +108,12 @@ class Supervisor:
 
     def addresses(self) -> Mapping[int, tuple[str, int]]:
         """Return by partition where its metrics are served."""
-        # A copy: whoever asks is another thread.
+        # A copy: another thread asks.
         children = sorted(self.children.copy().items())
         return {partition: child.address for partition, child in children if child.address is not None}
 
     def _collect(self) -> str | None:
-        """Read the reports and exits of the children; return why the member cannot go on, None where it can."""
+        """Read the reports and exits of the children; return why the member cannot continue, None where it can."""
         failure = None
         for partition, child in list(self.children.items()):
             child.read_reports()

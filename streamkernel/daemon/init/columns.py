@@ -16,7 +16,7 @@ from streamkernel.daemon.init.sample import Sample, SampleError
 __all__ = ["SampledColumn", "Target", "describe_columns", "find_target", "sample_marks"]
 
 _TARGET_NAMES = frozenset({"class", "label", "outcome", "response", "target", "y"})
-# Whole numbers that are more than so many different ones are an amount, and no labels.
+# Whole numbers with more different values than this are an amount, not labels.
 _MOST_LABELS = 20
 # Longer ones are texts to read, and nothing to find a record by.
 _LONGEST_ID = 64
@@ -39,7 +39,7 @@ class SampledColumn:
     reading
         How it is best read.
     odd
-        A text among numbers that is none of them, as it stands there.
+        A text among numbers that is none of them, as it is there.
 
     """
 
@@ -82,7 +82,7 @@ def sample_marks(sample: Sample) -> Marks:
 
 
 def describe_columns(sample: Sample, target: Target, marks: Marks) -> list[SampledColumn]:
-    """Return what each column of a sample holds besides the target, in order; what is nested in JSON is flattened."""
+    """Return what each column of a sample except the target holds, in order; what is nested in JSON is flattened."""
     records = [flat for record in sample.records if (flat := _flat(record, target.name)) is not None]
     names = dict.fromkeys(name for record in records for name in record)
     return [_column(sample, name, _present(records, name), marks) for name in names]

@@ -19,7 +19,7 @@ __all__ = ["configuration_for"]
 _PLAIN = re.compile(r"[A-Za-z_][\w./-]*\Z", re.ASCII)
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})  # to YAML, these are no texts
 _MOST_SHOWN = 50
-# What stands in a first line that is no header: a decimal number, a date. Whole numbers do name columns.
+# A value of a first line that is not a header: a decimal number, a date. Whole numbers do name columns.
 _VALUE = re.compile(r"[+-]?\d+[.,]\d+|\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*", re.ASCII)
 
 
@@ -33,7 +33,7 @@ def configuration_for(path: Path, target: str | None = None, tell: Callable[[str
     target
         The column to be predicted; None: the one that looks most like it.
     tell
-        Called with a sentence about a target that was guessed. By default nobody is told.
+        Called with a sentence about a target that was guessed. By default nothing is called.
 
     Raises
     ------

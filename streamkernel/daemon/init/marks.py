@@ -112,7 +112,7 @@ def number_of(value: Any) -> float | None:
 
 
 def unit_of(texts: Sequence[str]) -> str:
-    """Return the currency or percent sign that stands in texts which are numbers without it; empty: there is none.
+    """Return the currency or percent sign in texts that are numbers without it; empty: there is none.
 
     Examples
     --------

@@ -19,7 +19,7 @@ _SPELLINGS_OF_NOTHING = frozenset({"-", "--", "?", "#n/a", "n/a", "na", "nan", "
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d")
 _FORMATS = ("iso", *(f"{day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")))
 _SHORTEST_DATE = len("1.1.2024")
-# Of fewer values, too many things could be told.
+# Fewer values allow too many readings.
 _FEWEST_TO_TELL = 20
 # A text of which nearly every record has another one.
 _IDENTIFIES = 0.9
@@ -49,7 +49,7 @@ class Reading:
     doubt
         What nothing in the file tells about these marks.
     unit
-        What stands in texts that are numbers without it.
+        The sign in texts that are numbers without it.
 
     """
 

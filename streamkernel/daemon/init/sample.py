@@ -49,7 +49,7 @@ class Sample:
     kind
         The format of the file: CSV or JSON lines.
     records
-        Its first records as they stand there, at most 1,000: the fields of CSV are texts.
+        Its first records as they are there, at most 1,000: the fields of CSV are texts.
     columns
         The names of its columns or keys, in order.
     encoding, delimiter, multiline
@@ -89,7 +89,7 @@ def read_sample(path: Path) -> Sample:
         )
     if b"\0" in data:
         raise SampleError(f"{path}: is not text: init reads CSV and JSON lines")
-    # Where files were put together, marks stand inside, too.
+    # Where files were put together, marks are inside, too.
     text, encoding = _decoded(data.removeprefix(BOM_UTF8).replace(b"\n" + BOM_UTF8, b"\n"))
     if not text.strip():
         raise SampleError(f"{path}: is empty: init needs its first lines")

@@ -59,7 +59,7 @@ class PendingEntry:
 
 
 class EarlyLabel(NamedTuple):
-    """A label that waits for its record: the target, when it came, and where it stands in its source."""
+    """A label that waits for its record: the target, when it came, and its place in its source."""
 
     y: Label
     arrived: float

@@ -53,7 +53,7 @@ class LabelJoin:
     counts
         Those since the first start.
     positions
-        Where each partition of the labels' source goes on.
+        Where each partition of the labels' source continues.
     recent_dead
         What `DeadLetterRate.recent` gives for labels.
     label_next
@@ -63,7 +63,7 @@ class LabelJoin:
     n_lags
         How many of the last known targets are kept with a record that waits; 0 while no model wants any.
     known
-        The last known targets, so many at most, the latest first; None as long as nobody said with which to begin.
+        The last known targets, `n_lags` at most, the latest first; None until the first ones are given.
     undo
         How to undo decisions.
     now
@@ -95,18 +95,18 @@ class LabelJoin:
         self.set_clock(0.0)
 
     def set_clock(self, now: float) -> None:
-        """Let the clock go on from here, in seconds."""
+        """Let the clock continue from here, in seconds."""
         self.now = now
         self._ahead = now - self.clock()
 
     def read_clock(self) -> float:
         """Bring `now` up to date, and give it."""
-        # To the millisecond: it stands in every record that waits. And never back, which rounding might do.
+        # To the millisecond: every record that waits holds it. And never back, which rounding might do.
         self.now = max(self.now, round(self.clock() + self._ahead, 3))
         return self.now
 
     def keep_lags(self, n_lags: int, known: Sequence[Label]) -> None:
-        """Keep so many of the last known targets with each record; begin with these where none are known yet."""
+        """Keep the last `n_lags` known targets with each record; begin with these where none are known yet."""
         self.n_lags = n_lags
         if n_lags and self.known is None:
             self.known = tuple(known)

@@ -21,7 +21,7 @@ def key_of(value: Any) -> str | None:
     Returns
     -------
     key
-        None where there is no key, or a number of so many digits that it may stand for several.
+        None where there is no key, or a number with too many digits to be one key.
 
     Examples
     --------

@@ -11,14 +11,14 @@ __all__ = ["MergedSources"]
 
 # Asked of each source at once, whatever the length of the chunks.
 _LOOKAHEAD = 512
-# A source that filled its last poll has more; it is waited for a moment rather than left behind.
+# A source that filled its last poll has more; the merge waits for it a moment.
 _PATIENCE = 0.02
 
 
 class MergedSources:
     """A merge of two sources, whose records are handed out in turn.
 
-    After a record comes a label, after a label a record; where one source has nothing, the other one goes on. Of two
+    After a record comes a label, after a label a record; where one source has nothing, the other one continues. Of two
     files that end, the order is always the same, however they are polled, and wherever a run was stopped and went on.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The columns of a record as a table: what stands in them, and what becomes of it."""
+"""The columns of a record as a table: their values, and what becomes of them."""
 
 from __future__ import annotations
 

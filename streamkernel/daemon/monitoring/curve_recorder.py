@@ -13,7 +13,7 @@ from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["MOST_POINTS", "POINT_RECORDS", "CurveRecorder"]
 
-#: The curves have a point after each so many records, on a slow machine and on a fast one.
+#: The curves have a point each time this number of records has come, on a slow machine and on a fast one.
 POINT_RECORDS = 50
 # A curve with more points than this loses every second one, and has points at twice the distance from there on: a long
 # stream costs no more memory, and for each rolling metric the window is gone through at most so often and half as

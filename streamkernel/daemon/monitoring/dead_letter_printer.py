@@ -1,4 +1,4 @@
-"""Dead letters on standard error, for whoever has no file for them: the first ones, and how many there were."""
+"""Dead letters on standard error, for a run that has no file for them: the first ones, and how many there were."""
 
 from __future__ import annotations
 

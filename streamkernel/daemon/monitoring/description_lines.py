@@ -52,7 +52,7 @@ def _that_matter(described: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "labels" in described:
         yield "labels", f"{described['labels']['pending']:,} records wait for theirs"
     yield "source", ", ".join(f"{key} {config['source'][key]}" for key in ("kind", "target") if key in config["source"])
-    yield "goes on at", _positions(described["positions"])
+    yield "continues at", _positions(described["positions"])
     yield "outputs", "; ".join(_output(key, one) for key, one in described["outputs"].items())
     if "models" in described:
         yield "models", ", ".join(f"{name} ({_state(described, name)})" for name in described["models"])
@@ -138,7 +138,7 @@ def _time(written: float) -> str:
 
 
 def _partition_lines(partitions: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    rows = [("partition", "written", "records", "goes on at", "state digest")]
+    rows = [("partition", "written", "records", "continues at", "state digest")]
     for partition, about in partitions.items():
         offsets = " ".join(f"{offset:,}" for _, _, offset in about["positions"])
         digest = str(about["model"].get("state_digest", ""))[:_DIGEST_SHOWN]

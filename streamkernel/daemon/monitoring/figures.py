@@ -1,4 +1,4 @@
-"""The figures of a run as they are shown beside those of others: their names, their texts, and which one is best."""
+"""The figures of a run as they are shown next to those of others: their names, their texts, and which one is best."""
 
 from __future__ import annotations
 

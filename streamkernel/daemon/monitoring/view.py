@@ -20,7 +20,7 @@ class View:
     taken: int = 0  # records this process consumed
     seconds: float = 0.0  # since this process began
     rate: float = math.nan  # records a second since the first batch was learned: compiling does not count
-    offset: int = 0  # where the source goes on
+    offset: int = 0  # where the source continues
     loss: float = math.nan  # the progressive loss
     loss_sum: float = 0.0  # of all losses of this process
     losses_not_finite: int = 0  # its losses that no mean can be taken of

@@ -28,7 +28,7 @@ _REFRESH_SECONDS = 0.5
 # Measuring the model walks through all it consists of, which takes a while for a large forest: at most 1% of the time.
 _MEMORY_PAUSE = 100
 _SILENCE_SECONDS = 120.0
-# A log line whenever the records have doubled shows how learning begins; one a minute that it goes on.
+# A log line whenever the records have doubled shows how learning begins; one a minute that it continues.
 _FIRST_LINE = 500
 _LINE_SECONDS = 60.0
 

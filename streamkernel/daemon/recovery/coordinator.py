@@ -133,7 +133,7 @@ class CheckpointCoordinator(Checkpoints):
         schedule.succeeded(saved)
         self._unsaved = False
         self._reached = self._reach()
-        # 6. Tell: the sources, which may commit to a broker, and whoever watches the run.
+        # 6. Tell: the sources, which may commit to a broker, and the observers of the run.
         for source, positions in self._places():
             source.saved(positions)
         self._groups.tell(self._places())
@@ -339,7 +339,7 @@ class CheckpointCoordinator(Checkpoints):
         return f"the one this run started from, at {self._reached or 'record 0'}"
 
     def _places(self) -> Iterator[tuple[Source, dict[int, Position]]]:
-        """Return each source with where its partitions go on."""
+        """Return each source with where its partitions continue."""
         yield self.plan.source, self.start.positions
         if self.plan.labels is not None and self.start.join is not None:
             yield self.plan.labels, self.start.join.positions

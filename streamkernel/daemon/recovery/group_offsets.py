@@ -16,14 +16,14 @@ class GroupOffsets:
     ----------
     source
         The source of the records.
-    told
+    report
         Called with the offsets of its partitions where they are other ones than before.
 
     """
 
-    def __init__(self, source: Source, told: Callable[[Mapping[int, int]], None]) -> None:
+    def __init__(self, source: Source, report: Callable[[Mapping[int, int]], None]) -> None:
         self._source = source
-        self._told = told
+        self._report = report
         self._before: Mapping[int, int] | None = None
 
     def tell(self, places: Iterable[tuple[Source, Mapping[int, Position]]]) -> None:
@@ -32,4 +32,4 @@ class GroupOffsets:
             offsets = source.commit(positions)
             if source is self._source and offsets != self._before:
                 self._before = offsets
-                self._told(offsets)
+                self._report(offsets)

@@ -1,4 +1,4 @@
-"""The header of a checkpoint: which run wrote it, and whether a configuration may go on from it."""
+"""The header of a checkpoint: which run wrote it, and whether a configuration may continue from it."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def header(
     processor
         The model, the counts and the latest dead letters.
     positions
-        Where each partition goes on.
+        Where each partition continues.
     marks
         The mark of each output, by its key.
     models
@@ -217,7 +217,7 @@ def label_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
 
 
 def warm_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
-    """Return a phrase for each reason why the warm start of a checkpoint, if it is half learned, would not go on."""
+    """Return a phrase for each reason why the warm start of a checkpoint, if it is half learned, would not continue."""
     if header.get("warm_start", {"done": True})["done"]:
         return []
     before, now = header["config"].get("warm_start") or {}, _fitted_sections(plan).get("warm_start")

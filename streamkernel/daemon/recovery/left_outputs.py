@@ -1,4 +1,4 @@
-"""Outputs that a run no longer writes to: what stands in them after the checkpoint comes again, elsewhere."""
+"""Outputs that a run no longer writes to: what they hold after the checkpoint comes again, elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dead letters that were replayed, by where their records stand: a checkpoint keeps them, so that none is twice."""
+"""The dead letters that were replayed, by where their records are: a checkpoint keeps them, so that none is twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_REPLAYED = 100_000
 
 
 class LetterPlace(NamedTuple):
-    """Where the record of a dead letter stands, by which it is known however it is mended.
+    """The place of a dead letter's record, which identifies it however it is mended.
 
     Attributes
     ----------

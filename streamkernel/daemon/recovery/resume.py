@@ -1,4 +1,4 @@
-"""The start of a run: from the beginning, or at the newest checkpoint that this configuration may go on from."""
+"""The start of a run: from the beginning, or at the newest checkpoint that this configuration may continue from."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Start:
     counts, recent_dead
         The counts so far, and the latest dead letters, as `DeadLetterRate.recent` gives them.
     positions
-        Where each partition goes on; empty at the beginning of the source.
+        Where each partition continues; empty at the beginning of the source.
     outputs
         What a checkpoint says about each output, by its key.
     join
@@ -113,7 +113,7 @@ class Start:
         self.take(several.models[several.published])
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
-        """Return the mark an output goes on from: None where it starts over, also because it now goes elsewhere."""
+        """Return the mark an output continues from: None where it starts over, also because it now goes elsewhere."""
         return mark_of(self.outputs, key, written)
 
 
@@ -152,7 +152,7 @@ def _nothing_taken(plan: Plan) -> Start:
 
 
 def resume(plan: Plan, store: CheckpointStore | None) -> Start:
-    """Go on from the newest checkpoint that can be used, or begin where there is none.
+    """Continue from the newest checkpoint that can be used, or begin where there is none.
 
     In mode predict, the checkpoint says how far the run is, and the model is read from the directory that it is served
     from.
@@ -192,7 +192,7 @@ def take_trained(plan: Plan, start: Start) -> None:
 
 
 def refuse_outputs(plan: Plan, start: Start) -> None:
-    """Refuse outputs that are in the way of the run which learned the model and goes on writing.
+    """Refuse outputs that are in the way of the run which learned the model and continues to write.
 
     It would find other bytes in its files, and a second producer with its transactional id would fence its own.
 
@@ -216,7 +216,7 @@ def refuse_outputs(plan: Plan, start: Start) -> None:
 
 
 def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -> Start:
-    """Go on from a checkpoint, or begin where there is none; in mode predict without a model, which is not in it.
+    """Continue from a checkpoint, or begin where there is none; in mode predict without a model, which is not in it.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
     checkpoint
         The checkpoint; None where there is none.
     by_spark
-        Whether it is a Spark job that goes on, which knows of files that are read whole.
+        Whether a Spark job continues, which knows of files that are read whole.
 
     Raises
     ------
@@ -331,7 +331,7 @@ def check_mode(header: Mapping[str, Any], mode: str) -> None:
 
 
 def _labels_fit(header: Mapping[str, Any], plan: Plan) -> bool:
-    """Return whether the late labels of a checkpoint are to go on; a model that serves may do without."""
+    """Return whether the late labels of a checkpoint can continue; a model that serves may do without."""
     differences = label_differences(header, plan)
     if differences:
         pending = header["labels"]["pending"]

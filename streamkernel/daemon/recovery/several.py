@@ -88,7 +88,7 @@ def restore_alone(plan: Plan, stored: StoredModels) -> RestoredModel:
 def restore_several(plan: Plan, stored: StoredModels, header: Mapping[str, Any]) -> SeveralModels:
     """Return the models of a configuration as a checkpoint has them; those that it does not have begin here.
 
-    The one model of a checkpoint without names goes on as the one that the configuration publishes.
+    The one model of a checkpoint without names continues as the one that the configuration publishes.
 
     Raises
     ------

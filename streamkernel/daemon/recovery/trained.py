@@ -72,7 +72,7 @@ class TrainedModel:
         return KnownInputs.of(self.model, self.inputs)
 
     def writes_to(self, path: str) -> bool:
-        """Return whether a file is one that the run which learned goes on in, as far as its checkpoint tells."""
+        """Return whether the run that learned continues in a file, by its checkpoint."""
         return any(is_marked(path, output) for output in self.outputs.values())
 
     def holds(self, transactional_id: str) -> bool:
@@ -93,7 +93,7 @@ def load_trained(
     model_from_config
         A new model of the same classes and arguments; it stays new.
     imports
-        Packages whose classes may be restored besides River's and ours.
+        Packages whose classes may be restored in addition to River's and ours.
     name
         Which of several models; empty: the published one.
 

@@ -21,7 +21,7 @@ class WarmStart:
     counts, recent_dead
         Of its records, apart from those of the main source.
     positions
-        Where each partition of it goes on.
+        Where each of its partitions continues.
     done
         Whether all of it was learned: then the main source is read.
 

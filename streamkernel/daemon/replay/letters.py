@@ -31,14 +31,14 @@ class LetterError(DaemonError):
 
 
 class DeadLetter(NamedTuple):
-    """A dead letter as it stands in a file.
+    """A dead letter as it is in a file.
 
     Attributes
     ----------
     line
         Its line there, the first being 1.
     place
-        Where its record stands.
+        Where its record is.
     reason, detail
         Why the record could not be used when the letter was written.
     raw
@@ -86,7 +86,7 @@ def read_letters(
         The longest record.
     offsets_repeat
         Whether letters of a source that have the same offset are of different records, as of a followed file that is
-        rotated: they are told apart by their order. Called with ``"records"`` or ``"labels"``; by default, none are.
+        rotated: their order distinguishes them. Called with ``"records"`` or ``"labels"``; by default, none are.
 
     Raises
     ------

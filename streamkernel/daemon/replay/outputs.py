@@ -53,9 +53,9 @@ class ReplaySinks(Sinks):
 
 
 def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> ReplaySinks:
-    """Open the outputs of a configuration where a checkpoint says that they go on.
+    """Open the outputs of a configuration where a checkpoint says that they continue.
 
-    The file of the output for dead letters may be the one that is replayed, mended where it stands: then it is taken as
+    The file of the output for dead letters may be the one that is replayed, mended in place: then it is taken as
     it is now.
 
     Raises

@@ -46,7 +46,7 @@ class ReplayReport:
         return self.still_dead.total()
 
     def add_still_dead(self, where: str, reason: str, detail: str) -> None:
-        """Count a letter that cannot be used as it is, and log where it stands if it is one of the first."""
+        """Count a letter that cannot be used as it is, and log where it is if it is one of the first."""
         self.still_dead[reason] += 1
         if self.n_still_dead <= _MOST_LOGGED:
             _log.warning("%s, %s: still dead: %s, %s", self.path, where, reason, detail)

@@ -79,7 +79,7 @@ class LetterSelection:
         return (letter for letter, new in self._letters() if new)
 
     def _letters(self) -> Iterator[tuple[DeadLetter, bool]]:
-        """Yield each letter, and whether it is to be replayed: not where it was, or stands there a second time."""
+        """Yield each letter, and whether to replay it: not if it was replayed before, or comes a second time."""
         limit = self.plan.config.limits.max_record_bytes
         taken: set[LetterPlace] = set()
         for letter in read_letters(self.path, limit, self._repeats):

@@ -33,7 +33,7 @@ class SourceState(NamedTuple):
     source
         What decodes its records.
     positions
-        Where each of its partitions goes on, which a replay leaves as it is.
+        Where each of its partitions continues, which a replay leaves as it is.
     topic
         Whether it is a topic.
 

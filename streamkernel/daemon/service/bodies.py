@@ -92,7 +92,7 @@ class Records(NamedTuple):
 
 
 def _nothing(digits: str) -> None:
-    """Stand in for a number: it is read later, by the rules of its column."""
+    """Replace a number: it is read later, by the rules of its column."""
 
 
 # With C's scanner, which says where each value ends.
@@ -143,7 +143,7 @@ def split(body: bytes, headers: Mapping[str, str], most: int) -> Records:
 
 
 def _elements(text: str, most: int) -> list[bytes]:
-    """Return the elements of an array as they stand there; ValueError where it is no JSON."""
+    """Return the elements of an array as they are there; ValueError where it is not JSON."""
     raws: list[bytes] = []
     at = _after_blank(text, 1)
     while text[at : at + 1] != "]" or raws:

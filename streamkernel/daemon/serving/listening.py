@@ -29,7 +29,7 @@ class BoundedSocket(socket.socket):
     """
 
     def limit(self, most: int, what: str, plain: bool) -> None:
-        """Accept at most so many connections to an endpoint; a plain one tells the refused clients why."""
+        """Accept at most `most` connections to an endpoint; a plain one tells the refused clients why."""
         self._most, self._what = most, what
         self._open: list[socket.socket] = []
         text = f"more than {most} connections\n"

@@ -1,6 +1,6 @@
 """Baselines of the report metrics: they see no input, and predict each target from the ones before it.
 
-What a chunk costs them hardly grows with its length: counts and sums stand for its records.
+What a chunk costs them hardly grows with its length: counts and sums represent its records.
 """
 
 from __future__ import annotations

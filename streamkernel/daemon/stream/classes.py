@@ -56,7 +56,7 @@ class ClassNumbers:
 
 
 def _key(label: Any) -> Hashable:
-    """Return what stands for a label in a dict: labels that are equal have the same."""
+    """Return the key of a label in a dict: equal labels have the same."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, float) and label.is_integer():

@@ -35,7 +35,7 @@ def all_dead(processor: Processor) -> bool:
 
 
 class TooManyDeadLettersError(DaemonError):
-    """So many records are unusable that the source does not match the configuration.
+    """Too many records are unusable: the source does not match the configuration.
 
     Its message tells what is wrong with one of them if `has_example` says so.
     """

@@ -12,12 +12,12 @@ MOST_NAMES = 10_000
 """How many names a model is given by default."""
 
 _DIGITS = 16
-# So many names, none of them longer, are kept beside their digests, to be told.
+# This number of names, none of them longer, is kept next to their digests, for messages.
 _MOST_TOLD, _LONGEST_TOLD = 1024, 64
 
 
 class InputNames:
-    """The names that a model has learned, at most so many: the first ones to come.
+    """The names that a model has learned, at most `most`: the first ones to come.
 
     Parameters
     ----------

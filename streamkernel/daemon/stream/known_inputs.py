@@ -27,7 +27,7 @@ ENOUGH = 50
 ADVICE = "rename the columns, or set limits.min_known_inputs: null to continue anyway"
 """What to do where the model has learned none of them."""
 
-# Of so many names of a model the nearest is looked for: each is compared with each.
+# At most this number of a model's names is searched for the nearest: each is compared with each.
 _MOST_COMPARED = 1000
 
 
@@ -119,7 +119,7 @@ class KnownInputs:
     def difference(self, given: Collection[Hashable], empty: Collection[str] = ()) -> str | None:
         """Return which names the model has not learned, and which of its inputs do not arrive; None where all agree.
 
-        Columns that arrive without a value, as empty cells do, are in `empty`. A date there stands for all its parts.
+        Columns that arrive without a value, as empty cells do, are in `empty`. A date there means all its parts.
         """
         unknown = self.unknown(given)
         phrases = [f"the model has not learned {self._with_nearest(unknown, given)}"] if unknown else []

@@ -17,7 +17,7 @@ __all__ = ["TOLD_AFTER", "LabelWatch", "no_label"]
 _log = logging.getLogger(__name__)
 
 TOLD_AFTER = 1000
-"""Of so many records without a label it is said that none has one."""
+"""After this number of records without a label the daemon says that none has one."""
 
 
 class LabelWatch(Feed):

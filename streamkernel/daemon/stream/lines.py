@@ -123,7 +123,7 @@ def dead_letter(
     Parameters
     ----------
     position
-        Where the record stands.
+        Where the record is.
     reason
         A short code, the same as in the metrics.
     detail

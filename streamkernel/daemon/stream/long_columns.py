@@ -36,7 +36,7 @@ class LongColumns:
         self._told = False
 
     def __call__(self, line: Mapping[str, Any], most: int) -> Mapping[str, Any]:
-        """Return a line that takes at most so many bytes as JSON, where that can be reached."""
+        """Return a line that takes at most `most` bytes as JSON, where that can be reached."""
         fitting = dict(line)
         for name in sorted(self._names, key=lambda name: -len(to_json(line.get(name)))):
             if len(to_json(fitting)) <= most:

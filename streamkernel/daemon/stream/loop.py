@@ -84,7 +84,7 @@ class Loop:
     sinks
         The open outputs.
     positions
-        Where each partition goes on; kept up to date.
+        Where each partition continues; kept up to date.
     observer
         Gets each chunk and each turn.
     checkpoints
@@ -301,7 +301,7 @@ class Loop:
 
 
 def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Cut a chunk so that no part has more than so many bytes, or more than one record."""
+    """Cut a chunk so that no part has more bytes than allowed, or more than one record."""
     sizes = [len(record.raw) for record in records]
     if sum(sizes) <= MOST_BYTES:
         yield records

@@ -152,7 +152,7 @@ class Processor:
         self.learner = self.stage.learner = learner
 
     def process(self, records: Sequence[Record], stopped: Callable[[], bool] = lambda: False) -> Iterator[RecordBatch]:
-        """Predict and learn records; yield them in batches, more than one if a stage decides anew after a refusal.
+        """Predict and learn records; yield them in batches, more than one if a stage decides again after a refusal.
 
         Parameters
         ----------

@@ -146,7 +146,7 @@ class RiverLearner(Learner):
         given = None
         if self._has_probabilities:
             try:
-                given = dict(self._call.predict_proba_one(x))  # a copy: the model may go on counting in its own
+                given = dict(self._call.predict_proba_one(x))  # a copy: the model may continue to count in its own
                 # What is no number or label raises here, where it is borne, and not when its line is written.
                 float(sum(given.values()))
                 if not (_PLAIN.issuperset(map(type, given)) and _PLAIN.issuperset(map(type, given.values()))):

@@ -16,7 +16,7 @@ __all__ = ["Sinks"]
 
 _log = logging.getLogger(__name__)
 
-# Lines that are not taken wait in memory, as learning goes on. Short ones take more of it than they have bytes.
+# Lines that are not taken wait in memory, as learning continues. Short ones take more of it than they have bytes.
 _MOST_WAITING = 100_000
 _MOST_WAITING_BYTES = 2**26
 # A checkpoint holds the lines that it shows.
@@ -28,7 +28,7 @@ _TURN_SECONDS = 0.02
 class Sinks:
     """The sinks of the daemon by their key in the configuration.
 
-    A sink keeps the lines that a full disk refuses or no broker acknowledges, so learning goes on; only when very many
+    A sink keeps the lines that a disk refuses or no broker acknowledges, so learning continues; only when very many
     wait the daemon must hold. As a context they are closed at its end.
 
     Parameters
@@ -163,7 +163,7 @@ class Sinks:
         self._publish_due()
 
     def pause(self, most: float) -> float:
-        """Return how many seconds the sinks can do without a call of `write` or `move`, no more than so many."""
+        """Return how many seconds the sinks can do without a call of `write` or `move`, at most `most`."""
         dues = [due for lines in self._unpublished.values() if (due := lines.due_at) is not None]
         if not dues:
             return most

@@ -16,7 +16,7 @@ __all__ = ["GRACE_SECONDS", "StopSignals", "Stopped"]
 
 _log = logging.getLogger(__name__)
 
-# Whoever started the process has them ignored where it is to outlive a terminal, as nohup does.
+# A parent has them ignored where the process shall outlive a terminal, as nohup does.
 _MAY_BE_IGNORED = (signal.SIGHUP, signal.SIGQUIT)
 # A supervisor kills after ten seconds, as often as not; a record that takes longer is not worth waiting for.
 GRACE_SECONDS = 8.0
@@ -29,7 +29,7 @@ class Stopped(Exception):
 class StopSignals:
     """Handlers of SIGTERM, SIGINT, SIGHUP and SIGQUIT: while entered, these are noted instead of ending the process.
 
-    A second signal ends it at once: whoever presses Ctrl-C again means it, and a kill is safe at any moment. SIGHUP and
+    A second signal ends it at once: a second Ctrl-C is meant, and a kill is safe at any moment. SIGHUP and
     SIGQUIT stay ignored where they were.
 
     Attributes

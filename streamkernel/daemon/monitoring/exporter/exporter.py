@@ -311,7 +311,7 @@ class Exporter(CheckpointObserver):
         self._memory.set(size)
 
     def published(self, output: str, seconds: float, n_lines: int) -> None:
-        """Count lines that others can read, so many seconds after their records were read."""
+        """Count lines that others can read, `seconds` after the daemon read their records."""
         self._latency.observe(output, seconds, n_lines)
 
     def saved(self, saved: SavedCheckpoint, now: float) -> None:

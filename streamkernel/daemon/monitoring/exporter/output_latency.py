@@ -42,7 +42,7 @@ class OutputLatency(Collector):
         self._sums = dict.fromkeys(self._counts, 0.0)
 
     def observe(self, output: str, seconds: float, n_lines: int) -> None:
-        """Count lines that others can read so many seconds after their records were read."""
+        """Count lines that others can read, `seconds` after the daemon read their records."""
         self._counts[output][bisect_left(_BOUNDS, seconds)] += n_lines
         self._sums[output] += n_lines * seconds
 

@@ -32,7 +32,7 @@ def report(evaluations: Mapping[str, Evaluation], when: datetime) -> str:
     evaluations
         In the order of the columns; none where it was stopped before the first.
     when
-        The time that stands in the report.
+        The time that the report shows.
 
     """
     named = ", ".join(evaluations) if 0 < len(evaluations) <= _MOST_NAMED else f"{len(evaluations):,} runs"

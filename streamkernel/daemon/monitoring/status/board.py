@@ -124,7 +124,7 @@ class StatusBoard:
         checkpoints
             Makes the checkpoints.
         places
-            Where the partitions go on, of the records, of the labels or of the warm start, kept up to date by the loop.
+            Where the partitions of the records, the labels or the warm start continue, kept up to date by the loop.
         show
             Takes each view, too.
 

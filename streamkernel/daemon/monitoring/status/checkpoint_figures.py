@@ -22,7 +22,7 @@ class CheckpointFigures:
     seconds: float | None = None  # that it took
     records: int | None = None  # how far it reaches
     failures: int = 0  # of this process
-    next_records: int | None = None  # the next one is due after so many records
+    next_records: int | None = None  # the next one is due after this number of records
     next_seconds: float | None = None  # or after so long, whichever comes first
 
     def to_json(self) -> dict[str, Any]:
@@ -36,7 +36,7 @@ class CheckpointFiguresObserver(CheckpointObserver):
     Parameters
     ----------
     observer
-        Is told everything, too.
+        Gets every event, too.
 
     """
 
