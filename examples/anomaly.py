@@ -28,7 +28,7 @@ def server(load: float) -> dict[str, float]:
 
 
 def servers() -> Iterator[tuple[dict[str, float], bool]]:
-    """Yield records. In one of fifty, a value is that of another load: usual alone, wrong beside the others."""
+    """Yield records. In one of fifty, a value is that of another load: usual alone, wrong next to the others."""
     for _ in range(N_RECORDS):
         x, is_anomaly = server(rng.random()), rng.random() < 0.02
         if is_anomaly:

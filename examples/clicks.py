@@ -35,7 +35,7 @@ def view() -> tuple[dict[str, Any], bool, float]:
 
 # %% Three models: ours on click rates, logistic regression on click rates and on hashed ids.
 def rates(*others: str) -> Any:
-    """Return a transformer of ids into the click rates so far, beside other features as they are."""
+    """Return a transformer of ids into the click rates so far, next to other features as they are."""
     found: Any = compose.Select(*others)
     for by in ("user", "ad", ["user", "topic"]):
         found += feature_extraction.TargetAgg(by=by, how=stats.BayesianMean(prior=0.15, prior_weight=10))

@@ -58,7 +58,7 @@ class Replay(threading.Thread):
     def run(self) -> None:
         try:
             self._produce()
-        except Exception as error:  # reported by whoever joins this thread
+        except Exception as error:  # reported by the thread that joins this one
             self.failure = error
 
     def _produce(self) -> None:

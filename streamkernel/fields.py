@@ -10,7 +10,7 @@ import numpy as np
 
 from streamkernel.state import Array, State, excerpt, real, untag
 
-#: Field name -> whether its numbers are such as a model can go on with.
+#: Field name -> whether a model can continue with its numbers.
 Rules = Mapping[str, Callable[[Array], bool]]
 
 

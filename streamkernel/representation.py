@@ -60,7 +60,7 @@ def call(component: base.Base) -> str:
     'Huber(epsilon=1.5)'
 
     """
-    # Nested components stand among the parameters as classes: the attribute has the object.
+    # Nested components are among the parameters as classes: the attribute has the object.
     arguments = {name: getattr(component, name, value) for name, value in component._get_params().items()}
     given = [f"{name}={_shown(value)}" for name, value in arguments.items() if not any(value is one for one in _UNSAID)]
     return f"{type(component).__name__}({', '.join(given)})"

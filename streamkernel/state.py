@@ -1,7 +1,7 @@
 """The state of a model as named arrays and plain values: its SHA-256 digest and its bytes.
 
 Pickle, deepcopy, checkpoints and equality tests all rest on such states. Nothing in them is ever executed. Names and
-labels stand in them with their types, as JSON can hold them.
+labels are in them with their types, as JSON can hold them.
 """
 
 import decimal

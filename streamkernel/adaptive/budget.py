@@ -18,7 +18,7 @@ from streamkernel.state import State
 if TYPE_CHECKING:
     from streamkernel.adaptive.core import AdaptiveCore
 
-#: What a state takes besides the arrays of experts: altogether, for each input, and for each class.
+#: What a state takes in addition to the arrays of experts: altogether, for each input, and for each class.
 _BESIDE, _PER_INPUT, _PER_CLASS = 6_144, 200, 96
 #: Shares of the rest that the heads may take, and the trees; the memory takes what is left over.
 _HEADS, _TREES = 0.5, 0.3
@@ -67,7 +67,7 @@ class Budget:
         self._make = make
 
     def core(self, n_inputs: int, n_outputs: int, n_first: int) -> "AdaptiveCore":
-        """A fresh core for so many inputs and outputs that fits, or the smallest there is.
+        """Return a fresh core that fits this number of inputs and outputs, or the smallest one.
 
         It will begin with the first `n_first` of the inputs, and the others come late.
         """

@@ -93,7 +93,7 @@ class AdaptiveCore:
             self._relearning.add_output()
 
     def with_room(self, n_inputs: int, n_outputs: int, keys: Array) -> "AdaptiveCore":
-        """This core or, where its budget of bytes has no room for so many inputs or outputs, one of other sizes.
+        """Return this core, or one of other sizes if the inputs or outputs exceed its budget of bytes.
 
         That one knows the records this one remembers, and its heads have learned the last of them; trees start
         over, and linear experts where they are of another size.

@@ -162,14 +162,14 @@ class Experts(abc.ABC):
         return {"heads": fresh, **{name: np.zeros_like(getattr(self, name)) for name in self.target_statistics}}
 
     def exchange_heads(self, parts: dict[str, Any]) -> dict[str, Any]:
-        """Go on with other heads, as `fresh_heads` has them; those so far. Linear experts and mixture stay."""
+        """Replace the heads by others from `fresh_heads` and return the old ones. Linear experts and mixture stay."""
         before = {name: getattr(self, name) for name in parts}
         for name, part in parts.items():
             setattr(self, name, part)
         return before
 
     def rescale_inputs(self, factor: float) -> None:
-        """The inputs' columns become `factor` <= 1 times what they were, under linear experts that go on.
+        """Adapt the linear experts to inputs' columns that become `factor` <= 1 times as large.
 
         Their coefficients grow by 1 / factor, so that their scores stay. So does P where the ridge leaves it
         room: any diagonal congruence keeps it positive.
@@ -182,7 +182,7 @@ class Experts(abc.ABC):
         self.linear_P *= growth[:, :, None] * growth[:, None, :]
 
     def resume(self, other: "Experts") -> None:
-        """Go on with what others of other sizes know; what starts over has to show that it is worth a weight."""
+        """Take over what experts of other sizes know. Experts that start over must earn their weights."""
         self.memory.resume(other.memory)
         self.change = other.change
         begins = {name for name in self.names if "trees" in name}
@@ -301,7 +301,7 @@ class Experts(abc.ABC):
     @property
     @abc.abstractmethod
     def _others(self) -> tuple[Array, ...]:
-        """What `run` reads and writes beside heads, linear experts, trees, memory, mixture and stacks."""
+        """What `run` reads and writes in addition to heads, linear experts, trees, memory, mixture and stacks."""
 
     @property
     @abc.abstractmethod

@@ -116,12 +116,12 @@ class TreeEnsembles:
         self.arrays = changed._replace(**_nothing_grown(len(changed.codes), n_inputs, n_outputs))
 
     def _places(self, n: int) -> Array:
-        """Where the last n records stand, oldest first."""
+        """Return the places of the last n records, oldest first."""
         seen, capacity = int(self.arrays.counts[SEEN]), len(self.arrays.rows)
         return np.arange(seen - n, seen) % max(capacity, 1)
 
     def _slots(self) -> tuple[Array, Array]:
-        """Where in the state the trees in force stand, and where in `arrays`."""
+        """Return the places of the trees in force: those in the state, and those in `arrays`."""
         grown = int(self.arrays.counts[GROWN])
         numbers = np.arange(max(grown - self.n_trees, 0), grown) if self.n_trees else np.zeros(0, np.int64)
         return numbers % max(self.n_trees, 1), numbers % (self.n_trees + 1)

@@ -89,7 +89,7 @@ class LeastSquaresHeads:
         return P
 
     def state(self) -> State:
-        """The fields of the state: the matrices as they stand, and the vectors that are due."""
+        """The fields of the state: the current matrices, and the vectors that are due."""
         D = self.W.shape[2]
         late = self._late[:, : self._n_late[0], :D].copy()
         return checked({"heads_P": self._P(), "heads_W": self.W.copy(), "heads_late": late}, self.rules)
@@ -127,7 +127,7 @@ class LeastSquaresHeads:
         self._room = aligned_zeros(2, padded(n_columns))
 
     def _P(self) -> Array:
-        """The matrices as they stand."""
+        """Return the current matrices."""
         H, _, D = self.W.shape
         P = np.empty((H, D, D))
         for matrix, tiles in zip(P, self._tiles, strict=True):

@@ -1,6 +1,6 @@
 """The lagged core: one whose inputs are the last known targets, and then those of the records.
 
-It stands beside the plain core, whose last mixture has what it predicts as one part: where the past of the target is of
+It supplements the plain core, whose last mixture has what it predicts as one part: where the past of the target is of
 no use, lags among the inputs do harm.
 """
 

@@ -272,7 +272,7 @@ class AdaptiveMachine(abc.ABC):
             self.lagged.widen(width)
 
     def _fit(self, n_inputs: int, n_outputs: int) -> None:
-        """Take cores of other sizes where so many inputs or outputs do not fit their budgets of bytes."""
+        """Take cores of other sizes if the inputs or outputs exceed their budgets of bytes."""
         self.core = self.core.with_room(n_inputs, n_outputs, self._keys)
         if self.lagged:
             self.lagged.make_room(n_inputs)

@@ -1,6 +1,6 @@
 """A metric in the making: its slopes, its bandwidth and its heads, some rows of the memory at each labeled record.
 
-Until it is done the metric and the heads in force go on. Its heads let the remembered records pass, and then those that
+Until it is done the metric and the heads in force stay. Its heads let the remembered records pass, and then those that
 came meanwhile, several for each that comes, until none is left.
 """
 
@@ -143,7 +143,7 @@ class Relearning:
         self.heads = self._experts.exchange_heads(in_force)
 
     def _take_effect(self, columns: AdaptiveFeatures) -> None:
-        """Metric and heads are in force from now on; linear experts, trees and mixture go on."""
+        """Metric and heads are in force from now on; linear experts, trees and mixture stay."""
         before = max(self._in_force.d0, 1)
         self._in_force.follow(columns)
         self._experts.exchange_heads(self.heads)
@@ -203,5 +203,5 @@ class Relearning:
 
 
 def _rows_at_once(multiplications: int) -> int:
-    """Rows at a labeled record, each of which takes so many."""
+    """Return the rows for one labeled record; each row costs `multiplications`."""
     return min(max(WORK // max(multiplications, 1), LEAST), MOST)

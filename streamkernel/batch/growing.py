@@ -30,7 +30,7 @@ from streamkernel.records.two_sides import TwoSides
 from streamkernel.records.vocabulary import known_labels
 from streamkernel.state import Array
 
-#: Rows of the sample by which a kernel is measured: its matrix is of so many rows and columns.
+#: Rows of the sample by which a kernel is measured: its matrix has this number of rows and columns.
 MEASURED = 512
 
 

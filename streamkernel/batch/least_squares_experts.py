@@ -123,7 +123,7 @@ class LeastSquaresExperts(abc.ABC):
         self.heads_W, self.linear_W = (np.pad(W, ((0, 0), (0, 0), (0, 1))) for W in (self.heads_W, self.linear_W))
 
     def widen(self, n_outputs: int, sums: LeastSquaresSums) -> LeastSquaresSums:  # noqa: ARG002 - numbers have one
-        """Have so many outputs, and give the sums of a batch by the coefficients as they are then."""
+        """Have `n_outputs` outputs, and give the sums of a batch by the coefficients as they are then."""
         return sums
 
     def scores(self, Phi: Array) -> Array:

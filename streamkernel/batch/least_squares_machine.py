@@ -137,7 +137,7 @@ class LeastSquaresMachine:
         return self.experts.began
 
     def make_room(self, values: Array, targets: Sequence[Any], n_inputs: int) -> bool:
-        """Give so many inputs their places, and moments to those that have none; whether the machine begins with them.
+        """Give the inputs their places, and moments to those without; return whether the machine begins with them.
 
         Parameters
         ----------

@@ -77,7 +77,7 @@ class ScoredBatch:
 class BatchRows(Protocol):
     """The rows of a batch, wherever they are."""
 
-    #: Whether a pass costs so much besides what it does that the next one's sums are to be taken with it, on suspicion.
+    #: Whether a pass has so much overhead that it also takes the next one's sums, in case they are needed.
     foresees: bool
 
     def score(self, machine: BatchMachine, score: Score) -> ScoredBatch:

@@ -49,11 +49,11 @@ class BatchSample:
 
     @property
     def most(self) -> int:
-        """The rows that a sample of so many columns has at most."""
+        """The most rows that a sample with these columns has."""
         return max(WARM_UP, min(ROWS, CELLS // max(int(self.values.shape[1]), 1)))
 
     def drawn(self) -> "BatchSample":
-        """At most so many rows as a sample has: of each a share of the copies, in an order of hashes."""
+        """Return at most as many rows as a sample has: of each a share of the copies, in an order of hashes."""
         total = int(self.counts.sum())
         n = min(total, self.most)
         places = (2 * np.arange(n) + 1) * total // (2 * max(n, 1))

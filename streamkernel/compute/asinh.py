@@ -12,7 +12,7 @@ from streamkernel.compute.moments import MEAN, deviation, take_target
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: So many targets, other than 0, tell their magnitude; from then on it stays.
+#: This many targets other than 0 fix the magnitude; from then on it does not change.
 MAGNITUDES = 128
 #: Smaller magnitudes count as this: quotients of targets by them would overflow.
 LEAST_MAGNITUDE = 1e-200
@@ -81,7 +81,7 @@ def take_asinh(asinh: AsinhStatistics, y: float) -> Any:
 
 @jit
 def forget_asinh(asinh: AsinhStatistics) -> None:
-    """Begin anew."""
+    """Reset the statistics."""
     asinh.moments[:] = 0.0
     asinh.magnitudes[:] = 0.0
     asinh.bounds[:] = 0.0

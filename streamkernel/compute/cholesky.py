@@ -13,14 +13,14 @@ from streamkernel.compute.recursive import dot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# A tile of so many rows and columns stays in the first-level cache.
+# A tile with these numbers of rows and columns stays in the first-level cache.
 _ROWS = 32
 _COLUMNS = 128
 
 
 @jit
 def _copy_tile(P: Array, rows: tuple[int, int], columns: tuple[int, int], sign: float, tile: Array) -> None:
-    """Fill the tile with sign times a part of P, and zeros up to the next four rows: rows of P stand far apart."""
+    """Fill the tile with sign times a part of P, and zeros up to the next four rows: rows of P lie far apart."""
     n, m = rows[1] - rows[0], columns[1] - columns[0]
     for k in range(n):
         row = P[rows[0] + k]

@@ -16,7 +16,7 @@ TILE = 512  # features projected at a time: a tile of W for tens of inputs stays
 #: Inputs that are columns themselves are clipped here: the square of a larger one is past what least squares in float64
 #: can take back from 1 / ridge.
 LINEAR_LIMIT = 1e6
-# Of more inputs than this some rows at a time share as many rows of a tile, copied to stand close to each other.
+# Of more inputs than this some rows at a time share as many rows of a tile, copied to lie close to each other.
 _INPUTS = 64
 _AT_ONCE = 32
 
@@ -30,7 +30,7 @@ def _sine_coefficients(terms: int) -> Array:
     return np.asarray(scaled * 16.0 ** np.arange(terms - 1, -1, -1))
 
 
-# As many terms as the dtype can tell apart: 5 leave an error of 4e-9 beside float32's 6e-8, 10 one below 1e-15.
+# As many terms as the dtype can tell apart: 5 leave an error of 4e-9, under float32's 6e-8, 10 one below 1e-15.
 SINE = {
     np.dtype("float32"): _sine_coefficients(5).astype(np.float32),
     np.dtype("float64"): _sine_coefficients(10),

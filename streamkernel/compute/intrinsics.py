@@ -118,10 +118,10 @@ def _calls(name: str) -> Any:
 #: Whose function calls this, its loops take the widest vectors that the machine has. LLVM takes half of them where
 #: wide ones slow the clock for a while, which the long loops of the hot path outlast.
 wide: Any = _wide
-#: Has the cache line fetched that holds an element of a contiguous array, told by its number in the array: its reader
+#: Has the cache line fetched that holds an element of a contiguous array, given by its number in the array: its reader
 #: does not wait for memory. It changes no value.
 prefetch: Any = _prefetch
-#: Add four elements of a contiguous array of float64, from one told by its number in the array, to four of another.
+#: Add four elements of a contiguous array of float64, from one given by its number in the array, to four of another.
 add_four: Any = _add_four
 #: The sum of four products of three factors each, from the same element of three contiguous arrays of float64.
 dot_four: Any = _dot_four

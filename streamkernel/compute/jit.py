@@ -19,7 +19,7 @@ from numba.core.registry import CPUDispatcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# The slowest kernel takes half a minute, on a busy machine minutes; one that stands still must not hold others up.
+# The slowest kernel takes half a minute, on a busy machine minutes; a stalled one must not hold others up.
 LOCK_SECONDS = 300.0
 _LOOK_SECONDS = 0.02
 # Objects made between two searches for garbage while something is compiled: a search after each 700 or 2,000, as Python
@@ -58,7 +58,7 @@ def jit(function: Function) -> Function:
     """Compile a function at its first call, strict IEEE arithmetic, cached on disk.
 
     Nothing is compiled at import. Without a cache folder that can be written, or that holds the function, it is
-    compiled anew in every process, after one warning.
+    compiled again in every process, after one warning.
     """
     return _compile(function, fastmath=False)
 
@@ -72,7 +72,7 @@ def jit_reduction(function: Function) -> Function:
 
 
 def jit_long(function: Function) -> Function:
-    """Compile as `jit` does a function that may run for milliseconds or more: other threads of Python go on meanwhile.
+    """Compile like `jit` a function that may run for milliseconds or more: other Python threads run meanwhile.
 
     The GIL is released, so that the daemon's probes and scrapes are answered and its connections kept. Not for what
     takes microseconds: to take the GIL back may wait for another thread's turn.
@@ -112,11 +112,11 @@ def _announce(dispatcher: Any) -> None:
             )
         if not kept and not _warned:
             _warned = True
-            # Whoever makes warnings errors is not left with half a record learned: the log has said it.
+            # A warning turned into an error must not leave half a record learned: the log has said it.
             why = getattr(dispatcher._cache, "why", "") or "no folder can be written"
             with contextlib.suppress(RuntimeWarning):
                 warnings.warn(
-                    f"compiled code is not cached and every start compiles anew ({why}): "
+                    f"compiled code is not cached and every start compiles again ({why}): "
                     "set NUMBA_CACHE_DIR to a writable folder",
                     RuntimeWarning,
                     stacklevel=2,

@@ -123,7 +123,7 @@ def pass_labels(
     x, room = np.empty(n_experts), np.empty(n_experts + 1)
     truth, smooth, nothing = np.empty(K), np.empty(K), np.empty(K)
     leaves, leaf_targets = np.empty((T, K)), np.empty((T, K))
-    for k in range(K):  # beside `np.empty`, `np.zeros` takes longer to compile
+    for k in range(K):  # `np.zeros` takes longer to compile than `np.empty`
         nothing[k] = 0.0
     errors = np.empty(K)
     neighbors = np.empty(MANY)

@@ -1,7 +1,7 @@
 """The memory: the last records, the nearest of which are found by the learned metric.
 
 Rows are kept as they were scaled on arrival, an input a row of lanes, so that the compiler takes vectors over records.
-The metric is applied when a record is looked up: where it is learned anew, distances follow.
+The metric is applied when a record is looked up: where it is learned again, distances follow.
 """
 
 from typing import Any, NamedTuple
@@ -147,7 +147,7 @@ def insert_nearest(distances: Array, first: int, stop: int, places: Array, neare
     first, stop
         Places in the ring; the records are older than those searched before, and the older the lower their place.
     places, nearest
-        Of shape (k,); updated. A record goes behind those as near, for they are newer.
+        Of shape (k,); updated. A record goes after those as near, for they are newer.
     found
         How many there are.
 
@@ -204,7 +204,7 @@ def search(memory: Ring, x: Array) -> None:
     last = seen % W  # the place after the newest record
     span = min(kept, memory.span[0])
     spans = min(span, SHORT_SPAN), min(span, MEDIUM_SPAN), span
-    oldest = last - span  # below 0, and there the end of the ring goes on, as below
+    oldest = last - span  # below 0, the search continues at the end of the ring, as below
     squared_distances(memory.rows, memory.scales, x, max(oldest, 0), last, memory.distances)
     squared_distances(memory.rows, memory.scales, x, W + min(oldest, 0), W, memory.distances)
     found, newer = 0, 0

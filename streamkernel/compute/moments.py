@@ -3,7 +3,7 @@
 A few absurd values must not decide the scale for ever, nor may a stream change its scale unnoticed:
 
 - A value past `far` deviations counts as one `counts_as` deviations from the mean.
-- Once so many values are far that they are no outliers, at least 1% of all, they are taken as they are.
+- Once at least 1% of all values are far, they are no outliers and are taken as they are.
 - Values that come first are far from nothing. So the moments are compared with those of the later half of all values:
   where these are so much narrower, the first were outliers (or are past), and the moments of the half take their place.
 
@@ -46,18 +46,18 @@ TARGETS = Guard(far=100.0, counts_as=6.0, narrower=40.0)
 #: The values that come before any is far; in a block, where one outlier would spoil all, they are fewer.
 FEWEST = 32
 FEWEST_OF_BLOCK = 3
-#: Deviations that are less than this, in means, are rounding: beside them nothing is far.
+#: Deviations that are less than this, in means, are rounding: no value is then far.
 ROUNDING = 1e-12
-#: Far values, less `FADES` for each that is not, from which on they are taken as they are: so many, and this share of
+#: Far values, less `FADES` for each that is not, from which on they are taken as they are: this many, and this share of
 #: all. Where a scale has changed, the deviation follows until less than one in five is far.
 FADES = 0.25
 ENOUGH = 64.0
 SHARE = 0.01
-#: Blocks end where so many values and a few more, `BEFORE`, are `FIRST_END` times a power of two: each is about as long
-#: as all before, and what comes every so many records is not the first of one block after the other.
+#: Blocks end where the count of values, plus `BEFORE`, is `FIRST_END` times a power of two: each is about as long
+#: as all before, and what comes at regular intervals is not the first of one block after the other.
 FIRST_END = 11
 BEFORE = 3
-#: From so many values on every `STRIDE`th, a power of two, is enough for a block. Fewer than `LEAST` tell nothing.
+#: From this many values on every `STRIDE`th, a power of two, is enough for a block. Fewer than `LEAST` tell nothing.
 ALL_UNTIL = 700
 STRIDE = 16
 LEAST = 8
@@ -65,7 +65,7 @@ LEAST = 8
 #: a part of the others (never below 0), and how many there have been; then count, mean and squares of the block.
 COUNT, MEAN, M2, RUN, SEEN, BLOCK_COUNT, BLOCK_MEAN, BLOCK_M2 = range(8)
 SIZE = 8
-#: A count that no stream comes to, and the sum of squares of so many values.
+#: A count that no stream comes to, and the sum of squares of that number of values.
 MOST_VALUES = 1e30
 MOST_M2 = MOST_VALUES * LARGEST * LARGEST
 
@@ -86,7 +86,7 @@ def are_moments(moments: Array) -> bool:
 
 @jit
 def is_far(count: float, mean: float, m2: float, delta: float, guard: Guard) -> Any:
-    """Whether a value, `delta` from the mean, is far from all others; beside rounding nothing is."""
+    """Whether a value, `delta` from the mean, is far from all others; none is where deviations are rounding."""
     return delta * delta * count > guard.far * guard.far * m2 and m2 > count * (ROUNDING * mean) ** 2
 
 
@@ -140,7 +140,7 @@ def keep(moments: Array, j: int, value: float, mean: float, m2: float, far: bool
 
 @jit
 def forget_block(moments: Array, j: int) -> None:
-    """Begin the block anew."""
+    """Reset the block."""
     moments[j, BLOCK_COUNT] = moments[j, BLOCK_MEAN] = moments[j, BLOCK_M2] = 0.0
 
 
@@ -161,7 +161,7 @@ def take_into_block(moments: Array, j: int, value: float, guard: Guard) -> None:
 
 @jit
 def end_block(moments: Array, j: int, guard: Guard) -> Any:
-    """Begin a block anew; whether the old one replaced the moments."""
+    """Start a new block and return whether the old one replaced the moments."""
     size, m2 = moments[j, BLOCK_COUNT], moments[j, BLOCK_M2]
     wide = moments[j, M2] / moments[j, COUNT]
     replaced = size >= LEAST and m2 > 0 and wide > guard.narrower * guard.narrower * (m2 / size)

@@ -42,7 +42,7 @@ class TargetStatistics(NamedTuple):
     ----------
     moments, linear_moments
         Moments of the targets that the heads, and the linear experts, have learned, float64 of shape (8,). Where the
-        latter are replaced, levels, trees and squared errors begin anew: what they have learned is of another size.
+        latter are replaced, levels, trees and squared errors start over: what they have learned is of another size.
     levels
         The level of the last errors of heads and linear experts mixed, and of that when the trees have corrected it,
         shape (1 + T,): an expert each.

@@ -1,7 +1,7 @@
 """Symmetric matrices in tiles of 8 x 8, of which those above the diagonal are not stored.
 
 A product reads each number once and uses it twice, one vector after the other in the order of memory. A matrix of D
-rows is that of a multiple of 8, padded with zeros, as are the vectors it meets. Tiles stand row by row of tiles, each
+rows is that of a multiple of 8, padded with zeros, as are the vectors it meets. Tiles lie row by row of tiles, each
 by its rows; those on the diagonal are whole, and symmetric to the last bit.
 """
 

@@ -49,7 +49,7 @@ def advance_factorized(
     factors
         U, V and the tiles of V. U has the shape (n, depth) and tiles (blocks, depth, width): each holds the columns of
         one block. depth is d, and width the size of the largest block, rounded up to whole vectors; zeros fill them. V
-        has the shape (d, p) where columns are drawn anew for every iteration, and gathered into the only tile; else
+        has the shape (d, p) where columns are drawn again for every iteration, and gathered into the only tile; else
         (d, 0).
     choices
         Of dual, then of primal coordinates.

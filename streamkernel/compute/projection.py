@@ -31,7 +31,7 @@ LEAST_WEIGHT = 1e-100
 
 @jit
 def whole_tiles(n: int) -> int:
-    """So many columns, and as many more as make the last tile whole."""
+    """Round a number of columns up to whole tiles."""
     return -(-n // TILE) * TILE
 
 

@@ -1,6 +1,6 @@
 """Proximal stochastic gradient steps with corrected gradients: SVRG's, by the full gradient, S3GD's, by the anchors'.
 
-A loss is told by its number (window_losses.py). With `beta` above 0 it is taken at beta (z - y) in place of the score
+A loss is given by its number (window_losses.py). With `beta` above 0 it is taken at beta (z - y) in place of the score
 z, and divided by beta: of the logistic loss that makes log(1 + exp(-beta (y z - 1))) / beta, a smooth hinge.
 
 Rows are float64 of shape (n, p), contiguous. `state`, uint64 of shape (1,), is the generator of random rows.

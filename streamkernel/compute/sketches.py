@@ -11,7 +11,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Products are cut here as they are formed.
 _LARGEST = 1e150
-#: The key of a constant beside the inputs.
+#: The key of a constant next to the inputs.
 _CONSTANT = np.uint64(0x636F6E7374616E74)
 
 

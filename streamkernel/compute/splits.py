@@ -131,7 +131,7 @@ def best_cut(
     histograms
         As `add_to_histograms` has them; those of the input are zeros afterwards.
     first, apart
-        Where the input's first interval stands, and how far apart those of two groups are.
+        The place of the input's first interval, and how far apart those of two groups are.
     found
         The intervals that may have records, bits of a uint64.
     sums, kept

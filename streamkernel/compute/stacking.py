@@ -1,4 +1,4 @@
-"""Stacking: the mixture of the experts corrected by what each of them says beside it, with weights learned online.
+"""Stacking: the mixture of the experts corrected by how each of them differs from it, with weights learned online.
 
 Hedge gives its weight to the best experts; errors that experts share, or that cancel, need weights of any sign. Each
 record is one of recursive least squares: for numbers on the experts' predictions, for classes on their
@@ -15,7 +15,7 @@ from streamkernel.compute.softmax import softmax_into
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: No prediction counts as further from the mixture than so many deviations of the target, nor is it corrected by more.
+#: Most deviations of the target that a prediction counts as away from the mixture, or that correct it.
 FURTHEST = 2.0
 #: The least probability of which a logarithm is taken.
 LEAST = 1e-15
@@ -66,7 +66,7 @@ def learn_numbers(stacks: Stacking, x: Array, error: float, weight: float, room:
 
 @jit
 def log_ratios(p: Array, mixed: Array, smoothing: float, out: Array) -> None:
-    """Each expert's log-probabilities beside the mixture's, smoothed, (N, K); the mixture's own in the last row."""
+    """Each expert's log-probabilities less the mixture's, smoothed, (N, K); the mixture's own in the last row."""
     N, K = out.shape[0] - 1, out.shape[1]
     for k in range(K):
         out[N, k] = np.log(max(mixed[k], LEAST))

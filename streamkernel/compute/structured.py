@@ -6,7 +6,7 @@ Of a group of n = 2^k inputs, n frequencies at a time are the rows of
 
 where H is the Walsh-Hadamard matrix, D_i are random signs and chi_i is the norm of a Gaussian vector of length n. Rows
 of one stack are orthogonal, which makes the kernel's estimate better than independent ones do, and a projection costs
-3 log2 n additions a feature, whatever n. Sixteen stacks stand side by side: feature f of a tile of 16 n is row f // 16
+3 log2 n additions a feature, whatever n. Sixteen stacks lie side by side: feature f of a tile of 16 n is row f // 16
 of stack f % 16. Signs and norms are functions of (seed, group, tile), drawn whenever they are used.
 """
 

@@ -1,4 +1,4 @@
-"""When trees are grown anew, and how much of the growth each record does.
+"""When trees are grown again, and how much of the growth each record does.
 
 A growth begins when enough of the window is new. It has the window as it is then, and takes a number of records that is
 known then: the last of them puts the new trees in the place of the oldest. Each of them does about the same part of the
@@ -99,7 +99,7 @@ def grow_on(forest: Forest) -> None:
 
 @jit
 def learn_trees(forest: Forest, x: Array, targets: Array, weight: float) -> None:
-    """Let the leaves follow a record, take it into the window, and go on with a growth, or begin one.
+    """Let the leaves follow a record, take it into the window, and continue or begin a growth.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ SEEN, SINCE, GROWN, GROWING = range(4)
 class Forest(NamedTuple):
     """T ensembles of M trees on one window of records, each ensemble with targets of its own.
 
-    Tree number i of an ensemble stands in slot i % (M + 1): the M last are asked, and the slot left over is for the
+    Tree number i of an ensemble is in slot i % (M + 1): the M last are asked, and the slot left over is for the
     next. The arrays after `node_weights` are what its growth has come to, as far as it has; as that follows from the
     window and `counts`, it is no part of the state.
 

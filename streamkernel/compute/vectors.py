@@ -28,7 +28,7 @@ _FOLDS = (
 
 
 class Code:
-    """Instructions on vectors, put where a builder stands."""
+    """Instructions on vectors, put at a builder's position."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> None:
         self.context, self.builder, self.signature, self.arguments = context, builder, signature, arguments
@@ -39,11 +39,11 @@ class Code:
         return array.data, cgutils.unpack_tuple(self.builder, array.shape)
 
     def load(self, data: Any, at: Any, vector: int = 0) -> Any:
-        """A vector, so many after the number at an index."""
+        """Load a vector: number `vector` after the one at an index."""
         return self.builder.load(self._address(data, at, vector), align=8)
 
     def store(self, value: Any, data: Any, at: Any, vector: int = 0) -> None:
-        """Store a vector, so many after the number at an index."""
+        """Store a vector: number `vector` after the one at an index."""
         self.builder.store(value, self._address(data, at, vector), align=8)
 
     def _address(self, data: Any, at: Any, vector: int) -> Any:

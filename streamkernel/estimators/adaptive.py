@@ -22,7 +22,7 @@ LEAST_BYTES = 16_384
 
 
 class AdaptiveMachineEstimator(HeadArguments):
-    """An adaptive kernel machine behind River's interface."""
+    """An adaptive kernel machine under River's interface."""
 
     metric_schedule: tuple[int, ...] | None
     buffer_size: int
@@ -198,6 +198,6 @@ class AdaptiveMachineEstimator(HeadArguments):
 
 
 def _weights(experts: LabelExperts | NumberExperts) -> dict[str, float]:
-    """The weights of experts and stacks; 1 in all where nothing stands next to them."""
+    """The weights of experts and stacks; 1 in all where nothing else has a weight."""
     shares = experts.shares
     return {name: shares.mixed * weight for name, weight in experts.weights.items()} | shares.stacks

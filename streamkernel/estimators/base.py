@@ -51,7 +51,7 @@ class AdvanceResult:
 
 
 class StreamMachine(Protocol):
-    """The interface of the machine behind an estimator."""
+    """The interface of an estimator's machine."""
 
     inputs: Inputs
     n_records: int
@@ -101,16 +101,16 @@ _EXAMPLES = {
 
 
 def machine_of(estimator: Any) -> Any:
-    """Return the machine behind an estimator, for code that runs it elsewhere (Spark) or inspects it."""
+    """Return the machine of an estimator, for code that runs it elsewhere (Spark) or inspects it."""
     return estimator._machine
 
 
 class StreamEstimator(base.Estimator, abc.ABC):
-    """The base class of the estimators: a machine behind River's interface, and its state."""
+    """The base class of the estimators: a machine under River's interface, and its state."""
 
     _machine: StreamMachine
     _targets: Any
-    #: Held by whoever learns or predicts: both use the machine's scratch arrays, and compiled code releases the GIL.
+    #: Held while learning or predicting: both use the machine's scratch arrays, and compiled code releases the GIL.
     _lock = ThreadLock()
     #: Arguments that a state leaves out at these values.
     _left_out: ClassVar[dict[str, Any]] = {}
@@ -234,7 +234,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
         return {}
 
     def _state_arguments(self) -> dict[str, Any]:
-        """The arguments with which this state goes on."""
+        """The arguments with which this state continues."""
         return {**arguments(self), **self.open_arguments}
 
     def _left_out_arguments(self) -> dict[str, Any]:

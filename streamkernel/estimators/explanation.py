@@ -21,7 +21,7 @@ _Record = Mapping[Any, Any]
 class _Explainer:
     """Explains predictions."""
 
-    #: An estimator's: all predictions behind one explanation are of one moment.
+    #: An estimator's: all predictions for one explanation are of one moment.
     _lock: Any
 
     def _left_in(self, x: _Record) -> dict[Any, Any]:  # noqa: ARG002

@@ -20,7 +20,7 @@ from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers
 from streamkernel.state import excerpt
 
-#: Features in all, of every term: P has the square of so many numbers, 8 GB.
+#: Features in all, of every term: P has the square of this number of entries, 8 GB.
 MOST_COLUMNS = 2**15
 #: Of the prior's variance: below, float64 does not keep P positive where inputs are copies of each other.
 LEAST_NOISE = 1e-6

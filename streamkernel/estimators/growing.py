@@ -52,7 +52,7 @@ _OF_PAPERS = (
 
 
 class KernelMachine(StreamEstimator, GrowthFigures):
-    """A growing kernel machine behind River's interface."""
+    """A growing kernel machine under River's interface."""
 
     kernel: Kernel | None
     growth: Growth | None

@@ -10,7 +10,7 @@ from river import proba
 
 from streamkernel.state import Array, excerpt, real
 
-#: So many errors tell quantiles; before, they are the Gaussian's.
+#: From this number of errors on, they give the quantiles; before, the Gaussian does.
 ENOUGH = 100
 
 

@@ -17,7 +17,7 @@ class ThreadLock:
 
     A loss or a kernel of the user may ask the estimator that calls it, so the lock is reentrant. What takes one record
     acquires and releases it by hand, which is quicker than ``with``. A fork waits for all of them: the new process
-    has no thread that would release one, and would go on with half a record.
+    has no thread that would release one, and would continue with half a record.
     """
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:
@@ -35,7 +35,7 @@ def _acquire() -> None:
         _held[:] = list(_made)
     for lock in _held:
         lock.acquire()
-    _guard.acquire()  # the last one: whoever makes a lock may hold others
+    _guard.acquire()  # the last one: a thread that makes a lock may hold others
 
 
 def _release() -> None:

@@ -10,7 +10,7 @@ from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
 from streamkernel.records.rows import Rows
 from streamkernel.state import Array, State
 
-#: An input has outgrown its scale where its running deviation is so many times the fixed one, or so much less.
+#: An input has outgrown its scale where its running deviation is this many times the fixed one, or one part in as many.
 OUTGROWN = 4.0
 _FIXED_MEAN, _FIXED_DEVIATION = range(2)
 

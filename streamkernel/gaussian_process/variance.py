@@ -24,7 +24,7 @@ from streamkernel.state import Array, State, excerpt
 _JITTER = 1e-3
 #: Points are as many functions, and their matrix is factorized after every step.
 MOST_POINTS = 4096
-#: Records of a step, and features of a block: of the operator, a block has the square of so many coefficients.
+#: Records of a step, and features of a block: of the operator, a block has the square of this number of coefficients.
 MOST_RECORDS, MOST_BLOCK = 2**16, 2**13
 
 
@@ -234,7 +234,7 @@ class _PointFunctions(VarianceFunctions):
 
     def __init__(self, points: Sequence[Mapping[Any, Any]], *rest: Any) -> None:
         self._points = [dict(point) for point in points]
-        # A number of inputs, and which points there are of so many.
+        # A number of inputs, and the points that have this number.
         self._known: tuple[int, dict[bytes, int]] = -1, {}
         super().__init__(*rest)
 

@@ -65,7 +65,7 @@ class StepHistory:
         return {name: getattr(self, name) for name in _SCALARS}, self.beta.copy()
 
     def back_to(self, mark: tuple[dict[str, Any], Array], n_outputs: int) -> None:
-        """Go back to what `mark` gave, with beta of so many outputs by now."""
+        """Go back to what `mark` gave, with beta widened to `n_outputs` outputs."""
         scalars, self._beta = mark
         for name, value in scalars.items():
             setattr(self, name, value)
@@ -106,7 +106,7 @@ class StepHistory:
                 self.last_margin = margin
 
     def end_step(self, size: int) -> None:
-        """Count a step of so many records."""
+        """Count a step of `size` records."""
         self.t += 1
         self.last_batch_size = size
 

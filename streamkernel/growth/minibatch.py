@@ -137,8 +137,8 @@ class MiniBatch:
             self.append(X, y, w, None)
 
     def _widen_targets(self, n_targets: int) -> None:
-        """Make room for so many targets of a record; one that came later was not there before."""
-        if not self.n and self._y.shape != (len(self._y), n_targets):  # fewer, where the machine begins anew
+        """Make room for `n_targets` targets of a record; one that came later was not there before."""
+        if not self.n and self._y.shape != (len(self._y), n_targets):  # fewer, where the machine starts over
             self._y = np.full((len(self._y), n_targets), np.nan)
         self._y = widened(self._y, n_targets)
 

@@ -70,7 +70,7 @@ class RecordMachine(abc.ABC):
 
     """
 
-    #: `learn_plain` puts off at most so many records; its fast path has room for one even if it puts off none.
+    #: `learn_plain` puts off at most this number of records; its fast path has room for one even if it puts off none.
     n_put_off = 1
 
     def __init__(self, inputs: Inputs, targets: Targets, kernel: Kernel, dtype: np.dtype[Any]) -> None:

@@ -123,7 +123,7 @@ class BlockUpdates:
         scores
             Its scores, float64 of shape (B, K); those after each block are written over them.
         undo
-            Told of what changes, before it does.
+            Receives each change before it happens.
 
         Raises
         ------

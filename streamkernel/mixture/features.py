@@ -68,12 +68,12 @@ class MixtureFeatures:
         self._feature_map: MixtureMap | None = None
 
     def begin(self, n_inputs: int, bandwidth: float) -> None:
-        """Begin with so many inputs, and a bandwidth unless there is one."""
+        """Begin with `n_inputs` inputs, and a bandwidth unless there is one."""
         self.n_beginning = n_inputs
         self.bandwidth = self.bandwidth or bandwidth
 
     def take_blocks(self, n_blocks: int, n_inputs: int) -> None:
-        """Note that there are so many blocks by now, the new ones made of so many inputs."""
+        """Note that there are `n_blocks` blocks by now, the new ones made of `n_inputs` inputs."""
         new = n_blocks - len(self.n_drawn)
         if new:
             self.n_drawn = np.concatenate([self.n_drawn, np.full(new, n_inputs)])

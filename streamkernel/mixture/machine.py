@@ -202,11 +202,11 @@ class MixtureMachine(RecordMachine):
         return np.ones(len(encoded.y), np.int64)
 
     def _columns_of(self, n_outputs: int) -> int:
-        """C of so many outputs: two classes, or one, have one score."""
+        """C for `n_outputs` outputs: two classes, or one, have one score."""
         return 1 if isinstance(self.targets, Classes) and n_outputs <= 2 else n_outputs
 
     def _fit(self, n_inputs: int, n_columns: int) -> None:
-        """Give so many inputs and columns of scores their places."""
+        """Give `n_inputs` inputs and `n_columns` columns of scores their places."""
         if not self.features.n_drawn.size:
             self.features.begin(n_inputs, self.kernel.initial_bandwidth(max(n_inputs, 1)))
             self.heads.begin(n_inputs, n_columns)

@@ -8,7 +8,7 @@ import numpy as np
 from streamkernel.records.input_columns import InputColumns
 from streamkernel.state import Array, untag
 
-#: Records whose predictions are explained: at most, at least, and of very many inputs as many as cost so many
+#: Records whose predictions are explained: at most, at least, and with very many inputs as many as cost this number of
 #: predictions.
 MOST, LEAST, PREDICTIONS = 128, 4, 1024
 
@@ -33,7 +33,7 @@ def groups_of(columns: InputColumns) -> list[Group]:
 
 
 def n_explained(n_groups: int) -> int:
-    """Compute how many records are explained by so many inputs, each of which costs two predictions."""
+    """Compute how many records are explained where there are `n_groups` inputs. Each costs two predictions."""
     return max(min(PREDICTIONS // (2 * max(n_groups, 1)), MOST), LEAST)
 
 
@@ -54,7 +54,7 @@ def mean_contributions(
     rows
         Encoded records, float64 of shape (n, d).
     nothing
-        What stands in the columns of an input that is taken away, NaN or a value, shape (d,).
+        The content of the columns of an input that is taken away, NaN or a value, shape (d,).
     groups
         The inputs.
 

@@ -1,4 +1,4 @@
-"""Encoders of targets that learn from scores: a threshold, or means, besides the coefficients of the machine."""
+"""Encoders of targets that learn from scores: a threshold, or means, in addition to the coefficients of the machine."""
 
 import abc
 
@@ -37,7 +37,7 @@ class LearningTargets(abc.ABC):
 
     @abc.abstractmethod
     def slope(self, scores: Array, weights: Array) -> float:
-        """The sum of the weighted derivatives of the loss by whatever it depends on besides the scores.
+        """The sum of the weighted derivatives of the loss by all that it depends on except the scores.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class LearningTargets(abc.ABC):
 
     @abc.abstractmethod
     def take_slope(self, step: float) -> None:
-        """Take a gradient step of this length in whatever the loss depends on besides the scores.
+        """Take a gradient step of this length in all that the loss depends on except the scores.
 
         Parameters
         ----------

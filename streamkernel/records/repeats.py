@@ -53,7 +53,7 @@ class Repeats:
         self._counts[name] = self._counts.get(name, 0) + n
 
     def has_room(self, name: Hashable, n_values: int) -> bool:
-        """Whether an input that has so many indicators may have one more."""
+        """Whether an input with `n_values` indicators may have one more."""
         return n_values < FREE or (n_values - FREE) ** 2 < PER_ROOT * PER_ROOT * self._counts.get(name, 0)
 
     def note_without(self, name: Hashable, values: Collection[str], n: int = 1) -> None:

@@ -96,7 +96,7 @@ class TwoSamples(LearningTargets):
         return Encoded(np.array([self._sides[y] for y in ys], np.float64), np.zeros((len(ys), 2)))
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
-        # From below only: past `clip` the loss goes on as a tangent.
+        # From below only: past `clip` the loss continues as a tangent.
         f = np.maximum(scores[:, 0], -self.loss.clip)
         values = np.asarray(self.loss(encoded.y == 1.0, f), np.float64)
         return np.where(encoded.labeled, values, np.nan)

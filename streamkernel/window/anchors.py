@@ -1,4 +1,4 @@
-"""Anchors: some rows of the data that stand for all, and which of them are near each row."""
+"""Anchors: some rows of the data that represent all, and which of them are near each row."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ __all__ = ["require_block_arguments", "require_counts", "require_numbers", "requ
 
 
 def require_counts(solver: Any, *names: str, least: int = 1) -> None:
-    """Refuse arguments that are no whole numbers of at least so many, by a ValueError."""
+    """Raise a ValueError for arguments that are not whole numbers of at least `least`."""
     for name in names:
         value = getattr(solver, name)
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:

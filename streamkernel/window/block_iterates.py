@@ -59,7 +59,7 @@ class BlockIterates:
         self.restart(X, beta)
 
     def restart(self, X: Array, beta: Array) -> None:
-        """Go on from X and beta."""
+        """Continue from X and beta."""
         self.X, self.beta = X.copy(), beta.copy()
         self._ahead = X.copy()  # xbar
         self._changed: Indices = slice(0, 0)
@@ -80,7 +80,7 @@ class BlockIterates:
         return self.problem.gap(self.X, self.z, self.beta, self.G)
 
     def iterate(self, steps: StepSizes, rng: np.random.Generator, count: int = 1) -> None:
-        """Update m dual coordinates and q blocks, so many times."""
+        """Update m dual coordinates and q blocks, `count` times."""
         for _ in range(count):
             self._iterate(steps, rng)
 

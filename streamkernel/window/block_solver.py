@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _DRAWS = 10
 #: The proofs' factor to spare: tau sigma = n m q / (4 p Lambda) is a quarter of what keeps the iterates stable.
 _SPARE = 0.25
-#: A gap so many times the first, or so many passes above the least, say that Lambda is too small.
+#: A gap this many times the first, or this many passes above the least, shows that Lambda is too small.
 _RISEN, _PATIENCE = 2.0, 20
 
 
@@ -46,7 +46,7 @@ class BlockSolver:
     """Iterates until the duality gap is small.
 
     The gap is looked at after each pass: as many iterations as update every coordinate once on average. Where it has
-    risen to twice what it was at first, the solve goes on from its least with a doubled Lambda; where it has not fallen
+    risen to twice what it was at first, the solve resumes from its least with a doubled Lambda; where it has not fallen
     below its least for 20 passes (then for 40, 80, ...), Lambda is doubled.
 
     Parameters

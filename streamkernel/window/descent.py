@@ -1,4 +1,4 @@
-"""One run of proximal stochastic gradient steps: where it stands, what it cost, and the exact gradient there."""
+"""One run of proximal stochastic gradient steps: its position, its cost, and the exact gradient there."""
 
 import time
 from collections.abc import Callable
@@ -81,7 +81,7 @@ class Descent:
         return History.of(self.rows)
 
     def within(self, max_passes: float, steps: int) -> int:
-        """So many steps, or where they read more rows than so many passes, as many as these have; at least one."""
+        """Limit a number of steps to those that `max_passes` passes have; at least one."""
         return min(steps, max(int(max_passes * len(self.problem.X) / self.batch), 1))
 
     def compile(self) -> None:
@@ -94,14 +94,14 @@ class Descent:
         variance_reduced_steps(*steps)
 
     def work(self, passes: float, function: Callable[..., None], *arguments: Any) -> None:
-        """Call a function that reads so many records over n, and count its time."""
+        """Call a function that reads `passes` times n records, and count its time."""
         begin = time.perf_counter()
         function(*arguments)
         self.seconds += time.perf_counter() - begin
         self.passes += passes
 
     def look(self, counted: bool = True) -> None:
-        """Take the full gradient, with the duality gap, and record where it stands; as work that counts, or not."""
+        """Take the full gradient and the duality gap, and record the position; as work that counts, or not."""
         spent = self.passes, self.seconds
         # The gap without l2 reads the rows once more.
         self.work(1.0 if self.problem.regularizer.l2 else 2.0, self._look)
@@ -138,7 +138,7 @@ class Descent:
         return float(of_losses + problem.regularizer.value(self.w) + share * along)
 
     def record(self, gap: float = np.nan) -> None:
-        """Add where it stands to the history, which takes time that does not count.
+        """Add the position to the history. The time for this does not count.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Descent:
         )
 
     def finish(self, tol: float, max_passes: float, inner: int | None) -> None:
-        """Go on by SVRG, from a `look`, to a duality gap of `tol` or past `max_passes`.
+        """Continue by SVRG, from a `look`, to a duality gap of `tol` or past `max_passes`.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ SAMPLING: dict[str, Callable[[int, int, int], Coordinates]] = {"blocks": Blocks,
 
 # Coordinates drawn at a time.
 _DRAWN = 2**20
-# A gap so many times the smallest since the step sizes were set tells that Lambda is too small; less may be chance.
+# A gap this many times the smallest since the step sizes were set shows that Lambda is too small; less may be chance.
 _RISE = 4.0
 # Gaps of so small a share of the objective are rounding errors.
 _ROUNDING = 1e-13

@@ -156,7 +156,7 @@ class FactorizedIterates(Iterates):
         self._factors = factors
         blocks, depth, width = factors.tiles.shape
         self._placed = aligned_zeros(blocks, width) if isinstance(columns, Blocks) else np.zeros((1, columns.n))
-        # Where each coefficient stands in `_placed`.
+        # The place of each coefficient in `_placed`.
         self._places = np.arange(columns.n)
         if isinstance(columns, Blocks):
             block = np.searchsorted(columns.starts, np.arange(columns.n), side="right") - 1

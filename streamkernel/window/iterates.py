@@ -48,7 +48,7 @@ class Iterates(abc.ABC):
 
     @abc.abstractmethod
     def advance(self, steps: StepSizes, count: int) -> None:
-        """Run so many iterations."""
+        """Run `count` iterations."""
 
     @abc.abstractmethod
     def _place(self, x: Array) -> None:

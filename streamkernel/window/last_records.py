@@ -130,7 +130,7 @@ class LastRecords:
         self.n = 0
 
     def _fit(self, more: int) -> None:
-        """Have room for so many more records, or for all that there may be, and for all inputs."""
+        """Make room for `more` further records, or for all that there may be, and for all inputs."""
         size, room = self.most, len(self._y)
         needed = min(self.n + more, size)
         is_wide = self._X.shape[1] >= self._n_inputs

@@ -1,4 +1,4 @@
-"""The refit of a growing machine: the coefficients of its blocks, solved on the last records from where they stand."""
+"""The refit of a growing machine: the coefficients of its blocks, solved on the last records from their last values."""
 
 import math
 import time
@@ -54,7 +54,7 @@ class LastRefit(NamedTuple):
 
 
 class Refit:
-    """The window of a growing machine's last records, on which its coefficients are solved every so many of them.
+    """The window of a growing machine's last records, on which its coefficients are solved at regular intervals.
 
     The features of the records kept are computed again, with inputs and targets scaled as of now, and divided by the
     root of the number of blocks, so that their squares add up to k(x, x): the solver's `l2` is then the weight of the
@@ -124,7 +124,7 @@ class Refit:
     def refit(self) -> bool:
         """Solve the coefficients in the midst of a stream; False where there is nothing to be solved, or it cannot be.
 
-        The records before are learned by then: what the solver refuses is warned of, and the model goes on as it was.
+        The records before are learned by then: what the solver refuses is warned of, and the model stays unchanged.
 
         Raises
         ------
@@ -297,7 +297,7 @@ class _FeatureRows(RowParts):
 
 
 def default_solver(targets: Targets, max_features: int | None, kernel: Kernel, l2: float) -> LinearSolver:
-    """The solver of a model that may have so many features: normal equations, unless they would take too long."""
+    """The solver of a model with at most `max_features` features: normal equations, unless they would take too long."""
     p = kernel.n_parts * (max_features or 0)
     if p > _MOST_EXACT and type(targets.loss) in _SCALAR_LOSSES:
         return S3GD(l2=l2, tol=1e-3, max_passes=10)
@@ -310,7 +310,7 @@ def require_solvable(solver: LinearSolver, targets: Targets, max_features: int |
     Raises
     ------
     ValueError
-        The loss is not smooth, or not one of the solver's, or a matrix of so many features is too large.
+        The loss is not smooth, or not one of the solver's, or a matrix of that number of features is too large.
 
     """
     loss = targets.loss

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 # Passes of S3GD's steps between two full gradients, which take about as long as one: fewest and most.
 _SEGMENT = 0.25, 0.5
-# By so many times 1 / (step l2) steps what is left of the start is small.
+# After this many times 1 / (step l2) steps the rest of the start is small.
 _TRANSIENT = 1.5
 # Rows from which the variance of a step is estimated.
 _SAMPLE = 2000
@@ -219,11 +219,11 @@ class _Anchored:
         semi_stochastic_rounds(*problem, run.w, self.total, rounds, self.inner, run.batch, run.penalty, run.state)
 
     def rounds(self, passes: float) -> int:
-        """How many rounds read so many records over n; at least one."""
+        """How many rounds read `passes` times n records; at least one."""
         return max(int(passes / self.each), 1)
 
     def advance(self, rounds: int) -> None:
-        """Take so many rounds of steps."""
+        """Take `rounds` rounds of steps."""
         self.run.work(rounds * self.each, self._call, rounds)
 
     def segment(self, every: float) -> None:

@@ -34,7 +34,7 @@ def squared_norms(X: Array) -> Array:
 
 
 def default_step(problem: LinearProblem, squares: Array, batch: int, seed: int) -> float:
-    """1 / L, the inverse smoothness that a mini-batch of so many rows has in the mean square.
+    """1 / L, the inverse smoothness that a mini-batch of `batch` rows has in the mean square.
 
     L = ((batch - 1) lambda + R^2 / 4) / (batch gamma): lambda is the largest eigenvalue of the rows' mean outer
     product, by the power method on a sample, and R^2 = E|x|^4 / E|x|^2 the squared norm that counts in the variance of
