@@ -23,12 +23,12 @@ from benchmarks.monitoring import LEARNING, POLLED, SCRAPED, configure
 from benchmarks.report import machine, table, write
 from benchmarks.watched_daemon import start_client
 from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.http.published import PublishedMetrics
 from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.serving.published import PublishedMetrics
 
 COUNTED = {
     "counting a chunk": (Exporter, "chunk"),

@@ -31,14 +31,14 @@ STACKS = {
         {"base"},
         {"checkpoints", "config"},
         {"components"},
-        {"serving", "stream"},
+        {"http", "stream"},
         {"labels"},
         {"recovery"},
         {"monitoring"},
         {"first_records", "group", "assembly"},
         {"failure", "fresh", "lifecycle", "trial", "warm_start"},
         {"runtime"},
-        {"check", "evaluate", "init", "partition", "predict", "promote", "replay", "service"},
+        {"check", "evaluate", "init", "partition", "predict", "promote", "replay", "serve"},
         {"cli"},
     ],
     "connectors": [
@@ -127,10 +127,12 @@ def _wrong_of_spark():
 
 def _wrong_of_the_http_server():
     """A daemon without metrics does without the server's libraries, and without the time their import takes."""
-    heavy = ("streamkernel.daemon.serving", "streamkernel.daemon.service")
-    light = {f"streamkernel.daemon.serving{name}" for name in ("", ".published", ".server")}
+    heavy = ("streamkernel.daemon.http", "streamkernel.daemon.serve")
+    light = {f"streamkernel.daemon.http{name}" for name in ("", ".published", ".server")}
     for path, source in {**sources(ROOT / "streamkernel"), **sources(ROOT / "connectors")}.items():
-        if {"serving", "service"} & set(path.parts):
+        if path.is_relative_to(ROOT / "streamkernel/daemon/http") or path.is_relative_to(
+            ROOT / "streamkernel/daemon/serve"
+        ):
             continue
         for node in source.at_once:
             for name in [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]:

@@ -23,8 +23,8 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.window_refit import title_of, window_refit_of
 from streamkernel.daemon.checkpoints.lock import find_holder
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.caveats import caveats
 from streamkernel.daemon.components.group_mode import PLACEHOLDER, group_of, partition_directories
-from streamkernel.daemon.components.promises import caveats
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import (
     KafkaSinkConfig,
@@ -37,10 +37,10 @@ from streamkernel.daemon.config.schema import (
 )
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.first_records import POLL_SECONDS, FirstRecords, take_first
+from streamkernel.daemon.http.server import Server, ServerError
 from streamkernel.daemon.monitoring.dead_letter_advice import explained
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
-from streamkernel.daemon.serving.server import Server, ServerError
 from streamkernel.daemon.stream.in_flight import is_marked
 from streamkernel.daemon.stream.label_watch import TOLD_AFTER, no_label
 from streamkernel.daemon.trial import try_records

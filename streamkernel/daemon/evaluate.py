@@ -9,7 +9,7 @@ import math
 from streamkernel.connectors.memory import NullSink
 from streamkernel.daemon.assembly.processor import compared, feed_of, label_watch, make_processor
 from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.components.promises import label_advice
+from streamkernel.daemon.components.caveats import label_advice
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.curve_recorder import POINT_RECORDS, CurveRecorder
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog

@@ -21,9 +21,9 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import SourceConfig
 from streamkernel.daemon.config.sources import paths_of
+from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.recovery.header import mark_of
 from streamkernel.daemon.recovery.resume import check_mode, resume
-from streamkernel.daemon.serving.server import Server
 
 __all__ = ["set_aside", "verify_fresh"]
 

@@ -20,7 +20,7 @@ def _found(*places: str) -> frozenset[str]:
 ALL = _found("streamkernel", "connectors")
 """All there are."""
 
-SERVICE = _found("streamkernel/daemon/service")
+SERVICE = _found("streamkernel/daemon/serve")
 """Those of `streamkernel serve`, which no run passes."""
 
 WARM_START = _found("streamkernel/daemon/warm_start.py")

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
-from streamkernel.daemon.serving.server import Server
+from streamkernel.daemon.http.server import Server
 
 
 def get(url: str, user: str | None = None, context: ssl.SSLContext | None = None) -> tuple[int, str]:

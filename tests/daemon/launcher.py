@@ -20,7 +20,7 @@ def warm_up() -> None:
 
     from streamkernel import KernelClassifier
     from streamkernel.daemon import check, cli, evaluate, runtime  # noqa: F401
-    from streamkernel.daemon.serving import application, protocol  # noqa: F401
+    from streamkernel.daemon.http import application, protocol  # noqa: F401
 
     KernelClassifier(seed=1).advance([{"a": float(i)} for i in range(300)], [str(i % 2) for i in range(300)])
     preprocessing.StandardScaler() | linear_model.LogisticRegression()

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
-from streamkernel.daemon.serving.server import Server
+from streamkernel.daemon.http.server import Server
 from tests.processes import wait_until
 
 #: What comes within these seconds came at once; it is waited for as long as it takes, and no longer than this.

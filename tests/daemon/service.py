@@ -11,9 +11,9 @@ from typing import Any
 from streamkernel.connectors.journal.source import JournalSource
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.service.roles import service_plan
-from streamkernel.daemon.service.run import StartedService, start_service
-from streamkernel.daemon.service.service_metrics import ServiceMetrics
+from streamkernel.daemon.serve.roles import service_plan
+from streamkernel.daemon.serve.run import StartedService, start_service
+from streamkernel.daemon.serve.service_metrics import ServiceMetrics
 from tests.daemon.conftest import Home
 
 LATE: dict[str, Any] = {

@@ -15,7 +15,7 @@ from river import preprocessing
 
 from streamkernel import KernelDensityRatio, KernelNoveltyDetector
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.components.promises import caveats
+from streamkernel.daemon.components.caveats import caveats
 from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.runtime import run
 from tests.daemon.configurations import lines_of

@@ -13,8 +13,8 @@ import yaml
 from streamkernel.daemon import cli
 from streamkernel.daemon.assembly.plan import plan_of, prepare
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.caveats import caveats
 from streamkernel.daemon.components.group_mode import partition_document
-from streamkernel.daemon.components.promises import caveats
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.group.first_partitions import is_added, note_first_partitions

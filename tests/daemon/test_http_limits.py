@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.serving import protocol
-from streamkernel.daemon.serving.listening import affordable_connections, bind
+from streamkernel.daemon.http import protocol
+from streamkernel.daemon.http.listening import affordable_connections, bind
 from tests.daemon.raw_http import PATIENCE, answers, connect, exchange, get, read, served, status, statuses
 from tests.processes import wait_until
 

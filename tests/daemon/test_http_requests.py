@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
-from streamkernel.daemon.serving.listening import bind
-from streamkernel.daemon.serving.rate_limit import RateLimit
-from streamkernel.daemon.serving.server import Server, ServerError
+from streamkernel.daemon.http.listening import bind
+from streamkernel.daemon.http.rate_limit import RateLimit
+from streamkernel.daemon.http.server import Server, ServerError
 from tests.daemon.endpoint import get as fetch
 from tests.daemon.endpoint import serving
 from tests.daemon.raw_http import answers, connect, exchange, get, read, served, status, statuses
@@ -61,7 +61,7 @@ class TestHost:
 
     def test_the_configured_host(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
-        monkeypatch.setattr("streamkernel.daemon.serving.server.bind", lambda _, port: bind("127.0.0.1", port))
+        monkeypatch.setattr("streamkernel.daemon.http.server.bind", lambda _, port: bind("127.0.0.1", port))
         with served(host="metrics.internal") as port:
             assert status(exchange(port, get(host="metrics.internal"))) == 200
             assert status(exchange(port, get(host="metrics.external"))) == 421

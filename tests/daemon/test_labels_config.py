@@ -10,7 +10,7 @@ import pytest
 
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
-from streamkernel.daemon.components.promises import caveats
+from streamkernel.daemon.components.caveats import caveats
 from streamkernel.daemon.runtime import run
 from tests.daemon.configurations import MODEL, lines_of, plan_of
 from tests.daemon.conftest import Home, Launcher

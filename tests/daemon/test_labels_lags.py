@@ -17,7 +17,7 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import OtherFormatError
 from streamkernel.daemon.base.events import LabelRecord
-from streamkernel.daemon.components.promises import caveats
+from streamkernel.daemon.components.caveats import caveats
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.stage import JoinStage

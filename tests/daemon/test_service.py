@@ -15,10 +15,10 @@ from streamkernel.connectors.journal.writer import JournalWriter
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.http import protocol
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.service.roles import service_plan
-from streamkernel.daemon.service.run import start_service
-from streamkernel.daemon.serving import protocol
+from streamkernel.daemon.serve.roles import service_plan
+from streamkernel.daemon.serve.run import start_service
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import values_of
 from tests.daemon.raw_http import exchange, status

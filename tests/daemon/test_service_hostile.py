@@ -17,9 +17,9 @@ import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.http import protocol
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.service.predictor import Predictor
-from streamkernel.daemon.serving import protocol
+from streamkernel.daemon.serve.predictor import Predictor
 from tests.daemon.conftest import Home
 from tests.daemon.raw_http import connect, exchange, read, status, statuses
 from tests.daemon.service import LATE, serving

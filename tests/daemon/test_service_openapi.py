@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.service.openapi import openapi, page
-from streamkernel.daemon.service.roles import service_plan
+from streamkernel.daemon.serve.openapi import openapi, page
+from streamkernel.daemon.serve.roles import service_plan
 from tests.daemon.conftest import Home
 from tests.daemon.service import DIRECT, LATE, serving
 

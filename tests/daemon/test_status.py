@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors.ports import Position
 from streamkernel.daemon.base.status_snapshot import StatusHistory
+from streamkernel.daemon.http.application import status_query
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.status.history import INTERVAL_SECONDS, POINTS, FigureHistory
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
-from streamkernel.daemon.serving.application import status_query
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import get, serving
 from tests.daemon.status import BoardedRun, account, letter

@@ -12,7 +12,7 @@ from streamkernel.daemon import cli
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.check import check
-from streamkernel.daemon.components.promises import caveats
+from streamkernel.daemon.components.caveats import caveats
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError

@@ -82,6 +82,6 @@ def serve(
     ] = None,
 ) -> None:
     """Serve predictions over HTTP from the checkpoints of a run. Accept records and labels to learn."""
-    from streamkernel.daemon.service.run import serve as serve_predictions
+    from streamkernel.daemon.serve.run import serve as serve_predictions
 
     serve_predictions(prepare(config, settings), partition)

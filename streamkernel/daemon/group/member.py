@@ -21,7 +21,7 @@ from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.group.first_partitions import note_first_partitions
 from streamkernel.daemon.group.member_status import MemberStatus
 from streamkernel.daemon.group.supervisor import Supervisor
-from streamkernel.daemon.serving.server import Server
+from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = ["make_membership", "run_member"]

@@ -23,6 +23,7 @@ from prometheus_client.registry import Collector
 from streamkernel.connectors.ports import Source
 from streamkernel.daemon.base.dead_letters import REASONS
 from streamkernel.daemon.base.model import OF_EACH, Model, task_of
+from streamkernel.daemon.http.published import PublishedMetrics
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter.label_metrics import LabelMetrics
 from streamkernel.daemon.monitoring.exporter.lag import LagCollector
@@ -35,7 +36,6 @@ from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.recovery.coordinator import CheckpointObserver
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
 from streamkernel.daemon.recovery.trained import TrainedModel
-from streamkernel.daemon.serving.published import PublishedMetrics
 from streamkernel.daemon.stream.calibration import LEVEL
 from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.stream.record_batch import RecordBatch

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from streamkernel.connectors.journal.database import journal_reason
 from streamkernel.connectors.journal.writer import JournalEntry, JournalWriter, Refusal
 from streamkernel.daemon.base import crash
-from streamkernel.daemon.service.service_metrics import JournalCounters
+from streamkernel.daemon.serve.service_metrics import JournalCounters
 
 __all__ = ["GroupCommit", "JournalError"]
 

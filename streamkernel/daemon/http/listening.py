@@ -7,7 +7,7 @@ import resource
 import socket
 from typing import Any
 
-from streamkernel.daemon.serving.rate_limit import limited_logger
+from streamkernel.daemon.http.rate_limit import limited_logger
 
 __all__ = ["BACKLOG", "BoundedSocket", "affordable_connections", "bind"]
 

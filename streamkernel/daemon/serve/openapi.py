@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from streamkernel.connectors.encode import to_json
 from streamkernel.daemon.monitoring.status.document import content_policy
-from streamkernel.daemon.service.roles import ServicePlan
+from streamkernel.daemon.serve.roles import ServicePlan
 
 __all__ = ["PAGE_POLICY", "openapi", "openapi_route", "page"]
 

@@ -116,7 +116,7 @@ def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
     Parameters
     ----------
     plan, partition
-        As `streamkernel.daemon.service.run.serve` takes them.
+        As `streamkernel.daemon.serve.run.serve` takes them.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamkernel.daemon.config.endpoints import BasicAuthConfig
-from streamkernel.daemon.serving.rate_limit import limited_logger
+from streamkernel.daemon.http.rate_limit import limited_logger
 
 __all__ = ["Hosts", "SecurityMiddleware"]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.endpoints import EndpointConfig, TlsConfig
-from streamkernel.daemon.serving.listening import BACKLOG, affordable_connections, bind
+from streamkernel.daemon.http.listening import BACKLOG, affordable_connections, bind
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from starlette.routing import Route
 
-    from streamkernel.daemon.serving.published import PublishedMetrics
+    from streamkernel.daemon.http.published import PublishedMetrics
 
 __all__ = ["Server", "ServerError"]
 
@@ -67,9 +67,9 @@ class Server:
         # Now, not above: a daemon without an endpoint does without the time these take to import.
         from uvicorn import Config
 
-        from streamkernel.daemon.serving.application import make_application
-        from streamkernel.daemon.serving.protocol import BoundedProtocol, UvicornServer
-        from streamkernel.daemon.serving.rate_limit import limited_logger
+        from streamkernel.daemon.http.application import make_application
+        from streamkernel.daemon.http.protocol import BoundedProtocol, UvicornServer
+        from streamkernel.daemon.http.rate_limit import limited_logger
 
         what = _NAMES.get(section, section)
         limited_logger("uvicorn.error")

@@ -20,8 +20,8 @@ from starlette.routing import Route
 
 from streamkernel.daemon.base.health import Health, NoStatusError
 from streamkernel.daemon.config.endpoints import EndpointConfig
-from streamkernel.daemon.serving.published import PublishedMetrics, Scrape, answer_scrape
-from streamkernel.daemon.serving.security import Hosts, SecurityMiddleware
+from streamkernel.daemon.http.published import PublishedMetrics, Scrape, answer_scrape
+from streamkernel.daemon.http.security import Hosts, SecurityMiddleware
 
 __all__ = ["make_application", "status_query"]
 

@@ -14,14 +14,14 @@ from streamkernel.connectors.journal.writer import JournalWriter
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.recovery.trained import trained_models
-from streamkernel.daemon.service.endpoints import ServiceEndpoints
-from streamkernel.daemon.service.group_commit import GroupCommit
-from streamkernel.daemon.service.openapi import PAGE_POLICY, openapi_route, page
-from streamkernel.daemon.service.predictor import Predictor
-from streamkernel.daemon.service.roles import ServicePlan, service_plan
-from streamkernel.daemon.service.service_metrics import ServiceMetrics
-from streamkernel.daemon.serving.server import Server
+from streamkernel.daemon.serve.endpoints import ServiceEndpoints
+from streamkernel.daemon.serve.group_commit import GroupCommit
+from streamkernel.daemon.serve.openapi import PAGE_POLICY, openapi_route, page
+from streamkernel.daemon.serve.predictor import Predictor
+from streamkernel.daemon.serve.roles import ServicePlan, service_plan
+from streamkernel.daemon.serve.service_metrics import ServiceMetrics
 from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = ["serve"]

@@ -13,17 +13,17 @@ from starlette.routing import Route
 
 from streamkernel.connectors.journal.writer import JournalEntry, Refusal
 from streamkernel.connectors.ports import Fault, Record
-from streamkernel.daemon.service.bodies import (
+from streamkernel.daemon.serve.bodies import (
     RefusedError,
     fault_answer,
     fault_status,
     json_response,
     split,
 )
-from streamkernel.daemon.service.group_commit import GroupCommit, JournalError
-from streamkernel.daemon.service.predictor import NoModelError, Predictor
-from streamkernel.daemon.service.roles import Role, ServicePlan
-from streamkernel.daemon.service.service_metrics import ServiceMetrics
+from streamkernel.daemon.serve.group_commit import GroupCommit, JournalError
+from streamkernel.daemon.serve.predictor import NoModelError, Predictor
+from streamkernel.daemon.serve.roles import Role, ServicePlan
+from streamkernel.daemon.serve.service_metrics import ServiceMetrics
 
 __all__ = ["ServiceEndpoints"]
 
