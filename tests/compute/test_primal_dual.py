@@ -9,7 +9,7 @@ from scipy import sparse
 from streamkernel.compute import draws, duality, primal_dual, primal_dual_rows, tiles
 from streamkernel.window.coordinates import Blocks, Subsets
 from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
-from streamkernel.window.linear_model import Problem
+from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import LOSSES, ElasticNet
 from streamkernel.window.step_sizes import StepSizes
 from tests import naive
@@ -82,7 +82,7 @@ def test_columns(kind, seed, subsets):
 )
 def test_factors(loss, seed, subsets, p, d):
     case = Case(LOSSES[loss].kind, seed, subsets, p=p, d=d)
-    problem = Problem(Factorized(case.U, case.V), case.y, case.weights, LOSSES[loss], ElasticNet(0.3, 0.05))
+    problem = LinearProblem(Factorized(case.U, case.V), case.y, case.weights, LOSSES[loss], ElasticNet(0.3, 0.05))
     iterates = FactorizedIterates(problem, case.rows, case.columns, padded_factors(problem.X, case.columns))
     iterates.load(case.x, case.beta)
     tau, dual_step, _, extrapolation = case.first[3]

@@ -90,13 +90,24 @@ class TestWriting:
         assert topic.lines() == {0: [at(1)]}
 
 
-OPERATIONS = ["put", "flush", "checkpoint", "checkpoint", "kill", "lost commit", "lost answer", "outage", "break"]
+OPERATIONS = [
+    "put",
+    "flush",
+    "checkpoint",
+    "checkpoint",
+    "kill",
+    "older",
+    "lost commit",
+    "lost answer",
+    "outage",
+    "break",
+]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(OPERATIONS), max_size=25))
 def test_whatever_happens_each_line_stands_there_once_and_in_order(operations: list[str]) -> None:
-    """A daemon writes, makes checkpoints, and dies; a broker goes away, and loses answers."""
+    """A daemon writes, makes checkpoints, dies, and loses the newest one; a broker goes away, and loses answers."""
     topic = FakeTopic(2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delivery, "_NAP_SECONDS", 0.0005)
@@ -106,6 +117,7 @@ def test_whatever_happens_each_line_stands_there_once_and_in_order(operations: l
         sink = made(topic, transactional_id="me")
         sink.open()
         durable, saved, written = sink.flush(), 0, 0
+        older = durable, saved
         for operation in [*operations, "checkpoint"]:
             if operation == "put":
                 put(sink, *(at(offset, offset % 3) for offset in range(written, written + 3)))
@@ -114,9 +126,11 @@ def test_whatever_happens_each_line_stands_there_once_and_in_order(operations: l
                 flushed(sink)
             elif operation == "checkpoint":
                 if (mark := flushed(sink)) is not None:
-                    durable, saved = json.loads(json.dumps(mark)), written
+                    older, durable, saved = (durable, saved), json.loads(json.dumps(mark)), written
                     sink.commit()
-            elif operation == "kill":
+            elif operation in ("kill", "older"):
+                if operation == "older":
+                    durable, saved = older
                 sink.close()
                 topic.down = False
                 sink = made(topic, transactional_id="me")

@@ -6,6 +6,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,7 @@ def test_one_that_goes_away(
         put(sink, map(at, range(5)))
         bear(source, sink, refused)
         assert files() <= before + SOME
-        with pytest.raises(OutageError):
+        # A checkpoint has the lines of a transaction, or a restart writes them again.
+        with nullcontext() if transactional_id else pytest.raises(OutageError):
             sink.close()
         source.close()

@@ -17,6 +17,7 @@ from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.outage import Outage
 from streamkernel.connectors.kafka.writing.agreement import disagreement
 from streamkernel.connectors.kafka.writing.copy_limits import CopyLimits
+from streamkernel.connectors.kafka.writing.last_lines import LastLines
 from streamkernel.connectors.kafka.writing.line import Line, Provenance
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.kafka.writing.producer import Broken, Marker, Receipt, TopicProducer
@@ -93,6 +94,8 @@ class Delivery:
         self._provenance = Provenance(known.writer)
         self._writer, self._stream = known.writer, known.stream
         self._committed, self._number = known.committed, known.number
+        # The last lines that the topic has, and those up to which an older checkpoint has no lines to write.
+        self._last, self._skipped = LastLines(), LastLines.from_text(known.skipped)
         # The checkpoint with these lines is durable: they are to be committed.
         self._lines, self._sealed, self._committing = list(known.lines), len(known.lines), bool(known.lines)
         self._sent = self._acked = 0
@@ -123,6 +126,7 @@ class Delivery:
         with self._changed:
             if self._settled:
                 self._moved = self._clock()
+            lines = [line for line in lines if not self._skipped.skips(line.position)]
             self._lines += lines
             size = sum(line.size for line in lines)
             self._bytes += size
@@ -186,6 +190,7 @@ class Delivery:
             return OutputMark(
                 *(self._stream, self._writer, self._transactional_id),
                 *(self._committed, self._number if self._lines else self._committed, list(self._lines)),
+                self._skipped.to_text(),
             )
 
     def commit(self) -> None:
@@ -276,13 +281,18 @@ class Delivery:
             )
         if producer.transactional_id is not None:
             marker = producer.marker()
-            if marker == Marker(self._number, self._writer) and self._committing:
+            number = None if marker is None or marker.writer != self._writer else marker.number
+            if marker is not None and number is not None and number >= self._committed:
+                self._last = LastLines.from_text(marker.last)
+            if number == self._number and self._committing:
                 self._settle()
-            elif marker != Marker(self._committed, self._writer):
+            elif marker is not None and number is not None and number > self._number and same and marker.last:
+                self._catch_up(number, marker.last)
+            elif number != self._committed:
                 self._disagree(marker, same)
-            if self._earlier_id is None and marker != (now := Marker(self._committed, self._writer)):
+            if self._earlier_id is None and number != self._committed:
                 producer.begin(self._patient)
-                producer.commit(now, self._patient)
+                producer.commit(self._marker(self._committed), self._patient)
         with self._changed:
             self._stream, self._moved = found.stream, self._clock()
             self._reached = self._earlier_id is None
@@ -301,6 +311,24 @@ class Delivery:
         if self._existing == "refuse":
             raise SinkError(f"{sentence}: {advice}")
         _log.warning("%s: %s: the topic may have lines twice from now on (existing: append)", self._place, sentence)
+
+    def _marker(self, number: int) -> Marker:
+        """Return the marker of a transaction."""
+        return Marker(number, self._writer, self._last.to_text())
+
+    def _catch_up(self, number: int, last: str) -> None:
+        """Continue an older checkpoint: forget its lines, which the topic has, and skip those that come again."""
+        _log.warning(
+            "%s: the checkpoint ends with transaction %d, and the topic with %d: lines up to it are not written again",
+            *(self._place, self._number, number),
+        )
+        with self._changed:
+            self._committed = self._number = number
+            self._skipped = LastLines.from_text(last)
+            kept = [line for line in self._lines[self._sealed :] if not self._skipped.skips(line.position)]
+            self._lines, self._sealed, self._committing = kept, 0, False
+            self._bytes = self._unacked_bytes = sum(line.size for line in kept)
+            self._changed.notify_all()
 
     def _settle(self) -> None:
         """Forget the sealed lines: they are committed."""
@@ -337,7 +365,8 @@ class Delivery:
                 self._send(producer, lines)
             self._reap(producer)
             if whole:
-                producer.commit(Marker(self._number, self._writer), self._patient)
+                self._last.add(line.position for line in self._lines[: self._sealed])
+                producer.commit(self._marker(self._number), self._patient)
                 self._settle()
                 begun = False
             elif self._hurried and self._receipts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamkernel.connectors.kafka.writing.last_lines import LastLines
 from streamkernel.connectors.kafka.writing.line import Line, pack, unpack
 from streamkernel.connectors.ports import SinkError
 
@@ -29,6 +30,8 @@ class OutputMark:
         The number of the transaction that holds the `lines`; `committed` where there are none.
     lines
         The lines since: whether they are in the topic, the broker knows.
+    skipped
+        The last lines up to which those of an older checkpoint are skipped, as `LastLines` writes them.
 
     """
 
@@ -38,6 +41,7 @@ class OutputMark:
     committed: int = 0
     number: int = 0
     lines: list[Line] = field(default_factory=list)
+    skipped: str = "[]"
 
     def to_json(self) -> dict[str, Any]:
         """Return the mark as a checkpoint has it.
@@ -63,6 +67,7 @@ class OutputMark:
                 int(mark["committed"]),
                 int(mark["number"]),
                 unpack(mark["lines"]),
+                LastLines.from_text(mark["skipped"]).to_text(),
             )
             if not 0 <= made.committed <= made.number:
                 raise ValueError

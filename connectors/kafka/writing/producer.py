@@ -48,10 +48,11 @@ Receipt: TypeAlias = Any
 
 
 class Marker(NamedTuple):
-    """The number of the last committed transaction, and the writer that committed it."""
+    """The number of the last committed transaction, the writer that committed it, and its last lines as text."""
 
     number: int
     writer: str
+    last: str = ""
 
 
 class Broken(Exception):
@@ -133,7 +134,10 @@ class TopicProducer:
             raise Unreachable(network.connections.failure or "no answer") from None
         finally:
             consumer.close(autocommit=False, timeout_ms=1000 * _CLOSE_SECONDS)
-        return None if found is None else Marker(found.offset, found.metadata)
+        if found is None:
+            return None
+        writer, _, last = found.metadata.partition(" ")
+        return Marker(found.offset, writer, last)
 
     def begin(self, patient: Callable[[], bool]) -> None:
         """Begin a transaction, as long as `patient` says so; raises as `commit`."""
@@ -181,7 +185,7 @@ class TopicProducer:
 
         Raises `SinkError` or `Broken`, and `Unreachable` where the patience is over.
         """
-        place = OffsetAndMetadata(marker.number, marker.writer, -1)
+        place = OffsetAndMetadata(marker.number, f"{marker.writer} {marker.last}".rstrip(), -1)
         manager = self._manager
         try:
             # The public methods wait forever for an answer.

@@ -73,7 +73,7 @@ def end_repeated(trial: Trial) -> int:
 
 @failure(
     "the broker forgets a transactional id that is quiet",
-    r"warning .*connecting again: InvalidProducerIdMappingError",
+    _READING,
     TRANSACTIONS,
 )
 def forgotten(trial: Trial) -> int:
