@@ -93,5 +93,7 @@ def _zigzag_number(value: bytes, at: int) -> tuple[int, int]:
     for place, byte in enumerate(value[at : at + 5]):
         result |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
-            return (result >> 1) ^ -(result & 1), at + place + 1
+            if result & 1:
+                raise UndecodableError("schema", "the value has a negative index of its message")
+            return result >> 1, at + place + 1
     raise UndecodableError("schema", "the value ends within the indexes of its message")

@@ -97,7 +97,8 @@ def held_after(source: Source) -> int:
         try:
             while not source.exhausted:
                 source.poll(256, timeout=0)
-            return tracemalloc.get_traced_memory()[0]
+            ours = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/connectors/*")])
+            return sum(trace.size for trace in ours.traces)
         finally:
             tracemalloc.stop()
 

@@ -69,6 +69,7 @@ def bear(source: KafkaSource, sink: KafkaSink, refused: Callable[[], int]) -> No
 def test_one_that_was_never_there(refused: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (sources, sinks):
         monkeypatch.setattr(module, "OPEN_SECONDS", 0.1)
+    monkeypatch.setattr(sinks, "_CLOSE_SECONDS", 0.1)
     nobody = address(reserved_port())
     source = KafkaSource("clicks", nobody, options=OFTEN)
     sink = KafkaSink("out", nobody, options=OFTEN)

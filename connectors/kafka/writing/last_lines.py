@@ -30,17 +30,16 @@ class LastLines:
 
     """
 
-    def __init__(self) -> None:
+    def __init__(self, known: bool = True) -> None:
         self._offsets: dict[tuple[str, int], int] = {}
-        self._known = True
+        self._known = known
 
     @classmethod
     def from_text(cls, text: str) -> LastLines:
         """Read what `to_text` returned; raises `ValueError` or `TypeError` where it is none."""
-        last = cls()
         if not text:
-            last._known = False
-            return last
+            return cls(known=False)
+        last = cls()
         last.add(Position(str(stream), int(partition), int(offset)) for stream, partition, offset in json.loads(text))
         return last
 
