@@ -23,7 +23,7 @@ from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.warm_start import WarmRun, warm_up
+from streamkernel.daemon.warm_start import OpenRun, warm_up
 
 __all__ = ["evaluate"]
 
@@ -84,7 +84,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         )
         if (
             start.warm is not None
-            and warm_up(WarmRun(plan, start, processor, sinks, stopped, dead_letters))[0] == "stopped"
+            and warm_up(OpenRun(plan, start, processor, sinks, stopped, dead_letters))[0] == "stopped"
         ):
             raise DaemonError(f"{plan.path}: stopped during the warm start: there is nothing to evaluate")
         total = plan.source.total

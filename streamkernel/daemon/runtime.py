@@ -25,9 +25,9 @@ from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, CheckpointObserver
 from streamkernel.daemon.stream.ending import all_dead, verify_ending
-from streamkernel.daemon.stream.loop import Loop
+from streamkernel.daemon.stream.loop import Feed, Loop
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.warm_start import WarmRun, warm_up
+from streamkernel.daemon.warm_start import OpenRun, warm_up
 
 __all__ = ["run"]
 
@@ -67,102 +67,134 @@ def run(
     """
     listener = listener or LifecycleListener()
     with contextlib.ExitStack() as stack:
-        stopped = stack.enter_context(listener.signals())
-        health = Health(obstacle=lambda: _obstacle(plan))
-        stack.enter_context(Notifier(health, stopped))
-        # The directory comes first: a second daemon is turned away before it touches anything.
-        store = _take_store(plan, fresh, listener, stopped, stack)
-        start = resume.resume(plan, store)
-        exporter = parts.make_exporter(plan, start)
-        board = parts.make_board(plan, exporter, health)
-        if exporter is not None:
-            listener.serving(*parts.serve(plan, exporter, health, stack))
-        feed = parts.open_feed(plan, start, stopped, stack)
-        sinks = parts.open_sinks(plan, start, stopped, stack, exporter)
-        for caveat in caveats(plan, sinks.sinks):
-            _log.warning("%s", caveat)
+        opened, feed = _open(plan, fresh, listener, stack)
+        warm = opened.start.warm
+        if warm is not None and not warm.done:
+            before = warm.counts.consumed
+            why, view = _warm_up(opened, max_records)
+            if why != "exhausted":
+                return view
+            if max_records is not None:
+                max_records -= warm.counts.consumed - before
+        return _follow(opened, feed, listener, max_records, stack)
 
-        processor = make_processor(plan, start)
-        observer = CheckpointObserver() if board is None else board.checkpoints
-        checkpoints = CheckpointCoordinator(plan, store, processor, sinks, start, observer, listener.saved)
-        dead_letters = DeadLetterLog(
+
+def _open(plan: Plan, fresh: bool, listener: LifecycleListener, stack: contextlib.ExitStack) -> tuple[OpenRun, Feed]:
+    """Open everything a run needs, and return it with the feed of the main source.
+
+    1. The directory: a second daemon is turned away before it touches anything.
+    2. The state: new, or that of the newest checkpoint.
+    3. The HTTP endpoint, the sources and the sinks.
+    """
+    stopped = stack.enter_context(listener.signals())
+    health = Health(obstacle=lambda: _obstacle(plan))
+    stack.enter_context(Notifier(health, stopped))
+    store = _take_store(plan, fresh, listener, stopped, stack)
+    start = resume.resume(plan, store)
+    exporter = parts.make_exporter(plan, start)
+    board = parts.make_board(plan, exporter, health)
+    if exporter is not None:
+        listener.serving(*parts.serve(plan, exporter, health, stack))
+    feed = parts.open_feed(plan, start, stopped, stack)
+    sinks = parts.open_sinks(plan, start, stopped, stack, exporter)
+    for caveat in caveats(plan, sinks.sinks):
+        _log.warning("%s", caveat)
+    opened = OpenRun(
+        plan,
+        start,
+        make_processor(plan, start),
+        sinks,
+        stopped,
+        DeadLetterLog(
             {key: section.kind for key, section in plan.config.sources.items()},
             refused=label_advice(plan),
             last=None if board is None else board.letters,
             sources=plan.sources,
-        )
-        markers = parts.open_markers(plan, store, stack)
-        if store is not None and not start.resumed:
-            try_model(plan)
-        if start.warm is not None and not start.warm.done:
-            warm = WarmRun(
-                plan,
-                start,
-                processor,
-                sinks,
-                stopped,
-                dead_letters,
-                store,
-                markers,
-                observer,
-                health,
-                board,
-                max_records,
-            )
-            before = start.warm.counts.consumed
-            try:
-                why, view = warm_up(warm)
-            except BaseException:
-                dead_letters.summarize()
-                raise
-            if why != "exhausted":
-                dead_letters.summarize()
-                _log.info("%s during the warm start", _ENDS.get(why, f"{stopped.name} came"))
-                return view
-            if max_records is not None:
-                max_records -= start.warm.counts.consumed - before
-        offset = start.positions[0].offset if 0 in start.positions else 0
-        total = plan.source.total[0] if plan.source.total is not None else None
-        show = stack.enter_context(show_progress(plan.path.stem, total, offset, listener.alone))
-        if board is not None:
-            labels = {} if start.join is None else {"labels": start.join.positions}
-            show = board.follow(plan.source.describe, checkpoints, {"records": start.positions, **labels}, show)
-        watch = Watch(processor, exporter, checkpoints.describe, show, offset, dead_letters)
-        health.trouble = watch.trouble
-        health.summary = lambda: watch.view.phrase()
-        checkpoints.begin(stopped)
-        if not stopped():  # while it waited for a broker
-            parts.log_reading(plan.source, "record", start.counts.consumed)
-            if plan.labels is not None and start.join is not None:
-                parts.log_reading(plan.labels, "label", start.join.counts.taken)
-        health.ready = True
-        listener.reading(start.counts.consumed + 1)
-        trained = start.trained
-        watched = label_watch(plan, compared(plan, feed, processor, None if trained is None else trained.label_key))
-        loop = Loop(
-            watched,
-            processor,
-            sinks,
-            start.positions,
-            watch if trained is None else ModelReload(watch, plan, start, processor, exporter),
-            checkpoints,
-            markers=markers,
-            stopped=stopped,
-            at_work=stopped.at_work,
-            max_records=max_records,
-            times=watch.times,
-        )
-        try:
-            why = _run_to_the_end(loop, checkpoints, health)
-        finally:
-            dead_letters.summarize("" if all_dead(processor) or not listener.alone else _way_back(plan))
-        if start.join is not None:
-            _log.info("%d records wait for their labels", len(start.join.pending))
-        _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), checkpoints.safe())
-        if why == "exhausted":
-            verify_ending(processor)
-            watched.verify(processor.counts)
-        return watch.refresh(exact=True)
+        ),
+        store,
+        parts.open_markers(plan, store, stack),
+        CheckpointObserver() if board is None else board.checkpoints,
+        health,
+        board,
+        exporter,
+    )
+    if store is not None and not start.resumed:
+        try_model(plan)
+    return opened, feed
+
+
+def _warm_up(opened: OpenRun, max_records: int | None) -> tuple[str, View]:
+    """Learn the source of the warm start; return why it ended, and the last view."""
+    try:
+        why, view = warm_up(opened, max_records)
+    except BaseException:
+        opened.dead_letters.summarize()
+        raise
+    if why != "exhausted":
+        opened.dead_letters.summarize()
+        _log.info("%s during the warm start", _ENDS.get(why, f"{opened.stopped.name} came"))
+    return why, view
+
+
+def _follow(
+    opened: OpenRun, feed: Feed, listener: LifecycleListener, max_records: int | None, stack: contextlib.ExitStack
+) -> View:
+    """Read the main source to its end, and return the last view."""
+    plan, start, processor, stopped = opened.plan, opened.start, opened.processor, opened.stopped
+    checkpoints = CheckpointCoordinator(
+        plan, opened.store, processor, opened.sinks, start, opened.observer, listener.saved
+    )
+    watch = _watch(opened, checkpoints, listener.alone, stack)
+    checkpoints.begin(stopped)
+    if not stopped():  # while it waited for a broker
+        parts.log_reading(plan.source, "record", start.counts.consumed)
+        if plan.labels is not None and start.join is not None:
+            parts.log_reading(plan.labels, "label", start.join.counts.taken)
+    opened.health.ready = True
+    listener.reading(start.counts.consumed + 1)
+    trained = start.trained
+    watched = label_watch(plan, compared(plan, feed, processor, None if trained is None else trained.label_key))
+    loop = Loop(
+        watched,
+        processor,
+        opened.sinks,
+        start.positions,
+        watch if trained is None else ModelReload(watch, plan, start, processor, opened.exporter),
+        checkpoints,
+        markers=opened.markers,
+        stopped=stopped,
+        at_work=stopped.at_work,
+        max_records=max_records,
+        times=watch.times,
+    )
+    try:
+        why = _run_to_the_end(loop, checkpoints, opened.health)
+    finally:
+        opened.dead_letters.summarize("" if all_dead(processor) or not listener.alone else _way_back(plan))
+    if start.join is not None:
+        _log.info("%d records wait for their labels", len(start.join.pending))
+    _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), checkpoints.safe())
+    if why == "exhausted":
+        verify_ending(processor)
+        watched.verify(processor.counts)
+    return watch.refresh(exact=True)
+
+
+def _watch(
+    opened: OpenRun, checkpoints: CheckpointCoordinator, shows_progress: bool, stack: contextlib.ExitStack
+) -> Watch:
+    """Return the watch over the loop, which the progress bar, the status page and the health probe follow."""
+    plan, start, board = opened.plan, opened.start, opened.board
+    offset = start.positions[0].offset if 0 in start.positions else 0
+    total = plan.source.total[0] if plan.source.total is not None else None
+    show = stack.enter_context(show_progress(plan.path.stem, total, offset, shows_progress))
+    if board is not None:
+        labels = {} if start.join is None else {"labels": start.join.positions}
+        show = board.follow(plan.source.describe, checkpoints, {"records": start.positions, **labels}, show)
+    watch = Watch(opened.processor, opened.exporter, checkpoints.describe, show, offset, opened.dead_letters)
+    opened.health.trouble = watch.trouble
+    opened.health.summary = lambda: watch.view.phrase()
+    return watch
 
 
 def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Health) -> str:

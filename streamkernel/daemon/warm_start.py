@@ -6,7 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from streamkernel.daemon.assembly.parts import log_reading
@@ -17,6 +17,7 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
@@ -31,7 +32,7 @@ from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.finite import NotFiniteError
 
-__all__ = ["WarmRun", "warm_up"]
+__all__ = ["OpenRun", "warm_up"]
 
 _log = logging.getLogger(__name__)
 
@@ -58,43 +59,49 @@ class WarmCheckpoints(CheckpointCoordinator):
 
 
 @dataclass
-class WarmRun:
-    """What a warm start has in common with the run that it begins.
+class OpenRun:
+    """What a run holds open.
 
     Attributes
     ----------
     plan, start
-        The configuration, and the state, in which the warm start is not done.
-    main
-        The processor of the main source, whose model learns.
+        The configuration, and the state from which the run starts.
+    processor
+        The models and the counts of the main source.
     sinks
-        The open outputs, of which the dead letters are written.
+        The open outputs.
     stopped
         Whether to stop.
     dead_letters
         Logs dead letters.
-    store, markers, observer, health, board
-        As of the run; by default nothing is saved and nobody watches.
-    max_records
-        How many records to take at most; None: no limit.
+    store
+        The locked checkpoint directory; None: nothing is saved.
+    markers
+        The write-ahead markers.
+    observer
+        Notes checkpoints.
+    health
+        What the probe reports.
+    board, exporter
+        The status page and the metrics; None where none are served.
 
     """
 
     plan: Plan
     start: Start
-    main: Processor
+    processor: Processor
     sinks: Sinks
     stopped: StopSignals
     dead_letters: DeadLetterLog
     store: CheckpointStore | None = None
-    markers: InFlightMarkers | None = None
-    observer: CheckpointObserver | None = None
-    health: Health | None = None
+    markers: InFlightMarkers = field(default_factory=lambda: InFlightMarkers({}))
+    observer: CheckpointObserver = field(default_factory=CheckpointObserver)
+    health: Health = field(default_factory=Health)
     board: StatusBoard | None = None
-    max_records: int | None = None
+    exporter: Exporter | None = None
 
 
-def warm_up(run: WarmRun) -> tuple[str, View]:
+def warm_up(run: OpenRun, max_records: int | None = None) -> tuple[str, View]:
     """Learn the source of a warm start from where it is, and make that durable.
 
     Returns
@@ -111,10 +118,10 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     plan, start, warm = run.plan, run.start, run.start.warm
     assert plan.warm is not None
     assert warm is not None
-    processor = make_warm_processor(plan, run.main, warm)
-    observer = run.observer or CheckpointObserver()
+    processor = make_warm_processor(plan, run.processor, warm)
+    observer = run.observer
     checkpoints = WarmCheckpoints(
-        plan, run.store, processor, run.sinks, start, observer=observer, main_processor=run.main
+        plan, run.store, processor, run.sinks, start, observer=observer, main_processor=run.processor
     )
     source = plan.warm
 
@@ -126,15 +133,13 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     if run.board is not None:
         show = run.board.follow(source.describe, checkpoints, {"warm_start": warm.positions}, publish)
     watch = Watch(processor, None, checkpoints.describe, show, dead_letters=run.dead_letters)
-    if run.health is not None:
-        run.health.trouble = watch.trouble
-        run.health.summary = lambda: f"warm start: {watch.view.phrase()}"
+    run.health.trouble = watch.trouble
+    run.health.summary = lambda: f"warm start: {watch.view.phrase()}"
     with source:
         source.open(warm.positions)
         checkpoints.begin(run.stopped)
         log_reading(source, "record", warm.counts.consumed, "warm start: ")
-        if run.health is not None:
-            run.health.ready = True
+        run.health.ready = True
         watched = label_watch(plan, compared(plan, source, processor, place="warm_start.source"), "warm_start.source")
         loop = Loop(
             watched,
@@ -143,10 +148,10 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
             warm.positions,
             watch,
             checkpoints,
-            markers=run.markers or InFlightMarkers({}),
+            markers=run.markers,
             stopped=run.stopped,
             at_work=run.stopped.at_work,
-            max_records=run.max_records,
+            max_records=max_records,
             times=watch.times,
         )
         with _telling_what_is_safe(checkpoints):
@@ -175,7 +180,7 @@ def _telling_what_is_safe(checkpoints: CheckpointCoordinator) -> Iterator[None]:
         raise
 
 
-def _refit(run: WarmRun) -> None:
+def _refit(run: OpenRun) -> None:
     """Refit the models that have a window, after the last record.
 
     The checkpoint before it is of that record: a run killed before the next one refits again, to the same bytes.
@@ -185,7 +190,7 @@ def _refit(run: WarmRun) -> None:
         return
     run.stopped.at_work(True)
     try:
-        refit_windows(run.main)
+        refit_windows(run.processor)
     except (ValueError, NotFiniteError) as error:
         raise DaemonError(
             f"the model cannot be refitted after the warm start: {error}. Set warm_start.refit: false to continue "
@@ -195,7 +200,7 @@ def _refit(run: WarmRun) -> None:
         run.stopped.at_work(False)
 
 
-def _end(run: WarmRun, checkpoints: WarmCheckpoints) -> None:
+def _end(run: OpenRun, checkpoints: WarmCheckpoints) -> None:
     """Make it durable that the main source is read from now on."""
     warm = run.start.warm
     assert warm is not None
