@@ -46,7 +46,7 @@ class BatchReport:
     ----------
     batch
         The id of the micro-batch.
-    tally
+    sums
         What was predicted of its records before they were learned, and the losses they had.
     seconds
         How long it took.
@@ -56,7 +56,7 @@ class BatchReport:
     """
 
     batch: int
-    tally: ScoreSums
+    sums: ScoreSums
     seconds: float
     sent_bytes: int
 
