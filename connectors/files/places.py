@@ -51,7 +51,7 @@ class FinishedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class FileOrder:
-    """The files of a source in their order, as far as they are chosen.
+    """The files of a source that are chosen, in their order.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class FilePlace(NamedTuple):
 
 
 class Head:
-    """The first bytes of a file, as far as they were read, and the identities they give.
+    """The first bytes that were read of a file, and the identities they give.
 
     It begins with the bytes up to where reading begins, or the first `LONGEST_HEAD` of them.
 

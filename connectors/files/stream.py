@@ -70,7 +70,7 @@ class FileStream(ByteStream):
         return self._file.size if isinstance(self._file, PlainFile) else None
 
     def name_at(self, offset: int) -> str:
-        """Return the identity of the bytes before `offset`, as far as they belong to the head."""
+        """Return the identity of those bytes of the head that are before `offset`."""
         return self._head.identity_at(offset)
 
     def unended_name_at(self, offset: int) -> str:

@@ -1,4 +1,4 @@
-"""The margin of inequality (9), of which `growth.inequality` has the rest."""
+"""The margin of inequality (9); the rest of the inequality is in `growth.inequality`."""
 
 from typing import Any
 

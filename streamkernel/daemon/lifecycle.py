@@ -38,10 +38,10 @@ class LifecycleListener:
         store.lock()
 
     def serving(self, host: str, port: int) -> None:
-        """Take note of where the metrics are served."""
+        """Note where the metrics are served."""
 
     def reading(self, record: int) -> None:
-        """Take note that records are read, and from which one on."""
+        """Note that records are read, and from which one on."""
 
     def saved(self, offsets: Mapping[int, int]) -> None:
-        """Take note that all before these offsets is saved, by partition."""
+        """Note that all before these offsets is saved, by partition."""

@@ -23,7 +23,8 @@ from streamkernel.daemon.monitoring.progress import show_progress
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, CheckpointObserver
+from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
+from streamkernel.daemon.recovery.schedule import CheckpointObserver
 from streamkernel.daemon.stream.ending import all_dead, verify_ending
 from streamkernel.daemon.stream.loop import Feed, Loop
 from streamkernel.daemon.stream.stop import StopSignals
@@ -50,7 +51,7 @@ def run(
     max_records
         How many records to take at most in this run.
     listener
-        Takes note of how the run gets on; None: nobody does.
+        Notes how the run gets on; None: nobody does.
 
     Returns
     -------

@@ -21,8 +21,9 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, CheckpointObserver
+from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.schedule import CheckpointObserver
 from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.in_flight import InFlightMarkers
 from streamkernel.daemon.stream.loop import Loop

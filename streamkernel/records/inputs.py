@@ -235,7 +235,7 @@ class Inputs:
         return row, {key: self._unseen(tagged, value) for key, tagged, value in arrivals}
 
     def _note(self, tagged: list[Any]) -> None:
-        """Take note of a new column; log once where it is a text of an input that was a number before."""
+        """Note a new column; log once where it is a text of an input that was a number before."""
         name = untag(tagged[1])
         if tagged[0] == "indicator" and name in self.columns.numbers and name not in self._told:
             self._told.add(name)

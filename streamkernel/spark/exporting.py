@@ -51,7 +51,7 @@ class JobMonitor:
         self.refresh()
 
     def learned(self, done: RecordBatch, partials: Partials) -> None:
-        """Take note of a micro-batch: its counts and dead letters, and its sums."""
+        """Note a micro-batch: its counts and dead letters, and its sums."""
         sums = partials.sums
         self._total = ScoreSums.total([self._total, sums])
         if sums.n_learned:
@@ -66,7 +66,7 @@ class JobMonitor:
         _log.info("%s, %s features", view.phrase(), f"{view.growth.get('features', 0):,}")
 
     def saved(self, saved: SavedCheckpoint) -> None:
-        """Take note of a checkpoint."""
+        """Note a checkpoint."""
         self._checkpoint = saved.name
         if self._exporter is not None:
             self._exporter.saved(saved, time.time())

@@ -44,7 +44,7 @@ class Outage:
         self.reason = reason
 
     def end(self) -> None:
-        """Take note that it is up."""
+        """Note that it is up."""
         if self.reason is not None:
             self.reason = None
             self._log.info(f"%s: {self._up}", self._place, self._clock() - self._since)

@@ -56,7 +56,7 @@ class Assignment:
             self._notify()
 
     def lose(self) -> None:
-        """Take note that the member is out of the group."""
+        """Note that the member is out of the group."""
         with self._changed:
             self._lost |= self._held()
             self._assigned = None
@@ -64,14 +64,14 @@ class Assignment:
             self._notify()
 
     def cut_off(self) -> None:
-        """Take note that the group has heard nothing for so long that the member may be out."""
+        """Note that the group has heard nothing for so long that the member may be out."""
         with self._changed:
             self._lost |= self._held()
             self.in_reach = False
             self._notify()
 
     def reconnect(self) -> None:
-        """Take note that the member was not put out."""
+        """Note that the member was not put out."""
         with self._changed:
             self.in_reach = True
             self._notify()

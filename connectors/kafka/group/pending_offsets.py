@@ -34,7 +34,7 @@ class PendingOffsets:
             self._pending.update(offsets)
 
     def reconnect(self) -> None:
-        """Take note of another client: what the one before had begun to commit may never be answered."""
+        """Note another client: what the one before had begun to commit may never be answered."""
         self._committing = False
 
     def commit(self, consumer: Any, mine: Collection[int]) -> None:

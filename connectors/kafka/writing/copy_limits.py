@@ -100,7 +100,7 @@ class CopyLimits:
         return line if copied == line.copied else self._count(line, copied)
 
     def learns(self, line: Line, error: Exception) -> bool:
-        """Take note of why a line was refused; False where copying less does not help."""
+        """Note why a line was refused; False where copying less does not help."""
         copied = self.fit(line).copied
         if copied is None:
             return False

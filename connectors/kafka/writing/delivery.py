@@ -6,7 +6,6 @@ import logging
 import secrets
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, TypeAlias
@@ -15,12 +14,13 @@ from kafka import errors
 
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.outage import Outage
-from streamkernel.connectors.kafka.writing.agreement import disagreement
+from streamkernel.connectors.kafka.writing.agreement import Claim, disagreement
 from streamkernel.connectors.kafka.writing.copy_limits import CopyLimits
 from streamkernel.connectors.kafka.writing.last_lines import LastLines
 from streamkernel.connectors.kafka.writing.line import Line, Provenance
 from streamkernel.connectors.kafka.writing.mark import OutputMark
-from streamkernel.connectors.kafka.writing.producer import Broken, Marker, Receipt, TopicProducer
+from streamkernel.connectors.kafka.writing.pending_lines import PendingLines
+from streamkernel.connectors.kafka.writing.producer import Broken, Marker, TopicProducer
 from streamkernel.connectors.ports import ConnectorError, OutageError, SinkError
 
 __all__ = ["Connect", "Delivery", "Existing"]
@@ -40,8 +40,6 @@ _LONGEST_PAUSE = 5.0
 _NAP_SECONDS, _IDLE_SECONDS = 0.02, 0.5
 # Failures one after the other without a line between: then it is no accident.
 _MOST_BREAKS = 5
-# The producer needs twice the memory of the lines it holds.
-_MOST_SENT, _MOST_SENT_BYTES, _MOST_AT_ONCE = 20_000, 2**25, 1000
 
 
 class Delivery:
@@ -95,13 +93,10 @@ class Delivery:
         self._writer, self._stream = known.writer, known.stream
         self._committed, self._number = known.committed, known.number
         # The last lines that the topic has, and those up to which an older checkpoint has no lines to write.
-        self._last, self._skipped = LastLines(), LastLines.from_text(known.skipped)
+        self._last = LastLines(None if known.committed else {})
+        self._skipped = LastLines.from_text(known.skipped)
         # The checkpoint with these lines is durable: they are to be committed.
-        self._lines, self._sealed, self._committing = list(known.lines), len(known.lines), bool(known.lines)
-        self._sent = self._acked = 0
-        self._receipts: deque[Receipt] = deque()
-        self._sent_bytes = 0
-        self._bytes = self._unacked_bytes = sum(line.size for line in self._lines)
+        self._pending, self._committing = PendingLines(known.lines), bool(known.lines)
         self._earlier_id = None if mark is None or mark.transactional_id == transactional_id else mark.transactional_id
         self._renamed = self._earlier_id is not None
         self._reached = self._hurried = False
@@ -126,35 +121,31 @@ class Delivery:
         with self._changed:
             if self._settled:
                 self._moved = self._clock()
-            lines = [line for line in lines if not self._skipped.skips(line.position)]
-            self._lines += lines
-            size = sum(line.size for line in lines)
-            self._bytes += size
-            self._unacked_bytes += size
+            self._pending.add([line for line in lines if not self._skipped.skips(line.position)])
             self._changed.notify_all()
         self._check()
 
     @property
     def _settled(self) -> bool:
-        return self._reached and not self._committing and self._acked == len(self._lines)
+        return self._reached and not self._committing and self._pending.acked == len(self._pending)
 
     @property
     def unacked(self) -> tuple[int, int]:
         """How many lines are not acknowledged, and how many bytes of memory they take."""
         with self._changed:
-            return len(self._lines) - self._acked, self._unacked_bytes
+            return len(self._pending) - self._pending.acked, self._pending.unacked_bytes
 
     @property
     def uncommitted(self) -> int:
         """How many lines do not count yet."""
         with self._changed:
-            return len(self._lines)
+            return len(self._pending)
 
     @property
     def commit_bytes(self) -> int:
         """How many bytes of memory the lines take that wait for `commit`; 0 while others are being committed."""
         with self._changed:
-            return 0 if self._committing else self._bytes
+            return 0 if self._committing else self._pending.bytes
 
     def complete(self, patience: float) -> None:
         """Wait until every line is acknowledged, and the sealed ones are committed.
@@ -174,7 +165,7 @@ class Delivery:
         self._check()
 
     def _outage_error(self) -> OutageError:
-        n_waiting = len(self._lines) - self._acked
+        n_waiting = len(self._pending) - self._pending.acked
         what = f"{n_waiting:,} lines wait" if n_waiting else "the end of a transaction waits"
         if not (n_waiting or self._reached):
             what = "it was not reached yet"
@@ -185,19 +176,20 @@ class Delivery:
         with self._changed:
             if self._transactional_id is None:
                 return OutputMark(self._stream, self._writer)
-            if self._lines:
-                self._number, self._sealed = self._number + 1, len(self._lines)
+            lines = self._pending.seal()
+            if lines:
+                self._number += 1
             return OutputMark(
                 *(self._stream, self._writer, self._transactional_id),
-                *(self._committed, self._number if self._lines else self._committed, list(self._lines)),
+                *(self._committed, self._number if lines else self._committed, lines),
                 self._skipped.to_text(),
             )
 
     def commit(self) -> None:
         """Commit the lines of the last mark, now that it is durable, without waiting for it."""
         with self._changed:
-            if self._sealed:
-                assert self._sealed == len(self._lines), "lines came between the mark and its commit"
+            if self._pending.sealed:
+                assert self._pending.sealed == len(self._pending), "lines came between the mark and its commit"
                 self._committing = True
                 self._moved = self._clock()
                 self._changed.notify_all()
@@ -211,7 +203,7 @@ class Delivery:
             if self._committing and self.error is None:
                 _log.warning(
                     "%s: %d lines are not committed (%s): they are in the checkpoint, and the next start commits them",
-                    *(self._place, self._sealed, self._failure()),
+                    *(self._place, self._pending.sealed, self._failure()),
                 )
             self._closed.set()
             self._changed.notify_all()
@@ -232,7 +224,8 @@ class Delivery:
                     attempt = 0
                     self._serve(producer)
                 finally:
-                    self._take_back()
+                    with self._changed:
+                        self._pending.take_back()
                     producer.close()
             except Unreachable as error:
                 self._failure = partial(str, error)
@@ -262,13 +255,6 @@ class Delivery:
         _log.log(level, "%s: connecting again: %s", self._place, error)
         self._closed.wait(_NAP_SECONDS)
 
-    def _take_back(self) -> None:
-        """Count every line as not sent: the next producer sends it."""
-        with self._changed:
-            self._sent = self._acked = self._sent_bytes = 0
-            self._unacked_bytes = self._bytes
-            self._receipts.clear()
-
     def _agree(self, producer: TopicProducer) -> None:
         """Find out which lines the topic has, before the first one is sent."""
         found, self._failure = producer.found, producer.failure
@@ -281,40 +267,32 @@ class Delivery:
             )
         if producer.transactional_id is not None:
             marker = producer.marker()
-            number = None if marker is None or marker.writer != self._writer else marker.number
-            if marker is not None and number is not None and number >= self._committed:
-                self._last = LastLines.from_text(marker.last)
-            if number == self._number and self._committing:
-                self._settle()
-            elif marker is not None and number is not None and number > self._number and same and marker.last:
-                self._catch_up(number, marker.last)
-            elif number != self._committed:
-                self._disagree(marker, same)
-            if self._earlier_id is None and number != self._committed:
+            self._compare(marker, same)
+            now = Marker(self._committed, self._writer, self._last.to_text())
+            if self._earlier_id is None and (marker is None or marker[:2] != now[:2]):
                 producer.begin(self._patient)
-                producer.commit(self._marker(self._committed), self._patient)
+                producer.commit(now, self._patient)
         with self._changed:
             self._stream, self._moved = found.stream, self._clock()
             self._reached = self._earlier_id is None
             self._changed.notify_all()
 
-    def _disagree(self, marker: Marker | None, same: bool) -> None:
-        """Refuse a topic with other lines than the checkpoint says, unless lines may be appended to it."""
-        if self._renamed and marker is not None and marker.writer == self._writer and marker.number <= self._committed:
-            return  # this writer had the name before
-        if not self._committing and (marker is None or marker.number == 0):
-            return  # no lines are in doubt
-        if marker is None and not same:
-            return  # it went with the topic
-        known = None if self._mark is None else Marker(self._number, self._writer)
-        sentence, advice = disagreement(marker, known, str(self._transactional_id), self._sealed)
-        if self._existing == "refuse":
-            raise SinkError(f"{sentence}: {advice}")
-        _log.warning("%s: %s: the topic may have lines twice from now on (existing: append)", self._place, sentence)
-
-    def _marker(self, number: int) -> Marker:
-        """Return the marker of a transaction."""
-        return Marker(number, self._writer, self._last.to_text())
+    def _compare(self, marker: Marker | None, same: bool) -> None:
+        """Take over what the broker has; refuse a topic with other lines, unless lines may be appended to it."""
+        resumed = self._mark is not None
+        claim = Claim(self._writer, self._committed, self._number, self._committing, self._renamed, resumed)
+        if marker is not None and marker.writer == self._writer and marker.number >= self._committed:
+            self._last = LastLines.from_text(marker.last)
+        answer = claim.answer(marker, same)
+        if answer == "committed":
+            self._settle()
+        elif answer == "older" and marker is not None:
+            self._catch_up(marker.number, marker.last)
+        elif answer == "other":
+            sentence, advice = disagreement(marker, claim, str(self._transactional_id), self._pending.sealed)
+            if self._existing == "refuse":
+                raise SinkError(f"{sentence}: {advice}")
+            _log.warning("%s: %s: the topic may have lines twice from now on (existing: append)", self._place, sentence)
 
     def _catch_up(self, number: int, last: str) -> None:
         """Continue an older checkpoint: forget its lines, which the topic has, and skip those that come again."""
@@ -325,22 +303,17 @@ class Delivery:
         with self._changed:
             self._committed = self._number = number
             self._skipped = LastLines.from_text(last)
-            kept = [line for line in self._lines[self._sealed :] if not self._skipped.skips(line.position)]
-            self._lines, self._sealed, self._committing = kept, 0, False
-            self._bytes = self._unacked_bytes = sum(line.size for line in kept)
+            new = self._pending.lines[self._pending.sealed :]
+            self._pending, self._committing = PendingLines(), False
+            self._pending.add([line for line in new if not self._skipped.skips(line.position)])
             self._changed.notify_all()
 
     def _settle(self) -> None:
         """Forget the sealed lines: they are committed."""
         with self._changed:
-            gone = sum(line.size for line in self._lines[: self._sealed])
-            self._bytes -= gone
-            if not self._sent:  # they were committed by an earlier process or producer
-                self._unacked_bytes -= gone
-            del self._lines[: self._sealed]
-            self._sent, self._acked = max(0, self._sent - self._sealed), max(0, self._acked - self._sealed)
-            self._sealed, self._committing = 0, False
-            self._committed, self._moved, self._breaks = self._number, self._clock(), 0
+            self._pending.settle()
+            self._committing, self._committed = False, self._number
+            self._moved, self._breaks = self._clock(), 0
             self._outage.end()
             self._changed.notify_all()
 
@@ -365,11 +338,12 @@ class Delivery:
                 self._send(producer, lines)
             self._reap(producer)
             if whole:
-                self._last.add(line.position for line in self._lines[: self._sealed])
-                producer.commit(self._marker(self._number), self._patient)
+                last = self._last.after(line.position for line in self._pending.lines[: self._pending.sealed])
+                producer.commit(Marker(self._number, self._writer, last.to_text()), self._patient)
+                self._last = last
                 self._settle()
                 begun = False
-            elif self._hurried and self._receipts:
+            elif self._hurried and self._pending.receipts:
                 producer.flush(0.1)
                 self._reap(producer)
             self._look()
@@ -380,12 +354,11 @@ class Delivery:
     def _next(self) -> tuple[list[Line], bool]:
         """Wait for lines to send, and say whether the transaction is to be committed instead."""
         with self._changed:
-            end = self._sealed if self._committing else len(self._lines)
-            full = self._sent - self._acked >= _MOST_SENT or self._sent_bytes >= _MOST_SENT_BYTES
-            lines = [] if full else self._lines[self._sent : min(end, self._sent + _MOST_AT_ONCE)]
-            whole = self._committing and self._acked >= self._sealed
-            if not lines and not whole and not (self._hurried and self._receipts):
-                self._changed.wait(_NAP_SECONDS if self._receipts else _IDLE_SECONDS)
+            lines = self._pending.next(self._committing)
+            whole = self._committing and self._pending.acked >= self._pending.sealed
+            under_way = bool(self._pending.receipts)
+            if not lines and not whole and not (self._hurried and under_way):
+                self._changed.wait(_NAP_SECONDS if under_way else _IDLE_SECONDS)
             return lines, whole
 
     def _patient(self) -> bool:
@@ -401,36 +374,22 @@ class Delivery:
                 self._reap(producer)  # an earlier line may be the cause
                 raise self._cause(producer, error, line) from None
             with self._changed:
-                self._receipts.append(receipt)
-                self._sent += 1
-                self._sent_bytes += line.size
+                self._pending.send(line, receipt)
 
     def _reap(self, producer: TopicProducer) -> None:
-        """Take note of what is acknowledged; raises what a failed line means."""
-        receipts = self._receipts
+        """Count the lines that are acknowledged; raises what a failed line means."""
+        receipts = self._pending.receipts
         if not receipts or not receipts[0].is_done:
             return
+        counts_now = producer.transactional_id is None
         with self._changed:
-            start = self._acked
-            while receipts and receipts[0].is_done and receipts[0].exception is None:
-                receipts.popleft()
-                self._acked += 1
-            size = sum(line.size for line in self._lines[start : self._acked])
-            self._sent_bytes -= size
-            self._unacked_bytes -= size
-            if producer.transactional_id is None:
-                self._bytes -= size
-                del self._lines[: self._acked]
-                self._sent, self._acked = self._sent - self._acked, 0
-            if size:
+            if self._pending.acknowledge(drop=counts_now):
                 self._moved = self._clock()
-                self._breaks = 0 if producer.transactional_id is None else self._breaks
+                self._breaks = 0 if counts_now else self._breaks
+            failure = self._pending.failure()
             self._changed.notify_all()
-        if receipts and receipts[0].is_done and receipts[0].exception is not None:
-            failed = [(line, one.exception) for line, one in zip(self._lines[self._acked :], receipts, strict=False)]
-            first = next(((line, why) for line, why in failed if why is not None and not _follows(why)), None)
-            line, why = first or failed[0]
-            raise self._cause(producer, why, line)
+        if failure is not None:
+            raise self._cause(producer, failure[1], failure[0])
 
     def _cause(self, producer: TopicProducer, error: Exception, line: Line) -> Exception:
         if not self._limits.learns(line, error):
@@ -447,11 +406,3 @@ class Delivery:
             self._outage.begin(self._failure(), self._moved)
         elif self._reached:
             self._outage.end()
-
-
-def _follows(error: Exception) -> bool:
-    """Return whether a line failed only because another one did."""
-    # kafka-python has no class of its own for a line that was refused with another one of its batch.
-    return type(error) is errors.KafkaError or isinstance(
-        error, errors.IllegalStateError | errors.TransactionAbortedError
-    )

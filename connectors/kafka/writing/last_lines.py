@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from streamkernel.connectors.ports import Position
 
@@ -14,52 +14,58 @@ _MOST_CHARACTERS = 3500
 
 
 class LastLines:
-    """The greatest offset of the lines of each partition of a source.
+    """The offset of the last line of each partition of a source.
 
-    It is known for topics and journals only: the name of a place in a file changes as the file grows.
+    It is known for topics and journals only: the name of a place in a file changes as the file grows. Nor is it known
+    once a line had a lower offset than one before it, as a replayed dead letter may have.
+
+    Parameters
+    ----------
+    offsets
+        By stream and partition; None: not known.
 
     Examples
     --------
-    >>> last = LastLines()
-    >>> last.add([Position("cluster/clicks/1", 0, 7), Position("cluster/clicks/1", 0, 9)])
+    >>> last = LastLines({}).after([Position("cluster/clicks/1", 0, 7), Position("cluster/clicks/1", 0, 9)])
     >>> last.to_text()
     '[["cluster/clicks/1",0,9]]'
     >>> again = LastLines.from_text(last.to_text())
     >>> again.skips(Position("cluster/clicks/1", 0, 8)), again.skips(Position("cluster/clicks/1", 0, 10))
     (True, False)
+    >>> last.after([Position("cluster/clicks/1", 0, 3)]).to_text()
+    ''
 
     """
 
-    def __init__(self, known: bool = True) -> None:
-        self._offsets: dict[tuple[str, int], int] = {}
-        self._known = known
+    def __init__(self, offsets: Mapping[tuple[str, int], int] | None) -> None:
+        self._offsets = None if offsets is None else dict(offsets)
 
     @classmethod
     def from_text(cls, text: str) -> LastLines:
         """Read what `to_text` returned; raises `ValueError` or `TypeError` where it is none."""
         if not text:
-            return cls(known=False)
-        last = cls()
-        last.add(Position(str(stream), int(partition), int(offset)) for stream, partition, offset in json.loads(text))
-        return last
+            return cls(None)
+        return cls({(str(stream), int(partition)): int(offset) for stream, partition, offset in json.loads(text)})
 
     def to_text(self) -> str:
-        """Return the positions as JSON; empty where they are not known, or too many."""
-        places = [[*key, offset] for key, offset in sorted(self._offsets.items())]
+        """Return the offsets as JSON; empty where they are not known, or too many."""
+        places = [[*key, offset] for key, offset in sorted((self._offsets or {}).items())]
         text = json.dumps(places, separators=(",", ":"))
-        return text if self._known and len(text) <= _MOST_CHARACTERS else ""
+        return text if self._offsets is not None and len(text) <= _MOST_CHARACTERS else ""
 
-    def add(self, positions: Iterable[Position]) -> None:
-        """Take in the positions of lines."""
+    def after(self, positions: Iterable[Position]) -> LastLines:
+        """Return the offsets once lines at these positions are added."""
+        offsets = dict(self._offsets or {})
+        known = self._offsets is not None
         for stream, partition, offset in positions:
-            self._known &= "/" in stream
-            if self._known:
-                self._offsets[stream, partition] = max(offset, self._offsets.get((stream, partition), offset))
+            known = known and "/" in stream and offset > offsets.get((stream, partition), -1)
+            offsets[stream, partition] = offset
+        return LastLines(offsets if known else None)
 
     def skips(self, position: Position) -> bool:
         """Return whether a line is up to the last one of its partition; the first line after it ends the skipping."""
-        last = self._offsets.get(position[:2])
-        if last is None:
+        last = (self._offsets or {}).get(position[:2])
+        if self._offsets is None or last is None:
             return False
         if position.offset > last:
             del self._offsets[position[:2]]

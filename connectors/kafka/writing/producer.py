@@ -257,7 +257,7 @@ class TopicProducer:
         )
 
     def verify(self) -> bool:
-        """Return whether lines can be sent, as far as known; raises where the topic is gone or another one."""
+        """Return whether lines can be sent; raises where the topic is gone or another one."""
         cluster = self._network.cluster
         for node in cluster.brokers():
             # The client does not try again, and a wait for this broker would never end.

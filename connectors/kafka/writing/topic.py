@@ -36,9 +36,9 @@ class OutputTopic(NamedTuple):
     largest
         The longest batch the topic takes, in bytes; None where the cluster does not say.
     null_keys
-        Whether the topic takes messages without a key, as far as known.
+        Whether the topic takes messages without a key, if known.
     behind, ahead
-        How many milliseconds a timestamp may differ from the time of the broker, as far as known.
+        How many milliseconds a timestamp may differ from the time of the broker, if known.
 
     """
 

@@ -62,11 +62,11 @@ class ModelReload(Observer):
         self._said = ""
 
     def chunk(self, done: RecordBatch) -> None:
-        """Take note of a chunk that is done."""
+        """Note a chunk that is done."""
         self._observer.chunk(done)
 
     def turn(self) -> None:
-        """Take note that the loop is alive, and look for a newer checkpoint when it is time."""
+        """Note that the loop is alive, and look for a newer checkpoint when it is time."""
         seconds = self._plan.config.reload
         if seconds is not None and self._clock() - self._looked >= seconds:
             self._look()

@@ -1,4 +1,4 @@
-"""A record of the source of late labels, and a prediction for one record."""
+"""Late labels as records, and the prediction of a record."""
 
 from __future__ import annotations
 

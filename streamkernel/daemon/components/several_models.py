@@ -1,4 +1,4 @@
-"""Several models that learn one stream, of which one is published."""
+"""Several models that learn one stream; one of them is published."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The name of a column, in the one form that names have.
-
-It is a module by itself: the HTTP server's process reads other fields of the configuration, and knows no connector.
-"""
+"""Names of columns and targets in a configuration, each in its one normal form."""
 
 from typing import Annotated, Any, TypeAlias
 

@@ -31,7 +31,7 @@ class CurveRecorder(Watch):
         self._changes = {name: changes_of(model) for name, model in self._models()}
 
     def chunk(self, done: RecordBatch) -> None:
-        """Take note of a chunk."""
+        """Note a chunk."""
         super().chunk(done)
         if self._processor.taken % POINT_RECORDS == 0:
             self._mark()

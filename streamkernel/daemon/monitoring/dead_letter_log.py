@@ -72,7 +72,7 @@ class DeadLetterLog:
         self._reasons: dict[tuple[str, str], _Reason] = {}
 
     def chunk(self, done: RecordBatch) -> None:
-        """Take note of the dead letters of a chunk."""
+        """Note the dead letters of a chunk."""
         if self._last is not None:
             self._last.add(done.letters)
         for letter in done.letters:

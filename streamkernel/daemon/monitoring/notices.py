@@ -32,7 +32,7 @@ class Notices:
         self._next = dict.fromkeys(_SENTENCES, -math.inf)
 
     def chunk(self, processed: RecordBatch, offset: int) -> None:
-        """Take note of a chunk that ends at an offset."""
+        """Note a chunk that ends at an offset."""
         for name, sentence in _SENTENCES.items():
             count = getattr(processed, name)
             if not count:

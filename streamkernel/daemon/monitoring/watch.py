@@ -91,7 +91,7 @@ class Watch:
         self.refresh()
 
     def chunk(self, processed: RecordBatch) -> None:
-        """Take note of a chunk."""
+        """Note a chunk."""
         if processed.next is not None:
             self._offset = processed.next.offset
         self._last_record = time.time()
@@ -104,7 +104,7 @@ class Watch:
             self._exporter.chunk(processed)
 
     def turn(self) -> None:
-        """Take note that the loop is alive, and refresh when it is time."""
+        """Note that the loop is alive, and refresh when it is time."""
         self._turned = self._clock()
         taken = self._processor.taken - self._before_all
         if self._turned - self._refreshed >= _REFRESH_SECONDS:

@@ -18,35 +18,19 @@ from streamkernel.daemon.labels.snapshot import dump
 from streamkernel.daemon.recovery.group_offsets import GroupOffsets
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.recovery.schedule import CheckpointSchedule, SavedCheckpoint, reason
+from streamkernel.daemon.recovery.schedule import CheckpointObserver, CheckpointSchedule, SavedCheckpoint, reason
 from streamkernel.daemon.recovery.stored import dump_models
 from streamkernel.daemon.stream.loop import Checkpoints
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 
-__all__ = ["CheckpointCoordinator", "CheckpointObserver"]
+__all__ = ["CheckpointCoordinator"]
 
 _log = logging.getLogger(__name__)
 
 # A stop must be over in ten seconds, whatever a disk or a broker does.
 _LAST_TRIES = 3
 _RETRY_SECONDS = 0.2
-
-
-class CheckpointObserver:
-    """An observer of checkpoints; this one takes no note."""
-
-    def resumed(self, written: float) -> None:
-        """Take note of when the checkpoint was written that the run starts from, in seconds since 1970."""
-
-    def saved(self, saved: SavedCheckpoint, now: float) -> None:
-        """Take note of a checkpoint, written at `now` (seconds since 1970)."""
-
-    def failed(self) -> None:
-        """Take note of a checkpoint that could not be written."""
-
-    def publish(self) -> None:
-        """Let others see what was noted."""
 
 
 @dataclass
@@ -66,7 +50,7 @@ class CheckpointCoordinator(Checkpoints):
     start
         What the run starts from; its positions, which the loop keeps, and its join of late labels are saved.
     observer
-        Takes note of checkpoints.
+        Notes checkpoints.
     saved
         Called with the offsets to commit to a group, by partition.
 

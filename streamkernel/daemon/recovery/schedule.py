@@ -1,4 +1,4 @@
-"""The schedule of checkpoints: at fixed numbers of records, after a time, and again after one that failed."""
+"""The schedule of checkpoints, at numbers of records, after a time and after a failure; and who observes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamkernel.connectors.ports import OutageError, SinkError
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 
-__all__ = ["CheckpointSchedule", "SavedCheckpoint", "reason"]
+__all__ = ["CheckpointObserver", "CheckpointSchedule", "SavedCheckpoint", "reason"]
 
 # Early checkpoints may take a tenth of the time.
 _MOST_SHARE = 10
@@ -28,6 +28,22 @@ class SavedCheckpoint:
     size: int
     seconds: float
     consumed: int
+
+
+class CheckpointObserver:
+    """An observer of checkpoints; this one does nothing."""
+
+    def resumed(self, written: float) -> None:
+        """Note when the checkpoint was written that the run starts from, in seconds since 1970."""
+
+    def saved(self, saved: SavedCheckpoint, now: float) -> None:
+        """Note a checkpoint, written at `now` (seconds since 1970)."""
+
+    def failed(self) -> None:
+        """Note a checkpoint that could not be written."""
+
+    def publish(self) -> None:
+        """Let others see what was noted."""
 
 
 class CheckpointSchedule:

@@ -48,7 +48,7 @@ class ReplayAccounting:
         self.changed = False
 
     def hand(self, replayed: ReplayedRecord) -> None:
-        """Take note of a record that is handed to the loop."""
+        """Note a record that is handed to the loop."""
         self._handed.append(replayed)
 
     def chunk(self, done: RecordBatch) -> None:

@@ -67,7 +67,7 @@ def _prediction(service: ServicePlan) -> type[BaseModel]:
 
 
 def _record(name: str, required: list[str | None], optional: list[str | None]) -> type[BaseModel]:
-    """Return the model of an object with any fields, of which the configuration names some."""
+    """Return the model of an object with any fields; the configuration names some."""
     given = [(one, ...) for one in required if one] + [(one, None) for one in optional if one]
     # By alias: a name of the stream need not be one that Python takes.
     fields: dict[str, Any] = {

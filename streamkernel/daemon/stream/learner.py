@@ -74,7 +74,7 @@ class Learner(ABC):
         Parameters
         ----------
         batch
-            Its rows.
+            The rows to predict and learn.
         stopped
             Asked between rows that take long: True leaves the rows after it.
         catch

@@ -46,10 +46,10 @@ class Observer(Protocol):
     """An observer of the loop."""
 
     def chunk(self, batch: RecordBatch) -> None:
-        """Take note of a batch that is done."""
+        """Note a batch that is done."""
 
     def turn(self) -> None:
-        """Take note that the loop is alive."""
+        """Note that the loop is alive."""
 
 
 class Checkpoints:
@@ -230,8 +230,7 @@ class Loop:
         self.times.learned(self._read_at, self.times.end("model"))
         self.markers.clear()
         self._batch_size.took(sum(batch.taken for batch in done), time.perf_counter() - start)
-        for batch in done:
-            self._deliver(batch)
+        self._deliver(done)
 
     def _retry(self, record: Record, interrupted: InFlight) -> None:
         """Deal with a record that was being learned when the process died, once or more often."""
@@ -257,29 +256,30 @@ class Loop:
         detail = (
             f"the process died {isolation.DEATHS_BEFORE_ISOLATION} times on this {what}, and so did a child process"
         )
-        self._deliver(self.processor.quarantine(record, "kills_process", detail))
+        self._deliver([self.processor.quarantine(record, "kills_process", detail)])
         self.checkpoints.save()  # this took four deaths: it must not be lost with the next one
         self.times.end("checkpoints")
 
-    def _deliver(self, batch: RecordBatch) -> None:
-        """Move the positions on, and hand lines and dead letters to the outputs."""
-        if batch.next is not None:
-            self.positions[batch.next.partition] = batch.next
-        self.markers.passed(Record, batch.next)
-        self.markers.passed(LabelRecord, None if batch.late is None else batch.late.next)
-        self.observer.chunk(batch)
-        self.times.begin()
-        lines = self.processor.lines(batch)
-        origins = [record.position for record in batch.predicted] if lines else []
-        self.sinks.write(
-            {"predictions": lines, "dead_letters": batch.letters},
-            {"predictions": origins, "dead_letters": batch.letter_origins},
-            self._read_at,
-        )
-        self.times.end("sinks")
-        crash.point("consumed", batch.taken)
-        if batch.letters:
-            self._judge(batch.letters)
+    def _deliver(self, batches: Sequence[RecordBatch]) -> None:
+        """Move the positions on, hand lines and dead letters to the outputs, then judge all of the letters."""
+        for batch in batches:
+            if batch.next is not None:
+                self.positions[batch.next.partition] = batch.next
+            self.markers.passed(Record, batch.next)
+            self.markers.passed(LabelRecord, None if batch.late is None else batch.late.next)
+            self.observer.chunk(batch)
+            self.times.begin()
+            lines = self.processor.lines(batch)
+            origins = [record.position for record in batch.predicted] if lines else []
+            self.sinks.write(
+                {"predictions": lines, "dead_letters": batch.letters},
+                {"predictions": origins, "dead_letters": batch.letter_origins},
+                self._read_at,
+            )
+            self.times.end("sinks")
+            crash.point("consumed", batch.taken)
+        if letters := [letter for batch in batches for letter in batch.letters]:
+            self._judge(letters)
 
     def _judge(self, letters: Sequence[dict[str, Any]]) -> None:
         """Raise where there are too many dead letters, the last ones among them."""

@@ -191,7 +191,7 @@ class Sinks:
             crash.point("published", self._settle(key))
 
     def _settle(self, key: str) -> int:
-        """Take note of the lines that others can read by now, and return how many are new."""
+        """Note the lines that others can read by now, and return how many are new."""
         now, n_new = self._clock(), 0
         for n_lines, read_at in self._unpublished[key].settle(self.sinks[key].unpublished):
             self._published(key, now - read_at, n_lines)
