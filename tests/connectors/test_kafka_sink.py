@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fake_output import FakeTopic, at, finish, flushed, made, put
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamkernel.connectors import SinkError
@@ -106,6 +106,8 @@ OPERATIONS = [
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(OPERATIONS), max_size=25))
+@example(["put", "checkpoint", "put", "checkpoint", "put", "checkpoint", "older", "put", "checkpoint", "kill", "put"])
+@example(["put", "checkpoint", "put", "checkpoint", "older", "older"])
 def test_whatever_happens_each_line_stands_there_once_and_in_order(operations: list[str]) -> None:
     """A daemon writes, makes checkpoints, dies, and loses the newest one; a broker goes away, and loses answers."""
     topic = FakeTopic(2)
@@ -118,7 +120,7 @@ def test_whatever_happens_each_line_stands_there_once_and_in_order(operations: l
         sink.open()
         durable, saved, written = sink.flush(), 0, 0
         older = durable, saved
-        for operation in [*operations, "checkpoint"]:
+        for operation in [*operations, *operations.count("put") * ["put"], "checkpoint"]:
             if operation == "put":
                 put(sink, *(at(offset, offset % 3) for offset in range(written, written + 3)))
                 written += 3
