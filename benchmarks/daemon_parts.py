@@ -24,7 +24,7 @@ from streamkernel.connectors.files.lines import Lines
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.monitoring.watch import Watch
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.in_flight import InFlightMarker
 from streamkernel.daemon.stream.loop import Loop

@@ -26,7 +26,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.snapshot import dump, restore
 from streamkernel.daemon.labels.stage import JoinStage
-from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.processor import Processor

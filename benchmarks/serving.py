@@ -136,7 +136,7 @@ def processor_seconds(process_id: int) -> float:
 def learned(folder: Path) -> int:
     """Return how many records the run has learned, as its newest checkpoint says."""
     found = sorted((folder / "state").glob("checkpoint-*.skc"))
-    return int(read(found[-1]).header["account"]["learned"]) if found else 0
+    return int(read(found[-1]).header["source"]["account"]["learned"]) if found else 0
 
 
 class Client:

@@ -33,7 +33,7 @@ STACKS = {
         {"components"},
         {"http", "stream"},
         {"labels"},
-        {"recovery"},
+        {"run_state"},
         {"monitoring"},
         {"first_records", "group", "assembly"},
         {"failure", "fresh", "lifecycle", "trial", "warm_start"},

@@ -112,7 +112,7 @@ def unsound(folder: Path) -> str | None:
     checkpoint = CheckpointStore(folder / "state").newest()
     if checkpoint is None:
         return "there is no checkpoint that can be read"
-    account = checkpoint.header["account"]
+    account = checkpoint.header["source"]["account"]
     settled = sum(account[name] for name in ("learned", "unlabeled", "skipped", "dead"))
     if settled != account["consumed"]:
         return f"the account does not add up: {account}"

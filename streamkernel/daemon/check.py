@@ -39,8 +39,9 @@ from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.first_records import POLL_SECONDS, FirstRecords, take_first
 from streamkernel.daemon.http.server import Server, ServerError
 from streamkernel.daemon.monitoring.dead_letter_advice import explained
-from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.recovery.trained import trained_models
+from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.start import Start
+from streamkernel.daemon.run_state.trained import trained_models
 from streamkernel.daemon.stream.in_flight import is_marked
 from streamkernel.daemon.stream.label_watch import TOLD_AFTER, no_label
 from streamkernel.daemon.trial import try_records
@@ -76,7 +77,7 @@ def check(plan: Plan) -> Findings:
     config = plan.config
     grouped = group_of(config) is not None
     # The checkpoint says where the sources are read on.
-    starts: list[resume.Start] = []
+    starts: list[Start] = []
     begun = Findings()
     for directory in _directories(plan):
         begun.add(partial(_checkpoint, plan, directory, starts))
@@ -117,7 +118,7 @@ def check(plan: Plan) -> Findings:
     return findings
 
 
-def _positions(plan: Plan, starts: Sequence[resume.Start]) -> dict[str, dict[int, Position]]:
+def _positions(plan: Plan, starts: Sequence[Start]) -> dict[str, dict[int, Position]]:
     """Return where a run would read on in each source, by section; nothing where it begins at the beginning."""
     places: dict[str, dict[int, Position]] = {key: {} for key in plan.config.sources}
     for start in starts:  # several in a group, one for each partition
@@ -227,7 +228,7 @@ def _directories(plan: Plan) -> list[Path | None]:
     return [*begun.values()] or [directory]
 
 
-def _trial(plan: Plan, starts: Sequence[resume.Start], findings: Findings) -> None:
+def _trial(plan: Plan, starts: Sequence[Start], findings: Findings) -> None:
     """Let a copy of the model learn the first records, which are those of one partition."""
     if any(directory is not None and is_marked(directory) for directory in _directories(plan)):
         findings.good.append("source: its next records are not tried: a process learns them now, or was killed by them")
@@ -243,14 +244,14 @@ def _trial(plan: Plan, starts: Sequence[resume.Start], findings: Findings) -> No
             raise DaemonError(sentence(error)) from error
 
 
-def _existing(plan: Plan, key: str, start: resume.Start) -> None:
+def _existing(plan: Plan, key: str, start: Start) -> None:
     """See whether a run would continue the file of an output, or leave its content alone."""
     output, targets = plan.config.outputs[key], target_type_of(plan)
     sink = make_sink(output, key, targets, plan.config.mode, bool(plan.models))
     sink.find_problem(start.mark_of(key, plan.raw.get(key) or {}))
 
 
-def _trained(plan: Plan, starts: list[resume.Start]) -> str:
+def _trained(plan: Plan, starts: list[Start]) -> str:
     """Read the trained model of mode predict; in a group, the one of each partition."""
     path = plan.config.serve_from or ""
     if group_of(plan.config) is None and starts:
@@ -266,7 +267,7 @@ def _trained(plan: Plan, starts: list[resume.Start]) -> str:
     return f"model: {', '.join(found) or f'{path}, none yet'}"
 
 
-def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) -> str | None:
+def _checkpoint(plan: Plan, directory: Path | None, starts: list[Start]) -> str | None:
     # A model that no checkpoint can hold is found out now, not at the first one.
     try_model(plan)
     if directory is None:

@@ -17,7 +17,7 @@ from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.progress import show_progress
 from streamkernel.daemon.monitoring.status.pipeline import drawn
 from streamkernel.daemon.monitoring.visible import visible
-from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.processor import Processor

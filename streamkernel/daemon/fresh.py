@@ -22,8 +22,9 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import SourceConfig
 from streamkernel.daemon.config.sources import paths_of
 from streamkernel.daemon.http.server import Server
-from streamkernel.daemon.recovery.header import mark_of
-from streamkernel.daemon.recovery.resume import check_mode, resume
+from streamkernel.daemon.run_state.outputs import mark_of
+from streamkernel.daemon.run_state.resume import resume
+from streamkernel.daemon.run_state.run import check_mode
 
 __all__ = ["set_aside", "verify_fresh"]
 

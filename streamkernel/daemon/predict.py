@@ -25,16 +25,16 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
-from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.fields import Section
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
 from streamkernel.daemon.monitoring.dead_letter_printer import DeadLetterPrinter
-from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.recovery.stored import steps_of, stored_models
-from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
+from streamkernel.daemon.run_state.header import open_checkpoint
+from streamkernel.daemon.run_state.models import RunModels, StoredModels
+from streamkernel.daemon.run_state.start import Start
+from streamkernel.daemon.run_state.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.loop import Checkpoints, Loop, Observer
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -127,7 +127,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
             Problem("FILE", f"{request.file} is a directory: give a pattern such as '{request.file}/*.csv'")
         )
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
-    processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
+    processor = make_processor(plan, Start(RunModels({"": trained.restored}), trained=trained))
     processor.name = trained.name
     assert plan.config.predictions is not None
     standard = make_sink(plan.config.predictions, "predictions")
@@ -201,20 +201,18 @@ class _Flushing(Observer):
 
 def _prepare(request: PredictRequest, checkpoint: Checkpoint) -> tuple[Plan, TrainedModel]:
     """Make the plan and the model of a checkpoint; raises `CheckpointError` where it cannot be used."""
-    header = checkpoint.header
-    check_header(header)
+    saved = open_checkpoint(checkpoint)
+    _, stored = StoredModels(saved).named(request.name)
     name, imports = request.name, request.imports
-    if name:
-        stored_models(checkpoint).named(name)
-    trained = load_described(header, imports, lambda model: load_trained(checkpoint, model, imports, name), name)
-    return _plan(request, header, trained), trained
+    trained = load_described(stored.steps, imports, lambda model: load_trained(checkpoint, model, imports, name))
+    return _plan(request, saved.header, stored.steps, trained), trained
 
 
-def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedModel) -> Plan:
+def _plan(request: PredictRequest, header: Mapping[str, Any], steps: Any, trained: TrainedModel) -> Plan:
     """Make the plan of a run over the file, read as what the model was learned from as far as nothing else is said."""
     tree = {
-        "source": {**_source(request, header["config"], task_of(trained.model)), "path": "-"},
-        "model": steps_of(header, trained.name),
+        "source": {**_source(request, header, task_of(trained.model)), "path": "-"},
+        "model": steps,
         "mode": "predict",
         "serve_from": "-",
         "predictions": {"kind": request.output, "path": "-", "include": []},
@@ -238,11 +236,11 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
         raise ConfigError(*map(_of_option, error.problems)) from None
 
 
-def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> dict[str, Any]:
+def _source(request: PredictRequest, header: Mapping[str, Any], task: Task) -> dict[str, Any]:
     """Return the section of the source without its path."""
-    learned = dict(config["source"])
-    if learned.get("target") is None and config.get("labels"):
-        late = config["labels"]["source"]  # a label in the file is not an input
+    learned = dict(header["source"]["config"])
+    if learned.get("target") is None and header.get("labels"):
+        late = header["labels"]["config"]["source"]  # a label in the file is not an input
         learned |= {key: late[key] for key in ("target", "target_type") if key in late}
     suffixes = [suffix.lower() for suffix in PurePath(request.file).suffixes if suffix not in SUFFIXES]
     suffix = suffixes[-1] if suffixes else ""

@@ -11,9 +11,10 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_fi
 from streamkernel.daemon.components.group_mode import group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
-from streamkernel.daemon.recovery.resume import check_mode
-from streamkernel.daemon.recovery.stopped import lock_stopped, newest_of
-from streamkernel.daemon.recovery.stored import stored_models
+from streamkernel.daemon.run_state.header import open_checkpoint
+from streamkernel.daemon.run_state.models import StoredModels
+from streamkernel.daemon.run_state.run import check_mode
+from streamkernel.daemon.run_state.stopped import lock_stopped, newest_of
 
 __all__ = ["promote"]
 
@@ -80,25 +81,18 @@ def _newest(store: CheckpointStore, name: str) -> Checkpoint:
 
     def use(checkpoint: Checkpoint) -> Checkpoint:
         check_mode(checkpoint.header, "learn")
-        stored_models(checkpoint).named(name)
+        StoredModels(open_checkpoint(checkpoint)).named(name)
         return checkpoint
 
     return newest_of(store, use)
 
 
 def _promote(store: CheckpointStore, checkpoint: Checkpoint, name: str) -> str:
-    header = checkpoint.header
-    before, consumed = header["published"], header["account"]["consumed"]
+    header, models = checkpoint.header, checkpoint.header["models"]
+    before, consumed = models["published"], header["source"]["account"]["consumed"]
     if before == name:
         return f"{store.directory}: {name} is published already"
-    promotions = [*header.get("promotions", []), [consumed, before, name]]
-    store.write(
-        {
-            **header,
-            "published": name,
-            "promotions": promotions[-_MOST_KEPT:],
-            "model": header["models"][name].get("model", {}),
-        },
-        checkpoint.payload,
-    )
+    promotions = [*models.get("promotions", []), [consumed, before, name]]
+    promoted = {**models, "published": name, "promotions": promotions[-_MOST_KEPT:]}
+    store.write({**header, "models": promoted}, checkpoint.payload)
     return f"{store.directory}: {name} is published from record {consumed + 1:,} on, instead of {before}"

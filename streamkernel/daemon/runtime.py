@@ -22,9 +22,9 @@ from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.progress import show_progress
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
-from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
-from streamkernel.daemon.recovery.schedule import CheckpointObserver
+from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.schedule import CheckpointObserver
 from streamkernel.daemon.stream.ending import all_dead, verify_ending
 from streamkernel.daemon.stream.loop import Feed, Loop
 from streamkernel.daemon.stream.stop import StopSignals

@@ -20,7 +20,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.first_records import FirstRecords
 from streamkernel.daemon.labels.merged_sources import MergedSources
 from streamkernel.daemon.monitoring.dead_letter_advice import explained, remedy
-from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError, verify_ending
 from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner
 from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer

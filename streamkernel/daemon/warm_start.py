@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from streamkernel.daemon.assembly.parts import log_reading
 from streamkernel.daemon.assembly.processor import compared, label_watch, make_warm_processor
@@ -21,9 +20,9 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
-from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.recovery.schedule import CheckpointObserver
+from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.schedule import CheckpointObserver
+from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.in_flight import InFlightMarkers
 from streamkernel.daemon.stream.loop import Loop
@@ -50,10 +49,10 @@ class WarmCheckpoints(CheckpointCoordinator):
         assert self.main_processor is not None
         return self.main_processor
 
-    def _snapshot(self, *given: Any) -> Any:
+    def save(self) -> bool:
         assert self.start.warm is not None
         self.start.warm.recent_dead = self.processor.rate.recent
-        return super()._snapshot(*given)
+        return super().save()
 
     def _reach(self) -> str:
         return f"record {self.processor.counts.consumed:,} of the warm start"

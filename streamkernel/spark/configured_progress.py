@@ -8,10 +8,9 @@ from streamkernel.connectors.ports import Fault
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.recovery.header import header
-from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.recovery.schedule import SavedCheckpoint
-from streamkernel.daemon.recovery.stored import dump_models
+from streamkernel.daemon.run_state.header import take_snapshot
+from streamkernel.daemon.run_state.schedule import SavedCheckpoint
+from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -119,13 +118,11 @@ class ConfiguredProgress:
     def save(self, progress: StreamProgress) -> None:
         """Write a checkpoint of the model as it is, with the last micro-batch that it learned."""
         started = self._monitor.clock()
-        marks = self._sinks.flush()
-        models = dump_models(self._processor, self._plan.config.imports)
-        replayed = self._start.replayed.to_json()
-        about = header(self._plan, self._processor, self._start.positions, marks, models, replayed=replayed)
+        self._start.marks = self._sinks.flush()
+        about, payload = take_snapshot(self._start, self._plan, self._processor)
         if progress.query:
             about["spark"] = {**progress.to_json(), **({"header": self.header} if self.header else {})}
-        path = self._store.write(about, models.payload)
+        path = self._store.write(about, payload)
         self._sinks.commit()
         self.progress = progress
         self._monitor.saved(

@@ -10,7 +10,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.growth import check_margin_of, growth_of
 from streamkernel.daemon.monitoring.view import View
-from streamkernel.daemon.recovery.schedule import SavedCheckpoint
+from streamkernel.daemon.run_state.schedule import SavedCheckpoint
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.spark.partials import Partials

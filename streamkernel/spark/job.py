@@ -26,8 +26,8 @@ from streamkernel.daemon.config.sources import CsvSourceConfig
 from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
-from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
@@ -243,6 +243,6 @@ def _open(
 def _exporter(plan: Plan, start: Start, health: Health, stack: contextlib.ExitStack) -> Exporter | None:
     if plan.config.metrics is None:
         return None
-    exporter = Exporter(start.model, plan.report, plan.config.metrics.window)
+    exporter = Exporter(start.models.main.model, plan.report, plan.config.metrics.window)
     parts.serve(plan, exporter, health, stack)
     return exporter

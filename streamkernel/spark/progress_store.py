@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.payload import dump_with_digest, load_model
-from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.recovery.description import describe_model
-from streamkernel.daemon.recovery.header import check_versions, versions
+from streamkernel.daemon.run_state.component import Snapshot
+from streamkernel.daemon.run_state.header import encode, open_checkpoint
+from streamkernel.daemon.run_state.models import StoredModels, describe_model
+from streamkernel.daemon.run_state.run import check_versions, run_section
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.representation import lines
 from streamkernel.spark.partials import Partials
@@ -97,17 +95,17 @@ class CheckpointProgress:
             raise
 
     def _restore(self, checkpoint: Checkpoint) -> bool:
-        header = checkpoint.header
-        check_header(header)
-        check_versions(header, "name another directory")
-        if header.get("models") or header.get("labels"):
+        saved = open_checkpoint(checkpoint)
+        check_versions(saved.header, "name another directory")
+        stored = StoredModels(saved)
+        if stored.published or saved.header.get("labels"):
             raise UnfitError(
                 "holds several models or late labels, which this job does not support: name another directory"
             )
-        restored = load_model(checkpoint.payload, self._model.clone())
+        restored = load_model(stored.models[""].data, self._model.clone())
         self._model.__setstate__(restored.__getstate__())
-        self._counts = RecordCounts(**header["account"])
-        self.progress = StreamProgress.from_json(header.get("spark"))
+        self._counts = RecordCounts(**saved.header["source"]["account"])
+        self.progress = StreamProgress.from_json(saved.header.get("spark"))
         return True
 
     def is_learned(self, query: str, batch: int) -> bool:
@@ -122,27 +120,19 @@ class CheckpointProgress:
         self._counts, self.progress = counts, progress
 
     def _write(self, model: StreamEstimator, counts: RecordCounts, progress: StreamProgress) -> None:
-        payload, digest = dump_with_digest(model)
-        self._store.write(_header(model, digest, counts, progress), payload)
+        data, digest = dump_with_digest(model)
+        steps, about = [{type(model).__name__: lines(model)}], describe_model(model, digest)  # type: ignore[arg-type]
+        learner = {"bytes": len(data), "steps": steps, "model": about}
+        counted = {"account": counts.to_json(), "recent_dead": [], "positions": []}
+        snapshots = {
+            "run": Snapshot(run_section()),
+            "source": Snapshot({"config": {"kind": "spark"}, **counted}),
+            "outputs": Snapshot({}),
+            "models": Snapshot({"published": "", "learners": {"": learner}}, data),
+        }
+        if progress.query:
+            snapshots["spark"] = Snapshot(progress.to_json())
+        self._store.write(*encode(snapshots))
 
     def close(self) -> None:
         self._store.close()
-
-
-def _header(
-    model: StreamEstimator, digest: str | None, counts: RecordCounts, progress: StreamProgress
-) -> dict[str, Any]:
-    sections = {"model": [{type(model).__name__: lines(model)}], "source": {"kind": "spark"}}
-    return {
-        "written": time.time(),
-        "mode": "learn",
-        "account": counts.to_json(),
-        "recent_dead": [],
-        "positions": [],
-        "outputs": {},
-        **({"spark": progress.to_json()} if progress.query else {}),
-        "config": sections,
-        "config_hash": hashlib.sha256(json.dumps(sections, sort_keys=True).encode()).hexdigest(),
-        "model": describe_model(model, digest),  # type: ignore[arg-type]  # an estimator is a model
-        "versions": versions(),
-    }

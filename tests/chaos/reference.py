@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.run_state.models import published_entry
 from tests.chaos.account import read_file
 from tests.chaos.daemons import Starter
 from tests.chaos.stream import rows
@@ -82,5 +83,10 @@ class References:
         assert daemon.wait() == 0, daemon.log
         header = describe(folder / "state")
         lines = read_file(folder / "predictions.jsonl")
-        assert header["account"]["predicted"] == header["account"]["consumed"] == len(lines) == text.count(b"\n")
-        return Undisturbed(header["model"]["state_digest"], [line.text for line in lines])
+        assert (
+            header["source"]["account"]["predicted"]
+            == header["source"]["account"]["consumed"]
+            == len(lines)
+            == text.count(b"\n")
+        )
+        return Undisturbed(published_entry(header)["state_digest"], [line.text for line in lines])

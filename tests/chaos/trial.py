@@ -14,6 +14,7 @@ import yaml
 
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.run_state.models import published_entry
 from tests.chaos.account import Findings, Line, account, compare, listen, read_file, read_topic
 from tests.chaos.daemons import Daemon, Sabotage, until
 from tests.chaos.records import TrialRecords
@@ -237,7 +238,7 @@ class Trial(TrialRecords):
         else:
             # One partition goes by its offsets. With several, the order is the daemon's own to choose, once.
             lines = sorted(predictions) if self.setting.partitions == 1 else list(predictions)
-            yield lines, header["model"]["state_digest"]
+            yield lines, published_entry(header)["state_digest"]
 
     def __enter__(self) -> Self:
         return self

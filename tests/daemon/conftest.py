@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 import yaml
 
+from streamkernel.daemon.run_state.models import published_entry
+
 _ROOT = Path(__file__).parents[2]
 
 
@@ -94,11 +96,11 @@ class Home:
         """Everything a run that was killed must have in common with one that was not."""
         header = self.header()
         return (
-            header["model"],
+            published_entry(header),
             (self.folder / "out/predictions.jsonl").read_bytes(),
             (self.folder / "out/dead.jsonl").read_bytes(),
-            header["account"],
-            header["positions"],
+            header["source"]["account"],
+            header["source"]["positions"],
         )
 
 

@@ -104,7 +104,7 @@ def outcome(home: Home) -> tuple[Any, ...]:
 
 def adds_up(header: dict[str, Any]) -> None:
     """The account of a checkpoint, to the last record and label."""
-    account, labels = header["account"], header["labels"]
+    account, labels = header["source"]["account"], header["labels"]
     late = labels["account"]
     assert late["kept"] == late["matched"] + late["expired"] + labels["pending"]
     settled = sum(late[name] for name in ("matched", "unmatched", "doubled", "skipped", "dead"))

@@ -166,7 +166,7 @@ class TestTooMany:
         with pytest.raises(TooManyDeadLettersError):
             run(prepare(config), max_records=5)
         # What stopped it is not saved: with a mended configuration these records come again.
-        assert home.header("state")["account"]["consumed"] == 20
+        assert home.header("state")["source"]["account"]["consumed"] == 20
 
 
 def account_of(folder: Path, kind: str, content: bytes, **source: Any) -> tuple[dict[str, int], int, int]:
@@ -174,7 +174,7 @@ def account_of(folder: Path, kind: str, content: bytes, **source: Any) -> tuple[
     try:
         account = go(home, content, source={"kind": kind, **source}, dead_letters={"max_rate": 1.0}, metrics=None)
     except DaemonError:  # no record has its label
-        account = home.header()["account"]
+        account = home.header()["source"]["account"]
     return account, len(home.lines("out/predictions.jsonl")), len(home.lines("out/dead.jsonl"))
 
 

@@ -15,6 +15,7 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
 
@@ -222,9 +223,9 @@ class TestTheFirstRecords:
         check(plan)
         assert sorted(path.name for path in Path(home.folder).iterdir()) == ["config.yaml", "x.jsonl"]
         assert run(plan).account["learned"] == 60
-        before = home.header()["model"]
+        before = published_entry(home.header())
         run(prepare(home.config), fresh=True)
-        assert home.header()["model"] == before
+        assert published_entry(home.header()) == before
 
 
 def test_a_header_in_another_order_among_the_first_records_fails(home: Home) -> None:

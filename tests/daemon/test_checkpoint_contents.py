@@ -18,13 +18,13 @@ from streamkernel.daemon import cli
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, read
-from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.monitoring.description_lines import description_lines
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.header import check_header
 from streamkernel.daemon.runtime import run
 from streamkernel.estimators.base import VERSION
 from tests.daemon.conftest import Home, Launcher
@@ -65,37 +65,37 @@ class TestHeader:
             check_header(read(path).header)
 
     def test_an_entry_that_is_missing_is_named(self, subtests: pytest.Subtests) -> None:
-        for name in sorted(HEADER.keys() - {"config_hash"}):
+        for name in sorted(HEADER):
             wanting = {key: value for key, value in HEADER.items() if key != name}
             with subtests.test(name=name), pytest.raises(CheckpointError, match=f"its header cannot be used: {name}"):
                 check_header(wanting)
 
     def test_an_entry_that_is_wrong_is_named(self, subtests: pytest.Subtests) -> None:
         for path, value in [
-            ("written", "NaN"),
-            ("written", 1e300),
-            ("written", True),
-            ("mode", "both"),
-            ("account", []),
-            ("account", {}),
-            ("account", {"consumed": 1, "predicted": 1, "learned": 1, "unlabeled": 0, "skipped": 0}),
-            ("account/consumed", -1),
-            ("account/consumed", 1.0),
-            ("account/consumed", "7"),
-            ("account/consumed", 2**63),
-            ("account/consumed", 10**4000),
-            ("recent_dead", [-1]),
-            ("recent_dead", {"0": 1}),
-            ("positions", {}),
-            ("positions/0", ["a stream", 0]),
-            ("positions/0", ["a stream", 0, -1]),
-            ("positions/0", ["a stream", True, 1]),
-            ("positions/0", [1, 0, 1]),
-            ("positions/0", ["cluster/in/n1", 1, 1]),
-            ("inputs", ["a"]),
-            ("inputs", "0123456789abcde"),
-            ("inputs", "0123456789abcdef 6"),
-            ("inputs", "0123456789abcdeX"),
+            ("run/written", "NaN"),
+            ("run/written", 1e300),
+            ("run/written", True),
+            ("run/mode", "both"),
+            ("source/account", []),
+            ("source/account", {}),
+            ("source/account", {"consumed": 1, "predicted": 1, "learned": 1, "unlabeled": 0, "skipped": 0}),
+            ("source/account/consumed", -1),
+            ("source/account/consumed", 1.0),
+            ("source/account/consumed", "7"),
+            ("source/account/consumed", 2**63),
+            ("source/account/consumed", 10**4000),
+            ("source/recent_dead", [-1]),
+            ("source/recent_dead", {"0": 1}),
+            ("source/positions", {}),
+            ("source/positions/0", ["a stream", 0]),
+            ("source/positions/0", ["a stream", 0, -1]),
+            ("source/positions/0", ["a stream", True, 1]),
+            ("source/positions/0", [1, 0, 1]),
+            ("source/positions/0", ["cluster/in/n1", 1, 1]),
+            ("models/learners//inputs", ["a"]),
+            ("models/learners//inputs", "0123456789abcde"),
+            ("models/learners//inputs", "0123456789abcdef 6"),
+            ("models/learners//inputs", "0123456789abcdeX"),
             ("replayed", {"records": []}),
             ("replayed", [["records", 0, 0]]),
             ("replayed", [["nobody", 0, 0, [1]]]),
@@ -114,14 +114,15 @@ class TestHeader:
             ("outputs/predictions/mark/committed", -1),
             ("outputs/predictions/mark/number", True),
             ("outputs/predictions/mark/lines", 7),
-            ("config", {}),
-            ("config/source", None),
-            ("model", []),
-            ("model/expert_weights", {"a": "0.5"}),
-            ("versions", {}),
-            ("versions/river", 1),
+            ("source", {}),
+            ("source/config", None),
+            ("models/learners//model", []),
+            ("models/learners//model/expert_weights", {"a": "0.5"}),
+            ("run/versions", {}),
+            ("run/versions/river", 1),
             ("labels", {"pending": 3}),
-            ("labels", {"pending": 3, "bytes": 1}),
+            ("labels", {"pending": 3, "config": {"key": "id"}}),
+            ("payload", {"models": -1}),
         ]:
             with subtests.test(path=path, value=value):
                 with pytest.raises(CheckpointError, match=r"its header cannot be used: (\w|/)+") as caught:
@@ -132,7 +133,7 @@ class TestHeader:
 
     def test_a_count_of_a_later_version_is_no_reason_to_fall_back(self) -> None:
         with pytest.raises(UnfitError, match="counts 'sworn', which this streamkernel does not: update it"):
-            check_header(changed(put("account/sworn", 3)))
+            check_header(changed(put("source/account/sworn", 3)))
 
 
 ANYTHING = st.recursive(
@@ -227,10 +228,14 @@ class TestPassedOver:
     @pytest.mark.parametrize(
         ("header", "payload", "why"),
         [
-            (put("account", {}), bytes, "its header cannot be used: account: the count 'consumed' is missing"),
+            (
+                put("source/account", {}),
+                bytes,
+                "its header cannot be used: source.account: the count 'consumed' is missing",
+            ),
             (put("outputs/predictions/mark", {"stream": "s"}), bytes, "its header cannot be used: outputs.predictions"),
-            (lambda _: None, lambda data: data[:-8], "the payload cannot be restored"),
-            (lambda _: None, lambda data: data[-8:], "the payload cannot be restored"),
+            (lambda _: None, lambda data: data[:-8], "its components do not take the"),
+            (lambda _: None, lambda data: data[8:] + data[:8], "the payload cannot be restored"),
         ],
     )
     def test_one_whose_contents_are_refused(
@@ -238,7 +243,7 @@ class TestPassedOver:
     ) -> None:
         forged = self.forge(trained, header, payload)
         run(prepare(trained.config), max_records=50)
-        assert trained.header()["account"]["consumed"] == 650
+        assert trained.header()["source"]["account"]["consumed"] == 650
         assert f"{forged.name}: {why}" in caplog.text
         assert f"renamed to {forged.name}.invalid, the next older checkpoint is tried" in caplog.text
 
@@ -267,10 +272,10 @@ class TestPassedOver:
         assert f"{newest.name}: {why}" in capfd.readouterr().err
         assert newest.exists()
         assert cli.main(["run", "config.yaml", "--fresh", "--max-records", "50"]) == 0
-        assert trained.header()["account"]["consumed"] == 50
+        assert trained.header()["source"]["account"]["consumed"] == 50
 
     def test_check_says_what_a_run_would_do_and_changes_nothing(self, trained: Home, launcher: Launcher) -> None:
-        forged = self.forge(trained, put("account", {}))
+        forged = self.forge(trained, put("source/account", {}))
         before = sorted((trained.folder / "out/state").glob("checkpoint-*"))
         done = launcher.call(trained, "check", "config.yaml")
         assert done.returncode == 0
@@ -310,7 +315,7 @@ class TestUnsavable:
             assert "the model holds" in ended.stderr
             assert "everything up to record 200 is saved: a restart continues there" in ended.stderr
             assert "Traceback" not in ended.stderr
-            assert home.header()["account"]["consumed"] == 200
+            assert home.header()["source"]["account"]["consumed"] == 200
 
     @pytest.mark.usefixtures("processes")
     def test_it_counts_as_a_checkpoint_that_failed(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +324,7 @@ class TestUnsavable:
         written = CheckpointStore.write
 
         def refusing(store: CheckpointStore, header: Any, payload: bytes) -> Path:
-            if header["account"]["consumed"]:
+            if header["source"]["account"]["consumed"]:
                 raise CheckpointError("cannot be read back")
             return written(store, header, payload)
 

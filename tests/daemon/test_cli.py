@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from streamkernel.daemon.config.schema import Config
+from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 
@@ -108,11 +109,11 @@ def test_a_run_ends_with_a_table_and_inspect_shows_what_is_left(here: Home, laun
     assert {"time", "level", "logger", "message"} <= set(lines[0])
     assert any(line["message"].startswith("checkpoint checkpoint-000000000001.skc at record 500") for line in lines)
     described = json.loads(launcher.call(here, "inspect", "out/state", "--json").stdout)
-    assert described["account"]["consumed"] == 1200
-    assert re.fullmatch(r"[0-9a-f]{64}", described["model"]["state_digest"])
-    assert described["model"]["n_features"] > 0
-    assert described["positions"][0][2] == (here.folder / "stream.csv").stat().st_size
-    assert set(described["versions"]) == {"streamkernel", "river", "numpy", "python"}
+    assert described["source"]["account"]["consumed"] == 1200
+    assert re.fullmatch(r"[0-9a-f]{64}", published_entry(described)["state_digest"])
+    assert published_entry(described)["n_features"] > 0
+    assert described["source"]["positions"][0][2] == (here.folder / "stream.csv").stat().st_size
+    assert set(described["run"]["versions"]) == {"streamkernel", "river", "numpy", "python"}
     one = launcher.call(here, "inspect", described["file"], "--json")
     assert json.loads(one.stdout)["payload_sha256"] == described["payload_sha256"]
     table = launcher.call(here, "inspect", "out/state").stdout

@@ -66,7 +66,7 @@ def test_parts_that_are_filled_for_long_survive_kills(homes: Any) -> None:
     (part,) = (home.folder / "out/predictions").iterdir()
     offsets = pq.read_table(part).column("offset").to_pylist()
     assert offsets == sorted(set(offsets))
-    assert len(offsets) == home.header()["account"]["predicted"]
+    assert len(offsets) == home.header()["source"]["account"]["predicted"]
 
 
 def test_what_passes_stands_in_the_rows(home: Home) -> None:
@@ -124,7 +124,7 @@ def test_other_columns_are_refused_and_each_way_on_leads_on(home: Home, output: 
     # Anew.
     arranged(home, {**output, "path": other["path"]})
     run(prepare(home.config), fresh=True)
-    assert home.header()["account"]["consumed"] == RECORDS
+    assert home.header()["source"]["account"]["consumed"] == RECORDS
     assert any(name.startswith("others") and ".old" in name for name in outputs(home))
 
 

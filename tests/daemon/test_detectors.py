@@ -17,6 +17,7 @@ from streamkernel import KernelDensityRatio, KernelNoveltyDetector
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.components.caveats import caveats
 from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.configurations import lines_of
 from tests.daemon.conftest import Home
@@ -61,7 +62,7 @@ def test_it_learns_what_it_can_and_goes_on_after_a_restart(home: Home, step: dic
     lines = home.lines("out/predictions.jsonl")
     assert [line["prediction"] for line in lines] == scores
     assert [line["target"] for line in lines] == samples
-    assert home.header()["model"]["state_digest"] == alone.state_digest()
+    assert published_entry(home.header())["state_digest"] == alone.state_digest()
 
 
 def test_a_novelty_detector_behind_a_scaler(home: Home) -> None:
@@ -131,7 +132,7 @@ def test_a_warm_start_ends_as_one_run_over_both_streams(home: Home, step: dict[s
     samples = [row["y"] for row in [*rows(150), *rows(250)]]
     scores = alone.advance(both, samples if step is RATIO else None).predictions
     assert [line["prediction"] for line in home.lines("out/predictions.jsonl")] == scores[150:]
-    assert home.header()["model"]["state_digest"] == alone.state_digest()
+    assert published_entry(home.header())["state_digest"] == alone.state_digest()
     assert home.header()["warm_start"]["done"]
 
 

@@ -22,9 +22,10 @@ from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
-from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.recovery.schedule import CheckpointSchedule
+from streamkernel.daemon.run_state import coordinator as coordinating
+from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.resume import Start
+from streamkernel.daemon.run_state.schedule import CheckpointSchedule
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.sinks import Sinks
 from tests.daemon.conftest import Home, write_stream
@@ -102,12 +103,10 @@ class TimedCoordinator(CheckpointCoordinator):
         assert self.schedule is not None
         return self.schedule.due(consumed)
 
-    def _snapshot(self, marks: Any) -> tuple[dict[str, Any], bytes]:  # noqa: ARG002
-        return {}, b"model"
-
 
 @pytest.fixture
-def coordinator(tmp_path: Path) -> Iterator[TimedCoordinator]:
+def coordinator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TimedCoordinator]:
+    monkeypatch.setattr(coordinating, "take_snapshot", lambda *_: ({}, b"model"))
     store = FullStore(tmp_path, Disk())
     store.lock()
     yield TimedCoordinator(store, Time())
@@ -238,7 +237,7 @@ def test_the_daemon_learns_on_while_the_disk_is_full(
 
     monkeypatch.setattr(CheckpointStore, "write", sometimes)
     view = run(prepare(config))
-    assert view.account["consumed"] == home.header()["account"]["consumed"] == 1000
+    assert view.account["consumed"] == home.header()["source"]["account"]["consumed"] == 1000
     assert "the checkpoint at record 200 could not be written" in caplog.text
 
 
@@ -248,7 +247,7 @@ def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pyte
     write = CheckpointStore.write
 
     def only_the_first(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:
-        if header["account"]["consumed"]:
+        if header["source"]["account"]["consumed"]:
             raise OSError(errno.EIO, "Input/output error")
         return write(store, header, payload)
 
@@ -257,9 +256,9 @@ def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pyte
         run(prepare(home.configure()))
     monkeypatch.undo()
     monkeypatch.chdir(home.folder)
-    assert home.header()["account"]["consumed"] == 0
+    assert home.header()["source"]["account"]["consumed"] == 0
     run(prepare(home.config))
-    assert len(home.lines("out/predictions.jsonl")) == home.header()["account"]["predicted"]
+    assert len(home.lines("out/predictions.jsonl")) == home.header()["source"]["account"]["predicted"]
 
 
 def test_a_last_part_that_cannot_be_made_ends_the_run_with_status_1(
@@ -281,7 +280,7 @@ def test_a_last_part_that_cannot_be_made_ends_the_run_with_status_1(
     assert (capsys.readouterr().err + caplog.text).count(said) == 1
     assert list((home.folder / "out/parts").iterdir()) == []
     assert main(["run", "config.yaml"]) == 0
-    assert pq.read_table(home.folder / "out/parts").num_rows == home.header()["account"]["predicted"] > 200
+    assert pq.read_table(home.folder / "out/parts").num_rows == home.header()["source"]["account"]["predicted"] > 200
 
 
 def test_what_ended_the_run_is_its_error_and_what_cannot_be_closed_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -46,7 +46,7 @@ class TestStatus:
         # The configuration is wrong, not the letters.
         assert "streamkernel replay" not in said.err
         # It is all in the checkpoint, and a restart says the same.
-        assert home.header()["account"]["dead"] == 5
+        assert home.header()["source"]["account"]["dead"] == 5
         assert cli.main(["run", "config.yaml"]) == 1
         assert "none of the 5 records could be used" in capsys.readouterr().err
 
@@ -59,7 +59,7 @@ class TestStatus:
         assert ended(home, content) == 1
         assert "6 of the 10 records were dead letters, more than dead_letters.max_rate (50%)" in capsys.readouterr().err
         assert len(home.lines("out/dead.jsonl")) == 6
-        assert home.header()["account"]["consumed"] == 10
+        assert home.header()["source"]["account"]["consumed"] == 10
 
     def test_it_bears_as_many_as_it_says(self, home: Home) -> None:
         assert ended(home, "a,b,y\n" + "1,2,yes\n" * 5 + "1\n" * 5) == 0

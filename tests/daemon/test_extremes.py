@@ -196,7 +196,7 @@ def test_huge_labels_end_no_daemon_and_spoil_no_checkpoint(
     run(prepare(home.config), max_records=45)
     assert "targets were beyond 1e100" in caplog.text
     run(prepare(home.config))
-    assert home.header()["account"]["learned"] == 60
+    assert home.header()["source"]["account"]["learned"] == 60
     for path in Path(home.folder, "out/state").glob("*.skc"):
         assert not re.search(rb"[:\[, ](NaN|-?Infinity)[,\]} ]", path.read_bytes().split(b"\n")[0])
 
@@ -209,4 +209,4 @@ def test_a_model_that_predicts_infinity_is_counted(home: Home, launcher: Launche
     assert "1 predictions were not finite" in done.stderr
     lines = home.lines("out/predictions.jsonl")
     assert [number for number, line in enumerate(lines) if line["prediction"] is None] == [7]
-    assert home.header()["account"]["learned"] == 60
+    assert home.header()["source"]["account"]["learned"] == 60

@@ -22,8 +22,8 @@ from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.group.reports import Report, Reporter, ReportReader
 from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.partition import PartitionListener, PartitionSignals
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
-from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.resume import Start
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import Stopped
 from tests.processes import alive, wait_until

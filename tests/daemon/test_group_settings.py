@@ -18,6 +18,7 @@ from streamkernel.daemon.components.group_mode import partition_document
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.group.first_partitions import is_added, note_first_partitions
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
 
@@ -182,7 +183,7 @@ def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[
     (here.folder / "group/partition-old").mkdir()
     assert cli.main(["inspect", "group", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["partitions"]
-    assert {partition: about["account"]["consumed"] for partition, about in found.items()} == {
+    assert {partition: about["source"]["account"]["consumed"] for partition, about in found.items()} == {
         "0": 120,
         "2": 160,
         "10": 200,
@@ -191,7 +192,7 @@ def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[:3].strip().isdigit()]
     shown = [(row[0], row[row.index("UTC") + 1]) for row in rows]
     assert shown == [("0", "120"), ("2", "160"), ("10", "200")], rows
-    assert found["2"]["model"]["state_digest"].startswith(rows[1][-1])
+    assert published_entry(found["2"])["state_digest"].startswith(rows[1][-1])
 
 
 def test_a_partition_that_came_later_is_known_to_all_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def test_thousands_of_connections_take_few_files(home: Home, launcher: Launcher)
     ended = daemon.wait()
     assert ended.returncode == 0, ended.stderr
     assert seen <= before + MOST + 5
-    assert home.header()["account"]["consumed"] == 1100
+    assert home.header()["source"]["account"]["consumed"] == 1100
     assert "could not be written" not in ended.stderr
     # Thousands of refusals are few lines.
     assert 1 <= ended.stderr.count(f"more than {MOST} connections") <= 3

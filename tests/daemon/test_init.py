@@ -23,6 +23,7 @@ from streamkernel.daemon import cli
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.init.configuration import configuration_for
 from streamkernel.daemon.init.sample import SampleError
+from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.configurations import plan_of
 from tests.daemon.conftest import Home, Launcher
 
@@ -343,8 +344,8 @@ def test_it_runs_on_the_bundled_data(beside_the_data: Home, launcher: Launcher, 
     assert len(lines) == 5300
     assert sum(line["prediction"] == line["target"] for line in lines) / 5300 > 0.87
     described = json.loads(launcher.call(home, "inspect", settings["checkpoint"]["directory"], "--json").stdout)
-    assert described["account"]["learned"] == 5300
-    assert shares == {"expert_weights", "input_importance"} & set(described["model"])
+    assert described["source"]["account"]["learned"] == 5300
+    assert shares == {"expert_weights", "input_importance"} & set(published_entry(described))
     again = launcher.call(home, "run", "config.yaml", "--fresh", "--max-records=100")
     assert again.returncode == 0, again.stderr
     assert len(home.lines(settings["predictions"]["path"])) == 100

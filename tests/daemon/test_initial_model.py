@@ -11,6 +11,7 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, write_stream
@@ -34,16 +35,19 @@ def test_it_ends_as_one_run_over_both_streams(here: Home, model: list[Any]) -> N
     run(prepare(here.configure(model=model)))
     run(prepare(here.configure(**beginning(model=model))))
     first, second = here.header(), here.header("next/state")
-    assert second["account"]["consumed"] == 300
-    assert len(here.lines("next/predictions.jsonl")) == second["account"]["predicted"]
+    assert second["source"]["account"]["consumed"] == 300
+    assert len(here.lines("next/predictions.jsonl")) == second["source"]["account"]["predicted"]
 
     rows = (here.folder / "other.csv").read_text().partition("\n")[2]
     both = (here.folder / "stream.csv").read_text() + rows
     (here.folder / "stream.csv").write_text(both)
     run(prepare(here.configure(model=model)), fresh=True)
     whole = here.header()
-    assert whole["account"]["learned"] == first["account"]["learned"] + second["account"]["learned"]
-    assert whole["model"] == second["model"]
+    assert (
+        whole["source"]["account"]["learned"]
+        == first["source"]["account"]["learned"] + second["source"]["account"]["learned"]
+    )
+    assert published_entry(whole) == published_entry(second)
     parts = [here.lines(f"{folder}/predictions.jsonl") for folder in ("next", "out")]
     assert len(parts[0]) > 200
     names = ("prediction", "probabilities", "target")
@@ -55,10 +59,10 @@ def test_it_is_read_once_and_not_needed_afterwards(trained: Home) -> None:
     run(prepare(trained.configure(**beginning())), max_records=100)
     shutil.rmtree(trained.folder / "out/state")
     run(prepare(trained.config))
-    assert trained.header("next/state")["account"]["consumed"] == 400
+    assert trained.header("next/state")["source"]["account"]["consumed"] == 400
     with pytest.raises(CheckpointError, match="out/state: there is no such directory or file"):
         run(prepare(trained.config), fresh=True)
-    assert trained.header("next/state")["account"]["consumed"] == 400
+    assert trained.header("next/state")["source"]["account"]["consumed"] == 400
 
 
 def test_another_model_is_refused_before_anything_is_begun(trained: Home) -> None:

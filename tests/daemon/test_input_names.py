@@ -11,7 +11,7 @@ import pytest
 
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.assembly.processor import make_processor
-from streamkernel.daemon.recovery.resume import begin
+from streamkernel.daemon.run_state.resume import begin
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.record_batch import RecordBatch

@@ -9,6 +9,7 @@ import pytest
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.monitoring.description_lines import description_lines
+from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home
 
 ADAPTIVE = [{"streamkernel.AdaptiveKernelClassifier": {"seed": 1, "n_features": 4, "metric_schedule": [50]}}]
@@ -33,11 +34,11 @@ def test_it_prints_the_twelve_things_that_matter(capsys: pytest.CaptureFixture[s
     lines = inspected(capsys).splitlines()
     described = json.loads(inspected(capsys, "--json"))
     assert [line[:12].rstrip() for line in lines if line[0] != " "] == [*ROWS, "state digest", "written by"]
-    assert f"state digest  {described['model']['state_digest']}" in lines
+    assert f"state digest  {published_entry(described)['state_digest']}" in lines
     assert f"checkpoint    {described['file']}, the newest of {len(described['directory'])}" in lines
-    assert f"continues at  offset {described['positions'][0][2]:,}" in lines
+    assert f"continues at  offset {described['source']['positions'][0][2]:,}" in lines
     assert "source        kind csv, target y" in lines
-    ordered = sorted(described["model"]["expert_weights"].items(), key=lambda one: -one[1])
+    ordered = sorted(published_entry(described)["expert_weights"].items(), key=lambda one: -one[1])
     (experts,) = (line for line in lines if line.startswith("experts"))
     assert experts.startswith(f"experts       {ordered[0][0]}: {ordered[0][1]:.1%};")
 
@@ -49,9 +50,9 @@ def test_all_has_every_entry_and_fits_80_columns(capsys: pytest.CaptureFixture[s
     assert text.startswith(inspected(capsys))
     assert max(map(len, text.splitlines())) <= 80
     words = text.split()
-    assert described["model"]["class"] in words
+    assert published_entry(described)["class"] in words
     assert described["payload_sha256"][:12] + "…" in words
-    for expert, weight in described["model"]["expert_weights"].items():
+    for expert, weight in published_entry(described)["expert_weights"].items():
         assert f"{expert}  " in text
         assert f"{weight:.1%}" in words
 
@@ -70,10 +71,9 @@ def test_a_long_path_is_whole_and_an_invalid_neighbor_is_shown(here: Home) -> No
 
 def test_partitions_are_a_line_each() -> None:
     about = {
-        "written": 1_700_000_000,
-        "account": {"consumed": 1500},
-        "positions": [["", 3, 1234]],
-        "model": {"state_digest": "0123456789abcdef"},
+        "run": {"written": 1_700_000_000},
+        "source": {"account": {"consumed": 1500}, "positions": [["", 3, 1234]]},
+        "models": {"published": "", "learners": {"": {"model": {"state_digest": "0123456789abcdef"}}}},
     }
     head, line = description_lines({"partitions": {"3": about}}, 80)
     assert head.split() == ["partition", "written", "records", "continues", "at", "state", "digest"]

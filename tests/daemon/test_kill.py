@@ -29,7 +29,7 @@ def test_a_seed_that_was_drawn_survives(homes: Callable[[str], Home], tmp_path: 
     write_stream(home.folder / "stream.csv", 600)
     home.configure(model=[f"streamkernel.{model}"], checkpoint={"directory": "out/state", "every_records": 200})
     killed(home, "consumed:1")
-    assert home.header()["account"]["consumed"] == 0
+    assert home.header()["source"]["account"]["consumed"] == 0
     twin = Home(tmp_path / "twin")
     shutil.copytree(home.folder, twin.folder)
     assert runs(home) == 0
@@ -63,7 +63,7 @@ def test_kills_from_outside_at_any_moment_change_nothing(homes: Callable[[str], 
 def reached(home: Home) -> list[int]:
     """How far each checkpoint reaches, the oldest first."""
     return [
-        read(path).header["account"]["consumed"]
+        read(path).header["source"]["account"]["consumed"]
         for path in sorted((home.folder / "out/state").glob("checkpoint-*.skc"))
     ]
 
@@ -84,7 +84,7 @@ def test_starts_that_die_leave_the_older_checkpoints(home: Home) -> None:
         assert reached(home) == [100, 200, 240]
     assert runs(home) == 0
     assert reached(home) == [400, 500, 600]
-    assert len(home.lines("out/predictions.jsonl")) == home.header()["account"]["predicted"]
+    assert len(home.lines("out/predictions.jsonl")) == home.header()["source"]["account"]["predicted"]
 
 
 RECORDS = 700
@@ -105,7 +105,7 @@ def test_each_line_is_what_the_checkpoint_it_names_says(home: Home) -> None:
         assert runs(home, "run", "learn.yaml", "--max-records", "200") == 0
         killed(home, where)
     assert runs(home) == 0
-    account, lines = home.header("own/state")["account"], home.lines("own/predictions.jsonl")
+    account, lines = home.header("own/state")["source"]["account"], home.lines("own/predictions.jsonl")
     offsets = [line["position"]["offset"] for line in lines]
     assert offsets == sorted(set(offsets))
     assert (account["consumed"], account["predicted"], account["learned"]) == (RECORDS, len(lines), 0)
@@ -204,13 +204,13 @@ def test_kills_of_both(home: Home, launcher: Launcher, late: bool, rounds: int) 
     learning.wait_for("reading journal")
     for _ in range(3000):
         if len((home.folder / "out/predictions.jsonl").read_text().splitlines()) == wanted and (
-            home.header()["account"]["learned"] == wanted
+            home.header()["source"]["account"]["learned"] == wanted
         ):
             break
         time.sleep(0.02)
     learning.signal(signal.SIGTERM)
     assert learning.wait().returncode == 0
-    account = home.header()["account"]
+    account = home.header()["source"]["account"]
     assert (account["consumed"], account["predicted"], account["learned"], account["dead"]) == (
         wanted,
         wanted,

@@ -256,7 +256,7 @@ class TestLive:
             file.write(3 * record.replace("amount", "betrag") % (1, 2, 3))
         with pytest.raises(DaemonError, match=r"none of the inputs that arrive \('betrag'\); it knows 'amount'"):
             run(prepare(home.config), max_records=3)
-        assert home.header()["account"]["consumed"] == 60
+        assert home.header()["source"]["account"]["consumed"] == 60
 
 
 def test_replay_learns_no_letters_whose_columns_are_others(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -273,7 +273,7 @@ def test_replay_learns_no_letters_whose_columns_are_others(home: Home, capsys: p
     )
     assert home.header() == before
     assert main(["replay", "mended.jsonl", str(home.config), "--set", "limits.min_known_inputs=null"]) == 0
-    assert home.header()["account"]["learned"] == before["account"]["learned"] + 2
+    assert home.header()["source"]["account"]["learned"] == before["source"]["account"]["learned"] + 2
 
 
 def test_an_empty_cell_of_a_replayed_letter_is_no_absent_input(home: Home, caplog: pytest.LogCaptureFixture) -> None:

@@ -58,13 +58,13 @@ class TestLive:
         wait_until(daemon, home, lambda header: header["labels"]["account"]["matched"] == 200)
         daemon.signal(signal.SIGKILL)
         daemon.wait()
-        assert home.header()["account"]["learned"] == 200
+        assert home.header()["source"]["account"]["learned"] == 200
         # Labels first, this time.
         append(home.folder / "labels.jsonl", [f'{{"id": {i}, "y": "p"}}' for i in range(200, 300)])
         daemon = launcher.start(home, "run", "config.yaml")
         wait_until(daemon, home, lambda header: header["labels"]["waiting"] == 100)
         append(home.folder / "records.jsonl", [f'{{"id": {i}, "a": {i}}}' for i in range(200, 300)])
-        wait_until(daemon, home, lambda header: header["account"]["learned"] == 300)
+        wait_until(daemon, home, lambda header: header["source"]["account"]["learned"] == 300)
         daemon.signal(signal.SIGTERM)
         ended = daemon.wait()
         assert ended.returncode == 0
@@ -102,7 +102,7 @@ def test_a_label_that_kills_the_process_is_found_and_the_others_are_learned(home
     assert (letter["reason"], letter["raw"], letter["position"]["source"]) == ("kills_process", labels[413], "labels")
     header = home.header()
     adds_up(header)
-    assert (header["account"]["learned"], header["labels"]["pending"]) == (899, 1)
+    assert (header["source"]["account"]["learned"], header["labels"]["pending"]) == (899, 1)
     assert len(home.lines("out/predictions.jsonl")) == 900
 
 
@@ -123,7 +123,7 @@ def test_an_early_label_the_model_refuses_is_a_dead_letter_when_its_record_comes
     header = home.header()
     adds_up(header)
     # The record was predicted, and waits for a label it can be learned with.
-    assert (header["account"]["predicted"], header["labels"]["pending"]) == (21, 1)
+    assert (header["source"]["account"]["predicted"], header["labels"]["pending"]) == (21, 1)
 
 
 def test_labels_that_are_not_what_the_configuration_says_stop_it(home: Home, launcher: Launcher) -> None:

@@ -14,6 +14,7 @@ from benchmarks.labels import measure
 from streamkernel import KernelClassifier
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import batch_size
 from tests.daemon.conftest import Home
@@ -53,16 +54,16 @@ def copied(undisturbed: Home, home: Home) -> Home:
 def test_everything_that_can_be_is_in_the_account_and_adds_up(undisturbed: Home) -> None:
     header = undisturbed.header()
     adds_up(header)
-    assert min(header["account"].values()) > 20
+    assert min(header["source"]["account"].values()) > 20
     assert min(header["labels"]["account"].values()) > 20
     assert header["labels"]["pending"] > 100
     assert header["labels"]["waiting"] > 0
-    assert header["model"]["n_records"] == header["account"]["learned"] > 0.7 * RECORDS
+    assert published_entry(header)["n_records"] == header["source"]["account"]["learned"] > 0.7 * RECORDS
 
 
 def test_each_record_has_one_prediction_and_no_label_line(undisturbed: Home) -> None:
     lines = undisturbed.lines("out/predictions.jsonl")
-    assert len(lines) == undisturbed.header()["account"]["predicted"]
+    assert len(lines) == undisturbed.header()["source"]["account"]["predicted"]
     offsets = [line["position"]["offset"] for line in lines]
     assert offsets == sorted(set(offsets))
     assert sum(line["target"] is not None for line in lines) < 0.1 * RECORDS
@@ -73,7 +74,7 @@ def test_a_dead_letter_says_whose_it_is_and_where_it_stands(undisturbed: Home) -
     header = undisturbed.header()
     mine = [letter for letter in letters if letter["position"].get("source") == "labels"]
     assert len(mine) == header["labels"]["account"]["dead"]
-    assert len(letters) - len(mine) == header["account"]["dead"]
+    assert len(letters) - len(mine) == header["source"]["account"]["dead"]
     assert {letter["reason"] for letter in mine} == {"not_json", "key", "target"}
     text = (undisturbed.folder / "labels.jsonl").read_bytes()
     for letter in mine:
@@ -104,8 +105,8 @@ def test_it_learns_what_a_loop_by_hand_learns(home: Home) -> None:
                 early[label["id"]] = label["y"]
     assert not early
     assert not pending
-    assert home.header()["model"]["state_digest"] == model.state_digest()
-    assert home.header()["account"]["learned"] == 400
+    assert published_entry(home.header())["state_digest"] == model.state_digest()
+    assert home.header()["source"]["account"]["learned"] == 400
 
 
 @pytest.mark.parametrize(("kind", "model"), [("csv", "growing"), ("jsonl", "River's")])
@@ -137,8 +138,8 @@ def test_the_account_is_exact_where_time_decides_and_kills_interfere(copied: Hom
     header = copied.header()
     adds_up(header)
     assert header["labels"]["account"]["expired"] > 100
-    assert header["model"]["n_records"] == header["account"]["learned"]
-    assert len(copied.lines("out/predictions.jsonl")) == header["account"]["predicted"]
+    assert published_entry(header)["n_records"] == header["source"]["account"]["learned"]
+    assert len(copied.lines("out/predictions.jsonl")) == header["source"]["account"]["predicted"]
 
 
 def predicting() -> dict[str, Any]:
@@ -192,12 +193,12 @@ class TestWhatItGoesOnFrom:
 
     def test_labels_may_come_to_a_model_that_had_none(self, here: Home) -> None:
         run(prepare(here.configure(**{**sections(), "labels": None})), max_records=250)
-        before = here.header()["account"]
+        before = here.header()["source"]["account"]
         run(prepare(here.configure(**sections())))
         header = here.header()
-        assert header["account"]["consumed"] == before["consumed"] + header["labels"]["account"]["kept"] + (
-            header["account"]["learned"] - before["learned"] - header["labels"]["account"]["matched"]
-        ) + sum(header["account"][name] - before[name] for name in ("unlabeled", "skipped", "dead"))
+        assert header["source"]["account"]["consumed"] == before["consumed"] + header["labels"]["account"]["kept"] + (
+            header["source"]["account"]["learned"] - before["learned"] - header["labels"]["account"]["matched"]
+        ) + sum(header["source"]["account"][name] - before[name] for name in ("unlabeled", "skipped", "dead"))
         assert header["labels"]["account"]["matched"] > 100
 
     def test_a_model_that_serves_is_judged_by_the_labels_and_learns_nothing(self, here: Home) -> None:
@@ -205,8 +206,8 @@ class TestWhatItGoesOnFrom:
         before = here.header()
         view = run(prepare(here.configure(**{**sections(), **predicting()})))
         after = here.header("out/own")
-        assert after["model"] == before["model"]
-        assert after["account"]["learned"] == 0
+        assert published_entry(after) == published_entry(before)
+        assert after["source"]["account"]["learned"] == 0
         assert after["labels"]["account"]["matched"] > 200
         assert view.overall["accuracy"] > 0.6
         assert here.header() == before
@@ -214,7 +215,7 @@ class TestWhatItGoesOnFrom:
     def test_a_model_that_serves_may_do_without(self, here: Home) -> None:
         run(prepare(here.config), max_records=300)
         run(prepare(here.configure(**{**sections(), "labels": None, **predicting()})))
-        account = here.header("out/own")["account"]
+        account = here.header("out/own")["source"]["account"]
         assert account["consumed"] == len((here.folder / "records.jsonl").read_text().splitlines())
         assert account["predicted"] > 450
 

@@ -266,12 +266,12 @@ def test_the_length_of_the_chunks_changes_no_byte(
     for most in (1, 7, 512):
         monkeypatch.setattr(batch_size, "MOST_RECORDS", most)
         view = run(prepare(home.config), fresh=True)
-        results.append((*home.result(), home.header()["recent_dead"]))
+        results.append((*home.result(), home.header()["source"]["recent_dead"]))
         metrics.append({**view.overall, **view.rolling, "loss": view.loss})
     assert results[1:] == results[:1] * 2
     assert metrics[1] == pytest.approx(metrics[0], rel=1e-12)
     assert metrics[2] == pytest.approx(metrics[0], rel=1e-12)
-    assert home.header()["account"]["dead"] > 10
+    assert home.header()["source"]["account"]["dead"] > 10
     assert "refused" in {letter["reason"] for letter in home.lines("out/dead.jsonl")} or model != "two classes"
 
 

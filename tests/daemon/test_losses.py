@@ -159,7 +159,7 @@ def test_the_unit_of_a_model_of_rivers_outlives_a_restart(home: Home) -> None:
     plan = {"model": model, "source": {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}}
     home.configure(**plan)
     run(prepare(home.config), fresh=True, max_records=150)
-    n, mean, m2 = home.header()["target_moments"]
+    n, mean, m2 = home.header()["models"]["learners"][""]["target_moments"]
     ys = [y for _, y in NUMBERS[:150]]
     assert (n, mean, m2 / n) == pytest.approx((150, np.mean(ys), np.var(ys)))
     rest = run(prepare(home.config))
@@ -170,13 +170,13 @@ def test_the_unit_of_a_model_of_rivers_outlives_a_restart(home: Home) -> None:
     assert rest.loss == pytest.approx(expected[150:].mean())
     home.configure(**{**plan, "model": [{"streamkernel.KernelRegressor": {"seed": 1}}]})
     run(prepare(home.config), fresh=True)
-    assert "target_moments" not in home.header()  # its state has its own
+    assert "target_moments" not in home.header()["models"]["learners"][""]  # its state has its own
 
 
 @pytest.mark.parametrize("moments", [[1, 2.0], "text", [-1, 0.0, 0.0], [1, 0.0, -1.0], [1.5, 0.0, 0.0], [1, None, 0.0]])
 def test_moments_that_cannot_be_are_refused(home: Home, moments: Any) -> None:
     from streamkernel.daemon.base.errors import CheckpointError
-    from streamkernel.daemon.checkpoints.schema import check_header
+    from streamkernel.daemon.run_state.header import check_header
 
     write_numbers(home.folder / "stream.csv", 20)
     home.configure(
@@ -185,8 +185,9 @@ def test_moments_that_cannot_be_are_refused(home: Home, moments: Any) -> None:
     )
     run(prepare(home.config), fresh=True)
     header = home.header()
+    header["models"]["learners"][""]["target_moments"] = moments
     with pytest.raises(CheckpointError, match="target_moments"):
-        check_header({**header, "target_moments": moments})
+        check_header(header)
 
 
 class Patchy(RegressionLoss):

@@ -35,6 +35,7 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.exporter.lag import LagCollector
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.stream.record_batch import LabelChunk, Labeled, RecordBatch
@@ -106,7 +107,7 @@ def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Laun
     metrics = {"port": 0, "window": 500}
     home.configure(metrics=metrics)
     assert launcher.call(home, "run", "config.yaml", "--max-records", "600").returncode == 0
-    before = home.header()["account"]
+    before = home.header()["source"]["account"]
     home.configure(source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}, metrics=metrics)
     daemon = launcher.start(home, "run", "config.yaml")
     url = daemon.wait_for(r"serving metrics at (http://127\.0\.0\.1:\d+)/metrics")[1]
@@ -122,7 +123,7 @@ def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Laun
     assert get(f"{url}/elsewhere")[0] == 404
     daemon.signal(signal.SIGTERM)
     assert daemon.wait().returncode == 0
-    after = home.header()["account"]
+    after = home.header()["source"]["account"]
     assert after["consumed"] == 1500
     for name, key in (
         ("consumed", "consumed"),
@@ -137,7 +138,7 @@ def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Laun
     assert values["loss_observations_total"] == values["records_learned_total"]
     assert 0 < values["progressive_loss"] < 2
     assert 0.5 < values["rolling_metric{metric=accuracy,window=500}"] <= 1
-    model = home.header()["model"]
+    model = published_entry(home.header())
     assert values["random_features"] == model["n_features"]
     assert values["max_features"] == 256
     steps = values["feature_blocks_total{action=grown}"] + values["feature_blocks_total{action=reused}"]

@@ -30,6 +30,7 @@ from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart
 from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of
 from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.estimators.base import machine_of
 from tests.daemon.conftest import Home, Launcher, write_stream
@@ -266,7 +267,7 @@ class TestMixture:
         figures = json.loads(get(f"{url}/api/status")[1])["figures"]
         daemon.signal(signal.SIGTERM)
         assert daemon.wait().returncode == 0
-        model = home.header()["model"]
+        model = published_entry(home.header())
         assert model["expert_weights"]
         for expert, weight in model["expert_weights"].items():
             assert values[f"expert_weight{{expert={expert}}}"] == weight

@@ -186,7 +186,7 @@ def test_one_record_of_an_idle_log_has_its_line_before_any_checkpoint(home: Home
         shown = wait_for_lines(home, n_lines)
         with (home.folder / "stream.csv").open("a") as file:
             file.write("1,2,red,yes\n")
-    assert home.header()["account"]["consumed"] == 0
+    assert home.header()["source"]["account"]["consumed"] == 0
     running.signal(signal.SIGKILL)
     assert running.wait().returncode == -signal.SIGKILL
     with (home.folder / "stream.csv").open("a") as file:

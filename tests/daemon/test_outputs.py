@@ -146,7 +146,7 @@ class TestNoCheckpointKnowsTheFile:
         learned = plan.source.poll
 
         def poll(max_records: int, timeout: float) -> Any:
-            if home.header()["account"]["consumed"] == 200 and not away.exists():
+            if home.header()["source"]["account"]["consumed"] == 200 and not away.exists():
                 meddle(path, away, done)
             return learned(max_records, timeout)
 
@@ -154,12 +154,12 @@ class TestNoCheckpointKnowsTheFile:
         size = "where" if done in ("cut", "written to") else "was renamed, removed or replaced"
         with pytest.raises(SinkError, match=rf"other\.jsonl{suffix}: .*{size}"):
             run(plan)
-        assert home.header()["account"]["consumed"] == 200
+        assert home.header()["source"]["account"]["consumed"] == 200
         if done in ("renamed", "replaced"):
             away.rename(path)
         if done in ("renamed", "replaced", "written to"):
             run(prepare(home.config))
-            assert home.header()["account"]["consumed"] == 400
+            assert home.header()["source"]["account"]["consumed"] == 400
             text = gzip.decompress(path.read_bytes()) if suffix else path.read_bytes()
             assert text.count(b"\n") == 400
         else:
@@ -247,7 +247,7 @@ class TestFresh:
         with pytest.raises(SinkError, match=r"set aside as predictions\.jsonl\.old, which is another file"):
             run(prepare(home.config), fresh=True)
         assert mine.read_text() == "mine\n"
-        assert len(offsets(home)) == home.header()["account"]["predicted"] == 400
+        assert len(offsets(home)) == home.header()["source"]["account"]["predicted"] == 400
         mine.unlink()
         run(prepare(home.config), fresh=True, max_records=100)
         assert len(offsets(home)) == 100

@@ -60,7 +60,7 @@ class TestABlockedOutput:
         os.close(idle)
         assert running.log.count("the daemon pauses reading") == 1
         assert "the last checkpoint could not be written" in running.log
-        assert home.header()["account"]["consumed"] == 0
+        assert home.header()["source"]["account"]["consumed"] == 0
         configured(home, **writing_to("out/lines.jsonl"))
         run(prepare(home.config))
         assert len(home.lines("out/lines.jsonl")) == records

@@ -136,7 +136,7 @@ class TestOneFileUnderTwoNames:
         configured(home, predictions=predictions("/dev/null"), dead_letters=predictions("/dev/null"))
         for _ in range(2):
             run(prepare(home.config))
-        assert home.header()["account"]["consumed"] == 400
+        assert home.header()["source"]["account"]["consumed"] == 400
 
 
 def test_a_path_relative_to_the_configuration_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

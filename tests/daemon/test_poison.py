@@ -75,7 +75,7 @@ def test_a_record_that_kills_the_process_is_found_and_the_others_are_learned(dea
     (letter,) = deadly.lines("out/dead.jsonl")
     assert letter["reason"] == "kills_process"
     assert '"die": "abort"' in letter["raw"]
-    account = deadly.header()["account"]
+    account = deadly.header()["source"]["account"]
     assert (account["consumed"], account["learned"], account["dead"]) == (700, 699, 1)
     assert len(deadly.lines("out/predictions.jsonl")) == 699
 
@@ -83,7 +83,7 @@ def test_a_record_that_kills_the_process_is_found_and_the_others_are_learned(dea
 def test_a_record_that_only_seems_to_is_learned(deadly: Home, launcher: Launcher) -> None:
     write(deadly, "once")
     assert run(deadly, launcher, 10) == [-signal.SIGABRT, 0]
-    assert deadly.header()["account"]["learned"] == 700
+    assert deadly.header()["source"]["account"]["learned"] == 700
 
 
 @pytest.mark.usefixtures("processes")  # a child that tries the records one by one
@@ -93,14 +93,14 @@ def test_kills_from_outside_cost_no_record(deadly: Home, monkeypatch: pytest.Mon
     for _ in range(6):  # always at the same chunk: one record in it would be taken for deadly at the third death
         killed(deadly, "mid-batch:3")
     assert runs(deadly) == 0
-    assert deadly.header()["account"]["learned"] == 700
+    assert deadly.header()["source"]["account"]["learned"] == 700
 
 
 def test_a_child_that_is_killed_from_outside_proves_nothing(deadly: Home, launcher: Launcher) -> None:
     write(deadly, "kill")
     # As the out-of-memory killer would do it, over and over: the daemon tries, and is killed again.
     assert run(deadly, launcher, 7) == [-signal.SIGKILL] * 7
-    assert deadly.header()["account"]["dead"] == 0
+    assert deadly.header()["source"]["account"]["dead"] == 0
 
 
 def marker_of(folder: Path) -> InFlightMarker:
@@ -187,7 +187,7 @@ def raising(home: Home) -> Home:
 def test_what_a_model_raises_at_each_start_costs_one_record_and_no_other(raising: Home, launcher: Launcher) -> None:
     assert run(raising, launcher, 8) == [1] * 4 + [0]
     assert [letter["reason"] for letter in raising.lines("out/dead.jsonl")] == ["kills_process"]
-    assert raising.header()["account"]["learned"] == 119
+    assert raising.header()["source"]["account"]["learned"] == 119
 
 
 def test_records_a_model_raises_for_are_learned_one_by_one_at_the_next_start(

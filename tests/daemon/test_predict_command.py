@@ -17,8 +17,9 @@ import pytest
 
 from streamkernel.daemon import predict as predict_file
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
+from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint
 from streamkernel.daemon.cli import main
+from streamkernel.daemon.run_state.component import Saved
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from tests.daemon.configurations import predicting
@@ -142,8 +143,8 @@ class TestLines:
         model = [{"river.linear_model.ALMAClassifier": {"B": float("inf")}}]
         for _ in range(2):
             run(prepare(here.configure(source=source, model=model)), max_records=50)
-        assert json.dumps(here.header()["config"]["model"]).count("Infinity") == 1
-        assert here.header()["account"]["consumed"] == 100
+        assert json.dumps(here.header()["models"]).count("Infinity") == 1
+        assert here.header()["source"]["account"]["consumed"] == 100
         status, lines, err = predict("out/state", "stream.csv")
         assert (status, len(lines), err) == (0, 100, "")
 
@@ -216,7 +217,13 @@ class TestRefusals:
             "value_format": "avro",
             "schema_registry": {"url": "https://registry", "username": "me", "password": "${NOT_SET}"},
         }
-        monkeypatch.setattr(predict_file, "check_header", lambda header: header["config"].update(source=learned))
+        opened = predict_file.open_checkpoint
+
+        def from_topic(checkpoint: Checkpoint) -> Saved:
+            checkpoint.header["source"]["config"] = learned
+            return opened(checkpoint)
+
+        monkeypatch.setattr(predict_file, "open_checkpoint", from_topic)
         status, others, _ = predict("out/state", "other.csv")
         assert status == 0
         assert [(line["prediction"], line["target"]) for line in others] == [

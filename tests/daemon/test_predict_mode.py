@@ -22,7 +22,8 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.watch import Watch
-from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.configurations import OWN, predicting
@@ -62,7 +63,7 @@ class TestWhatItReads:
         assert view.account["learned"] == 0
         assert (
             view.checkpoint
-            == f"off; predicting with checkpoint 2, {trained.header()['account']['learned']} records learned"
+            == f"off; predicting with checkpoint 2, {trained.header()['source']['account']['learned']} records learned"
         )
         assert len(trained.lines("own/predictions.jsonl")) == view.account["predicted"] > 300
 
@@ -70,7 +71,7 @@ class TestWhatItReads:
         predict(trained)
         trained.configure()
         run(prepare(trained.config))
-        assert trained.header()["account"]["consumed"] == 1000
+        assert trained.header()["source"]["account"]["consumed"] == 1000
         result = trained.result()
         run(prepare(trained.configure()), fresh=True)
         assert trained.result() == result
@@ -205,9 +206,12 @@ class TestWithADirectoryOfItsOwn:
         assert (trained.folder / "own/parts.jsonl").read_bytes() == whole
         header = trained.header("own/state")
         learned = trained.header()
-        assert header["predicted_with"] == {"checkpoint": learned["number"], "records": learned["account"]["learned"]}
-        assert header["model"] == learned["model"]
-        assert header["account"]["consumed"] == 400
+        assert header["predicted_with"] == {
+            "checkpoint": learned["number"],
+            "records": learned["source"]["account"]["learned"],
+        }
+        assert published_entry(header) == published_entry(learned)
+        assert header["source"]["account"]["consumed"] == 400
 
     def test_fresh_begins_it_anew(self, trained: Home) -> None:
         predict(trained, checkpoint=OWN)
@@ -247,7 +251,7 @@ class TestCheck:
     def test_it_says_which_model_predicts(self, trained: Home) -> None:
         findings = check(prepare(trained.configure(**predicting(checkpoint=OWN))))
         assert findings.bad == []
-        learned = trained.header()["account"]["learned"]
+        learned = trained.header()["source"]["account"]["learned"]
         assert f"model: out/state, checkpoint 2, {learned} records learned" in findings.good
         assert "checkpoint: own/state, none yet" in findings.good
 
@@ -278,7 +282,7 @@ class Reloading:
         [batch] = self.processor.process(source.poll(1, 0))
         self._reload.chunk(batch)
         learner = self.processor.learner
-        assert learner.model is self.start.model
+        assert learner.model is self.start.models.main.model
         return self.processor.lines(batch)[0]["checkpoint"], last_step(learner.model).n_records  # type: ignore[attr-defined]
 
     def metric(self, name: str) -> float | None:
@@ -289,7 +293,9 @@ class Reloading:
 def learned(here: Home) -> list[int]:
     """How many records the model has learned at each checkpoint of a run."""
     run(prepare(here.configure(checkpoint={"directory": "out/all", "every_records": 100, "keep": 9})))
-    return [read(path).header["account"]["learned"] for path in sorted((here.folder / "out/all").glob("*.skc"))]
+    return [
+        read(path).header["source"]["account"]["learned"] for path in sorted((here.folder / "out/all").glob("*.skc"))
+    ]
 
 
 def publish(home: Home, number: int, **header: object) -> Path:
@@ -317,7 +323,7 @@ def test_newer_checkpoints_are_taken_over_when_it_is_time(here: Home, learned: l
     assert (reloading.metric("model_reloads_total"), reloading.metric("model_checkpoint")) == (2, 3)
     assert (
         reloading.metric("model_checkpoint_timestamp_seconds")
-        == read(here.folder / "out/all/checkpoint-000000000004.skc").header["written"]
+        == read(here.folder / "out/all/checkpoint-000000000004.skc").header["run"]["written"]
     )
 
 
@@ -329,7 +335,8 @@ def test_those_that_cannot_be_used_are_told_and_the_model_stays(
     damaged = publish(here, 2)
     damaged.write_bytes(damaged.read_bytes()[:-50])
     assert reloading.turn(10) == (0, learned[1])
-    publish(here, 3, versions={"streamkernel": "99.0.0", "river": "0.1"})
+    newer = {"written": 0.0, "mode": "learn", "versions": {"streamkernel": "99.0.0", "river": "0.1"}}
+    publish(here, 3, run=newer)
     for _ in range(3):
         assert reloading.turn(10) == (0, learned[1])
     (line,) = [one.getMessage() for one in caplog.records if "predictions continue with the" in one.getMessage()]

@@ -41,7 +41,7 @@ def dead(home: Home) -> Home:
         dead_letters=predictions("out/dead.jsonl"),
     )
     assert cli.main(["run", "config.yaml"]) == 0
-    assert home.header()["account"]["dead"] == 3
+    assert home.header()["source"]["account"]["dead"] == 3
     return home
 
 
@@ -59,7 +59,7 @@ def mend(home: Home, *raws: str | None, path: str = "mended.jsonl", source: str 
 def state(home: Home) -> tuple[Any, ...]:
     """What a repeated replay must not change."""
     header = home.header()
-    kept = {key: header[key] for key in ("account", "positions", "recent_dead", "replayed", "config")}
+    kept = {key: header[key] for key in ("source", "replayed")}
     return header["number"], kept, (home.folder / "out/predictions.jsonl").read_bytes()
 
 
@@ -69,15 +69,15 @@ def test_mended_letters_are_learned_once(dead: Home, capsys: pytest.CaptureFixtu
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "mended.jsonl: 3 replayed"
     header = dead.header()
-    account = before["account"]
-    assert header["account"] == {
+    account = before["source"]["account"]
+    assert header["source"]["account"] == {
         **account,
         "dead": 0,
         "learned": account["learned"] + 3,
         "predicted": account["predicted"] + 3,
     }
-    assert header["positions"] == before["positions"]
-    assert header["recent_dead"] == before["recent_dead"]
+    assert header["source"]["positions"] == before["source"]["positions"]
+    assert header["source"]["recent_dead"] == before["source"]["recent_dead"]
     new = dead.lines("out/predictions.jsonl")
     assert new[: len(lines)] == lines
     places = [letter["position"] for letter in dead.lines("out/dead.jsonl")]
@@ -105,13 +105,13 @@ def test_the_daemon_goes_on_and_keeps_what_was_replayed(dead: Home) -> None:
         file.write("1.0,1.0,yes\n1.0\n")
     assert cli.main(["run", "config.yaml"]) == 0
     header = dead.header()
-    assert header["account"]["consumed"] == GOOD + 3 + 2
-    assert header["account"]["dead"] == 1
+    assert header["source"]["account"]["consumed"] == GOOD + 3 + 2
+    assert header["source"]["account"]["dead"] == 1
     assert header["replayed"] == replayed
     assert len(dead.lines("out/predictions.jsonl")) == GOOD + 3 + 1
     # The new letter is replayed, and none of the others.
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
-    assert dead.header()["account"] == header["account"]
+    assert dead.header()["source"]["account"] == header["source"]["account"]
 
 
 def test_those_that_are_still_dead_stay(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,12 +121,12 @@ def test_those_that_are_still_dead_stay(dead: Home, capsys: pytest.CaptureFixtur
     said = capsys.readouterr()
     assert "mended.jsonl: 2 replayed; 1 still dead (1 infinite): fix them" in said.out
     assert "mended.jsonl, line 2: still dead: infinite, input 'a' is infinite" in said.err
-    assert dead.header()["account"]["dead"] == 1
+    assert dead.header()["source"]["account"]["dead"] == 1
     assert (dead.folder / "out/dead.jsonl").read_bytes() == letters
     mend(dead, MENDED[0], MENDED[1], "9.9,9.9,yes")
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
     assert "1 replayed; 2 replayed before" in capsys.readouterr().out
-    assert dead.header()["account"]["dead"] == 0
+    assert dead.header()["source"]["account"]["dead"] == 0
 
 
 def test_the_file_may_be_mended_where_it_stands(dead: Home) -> None:
@@ -149,11 +149,11 @@ def test_a_mended_configuration_is_for_the_replay_alone(home: Home) -> None:
         dead_letters=predictions("out/dead.jsonl"),
     )
     assert cli.main(["run", "config.yaml"]) == 0
-    config = home.header()["config"]
+    config = home.header()["source"]["config"]
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml", "--set", "source.encoding=latin-1"]) == 0
-    assert home.header()["config"] == config
-    assert home.header()["account"]["learned"] == 21
+    assert home.header()["source"]["config"] == config
+    assert home.header()["source"]["account"]["learned"] == 21
     assert cli.main(["run", "config.yaml"]) == 0
 
 
@@ -171,11 +171,11 @@ def test_letters_that_are_not_whole_are_still_dead(home: Home) -> None:
     assert cli.main(["run", "config.yaml"]) == 0
     mend(home, None, "")
     assert cli.main(["replay", "mended.jsonl", "config.yaml", "--set", "limits.max_record_bytes=1000"]) == 1
-    assert home.header()["account"]["dead"] == 2
+    assert home.header()["source"]["account"]["dead"] == 2
     mend(home, '{"a": 1, "y": "p", "b": "x"}', '{"a": 2}')
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
     account = {"consumed": 7, "predicted": 7, "learned": 6, "unlabeled": 1, "skipped": 0, "dead": 0}
-    assert home.header()["account"] == account
+    assert home.header()["source"]["account"] == account
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from streamkernel.connectors.files.places import FilePlace, identity
 from streamkernel.connectors.ports import Position
 from streamkernel.daemon import cli
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.recovery.replayed import LetterPlace, ReplayedLetters
 from streamkernel.daemon.replay.letters import read_letters
 from streamkernel.daemon.replay.sources import _read_header
+from streamkernel.daemon.run_state.replayed import LetterPlace, ReplayedLetters
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.lines import dead_letter
 from tests.daemon.conftest import Home
@@ -53,11 +53,11 @@ class TestLateLabels:
     def test_both_sides_are_learned(self, home: Home) -> None:
         self.started(home)
         before = home.header()
-        assert (before["account"]["dead"], before["labels"]["account"]["dead"]) == (1, 1)
+        assert (before["source"]["account"]["dead"], before["labels"]["account"]["dead"]) == (1, 1)
         mend(home, {"3": "3,0.3", "2,maybe": "2,yes"})
         assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
         header = home.header()
-        assert header["account"] == before["account"] | {"predicted": 6, "learned": 6, "dead": 0}
+        assert header["source"]["account"] == before["source"]["account"] | {"predicted": 6, "learned": 6, "dead": 0}
         labels = header["labels"]
         assert (labels["pending"], labels["waiting"]) == (0, 0)
         assert (labels["account"]["matched"], labels["account"]["dead"], labels["account"]["taken"]) == (6, 0, 6)
@@ -66,7 +66,7 @@ class TestLateLabels:
         ]
         assert sorted(group[0] for group in header["replayed"]) == ["labels", "records"]
         assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-        assert home.header()["account"] == header["account"]
+        assert home.header()["source"]["account"] == header["source"]["account"]
         assert cli.main(["run", "config.yaml"]) == 0
 
     def test_a_mended_record_waits_for_its_label(self, home: Home) -> None:
@@ -77,7 +77,7 @@ class TestLateLabels:
         with (home.folder / "labels.csv").open("a") as file:
             file.write("3,no\n")
         assert cli.main(["run", "config.yaml"]) == 0
-        assert home.header()["account"]["learned"] == 6
+        assert home.header()["source"]["account"]["learned"] == 6
 
 
 def test_letters_of_a_rotated_file_are_told_apart(home: Home) -> None:
@@ -95,9 +95,9 @@ def test_letters_of_a_rotated_file_are_told_apart(home: Home) -> None:
     mend(home, {"bad": good.strip()})
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
     assert home.header()["replayed"] == [["records", 0, 0, [0]], ["records", 0, 1, [0]]]
-    assert home.header()["account"]["dead"] == 0
+    assert home.header()["source"]["account"]["dead"] == 0
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    assert home.header()["account"]["learned"] == 10
+    assert home.header()["source"]["account"]["learned"] == 10
 
 
 def test_records_of_a_data_set(home: Home) -> None:
@@ -111,7 +111,7 @@ def test_records_of_a_data_set(home: Home) -> None:
     letters[2]["raw"] = "{}"
     (home.folder / "mended.jsonl").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
-    account = home.header()["account"]
+    account = home.header()["source"]["account"]
     assert (account["consumed"], account["learned"], account["dead"]) == (3, 2, 1)
 
 

@@ -58,7 +58,7 @@ class TestWhatItGoesOnFrom:
         whole = here.result()
         *_, newest = sorted((here.folder / "out/state").glob("*.skc"))
         newest.unlink()
-        assert here.header()["account"]["consumed"] < 400
+        assert here.header()["source"]["account"]["consumed"] < 400
         run(prepare(here.config))
         assert here.result() == whole
 
@@ -66,11 +66,11 @@ class TestWhatItGoesOnFrom:
         source = {"kind": "csv", "path": "stream.csv", "target": "y", "delimiter": ",", "encoding": "utf-8"}
         model = [{"streamkernel.KernelClassifier": {"max_features": 256, "seed": 1, "max_inputs": 10_000}}]
         run(prepare(trained.configure(source=source, model=model)))
-        assert trained.header()["account"]["consumed"] == 1000
+        assert trained.header()["source"]["account"]["consumed"] == 1000
 
     @pytest.mark.usefixtures("processes")
     def test_other_ports_outputs_and_intervals_are_taken(self, trained: Home) -> None:
-        predicted = trained.header()["account"]["predicted"]
+        predicted = trained.header()["source"]["account"]["predicted"]
         config = trained.configure(
             predictions={"kind": "csv", "path": "out/other.csv"},
             dead_letters={"kind": "none"},
@@ -80,27 +80,28 @@ class TestWhatItGoesOnFrom:
         )
         run(prepare(config))
         header = trained.header()
-        assert header["account"]["consumed"] == 1000
+        assert header["source"]["account"]["consumed"] == 1000
         assert len(trained.lines("out/predictions.jsonl")) == predicted  # the old file is left as it was
         rows = (trained.folder / "out/other.csv").read_text().splitlines()
         assert rows[0] == "position,prediction,target,probabilities"
-        assert len(rows) == 1 + header["account"]["predicted"] - predicted
+        assert len(rows) == 1 + header["source"]["account"]["predicted"] - predicted
 
     def test_a_file_that_moved_is_taken_and_one_that_was_replaced_is_refused(self, trained: Home) -> None:
         (trained.folder / "stream.csv").rename(trained.folder / "moved.csv")
         source = {"kind": "csv", "path": "moved.csv", "target": "y"}
         run(prepare(trained.configure(source=source)), max_records=100)
-        assert trained.header()["account"]["consumed"] == 700
+        assert trained.header()["source"]["account"]["consumed"] == 700
         write_stream(trained.folder / "moved.csv", 400, seed=1)
         with pytest.raises(Exception, match=r"moved\.csv: "):
             run(prepare(trained.config))
-        assert trained.header()["account"]["consumed"] == 700
+        assert trained.header()["source"]["account"]["consumed"] == 700
 
     def with_versions(self, here: Home, **versions: str) -> None:
         checkpoint = read(sorted((here.folder / "out/state").glob("*.skc"))[-1])
         store = CheckpointStore(here.folder / "out/state")
         store.lock()
-        header = {**checkpoint.header, "versions": {**checkpoint.header["versions"], **versions}}
+        run = checkpoint.header["run"]
+        header = {**checkpoint.header, "run": {**run, "versions": {**run["versions"], **versions}}}
         store.write(header, checkpoint.payload)
         store.close()
 
@@ -111,7 +112,7 @@ class TestWhatItGoesOnFrom:
         run(prepare(trained.config), max_records=100)
         assert "written with river 0.1.7" in caplog.text
         assert "written with streamkernel 0.999.0" in caplog.text
-        assert trained.header()["account"]["consumed"] == 700
+        assert trained.header()["source"]["account"]["consumed"] == 700
 
     @pytest.mark.parametrize("library", ["river", "streamkernel"])
     def test_another_major_version_is_refused(self, trained: Home, library: str) -> None:

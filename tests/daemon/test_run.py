@@ -46,7 +46,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, launcher: Launcher) ->
 
 def test_a_prediction_line_for_each_usable_record_in_order(undisturbed: Home) -> None:
     lines = undisturbed.lines("out/predictions.jsonl")
-    assert len(lines) == undisturbed.header()["account"]["predicted"]
+    assert len(lines) == undisturbed.header()["source"]["account"]["predicted"]
     offsets = [line["position"]["offset"] for line in lines]
     assert offsets == sorted(set(offsets))
     assert set(lines[-1]) == {"position", "prediction", "probabilities", "target"}
@@ -90,7 +90,7 @@ def test_a_signal_ends_the_chunk_of_a_slow_model(home: Home, launcher: Launcher)
     daemon.wait_for("reading csv file")
     daemon.signal(signal.SIGTERM)
     assert daemon.wait().returncode == 0
-    account = home.header()["account"]
+    account = home.header()["source"]["account"]
     assert account["consumed"] < 100
     assert account["learned"] == account["consumed"] == len(home.lines("out/predictions.jsonl"))
 
@@ -100,7 +100,7 @@ def test_checkpoints_fall_on_multiples_and_number_0_comes_first(here: Home) -> N
     run(prepare(config), max_records=50)
     run(prepare(config))
     found = [read(path) for path in sorted((here.folder / "out/state").glob("*.skc"))]
-    assert [checkpoint.header["account"]["consumed"] for checkpoint in found] == [0, 50, 100, 200, 300, 400]
+    assert [checkpoint.header["source"]["account"]["consumed"] for checkpoint in found] == [0, 50, 100, 200, 300, 400]
     assert [checkpoint.number for checkpoint in found] == list(range(6))
 
 
@@ -133,7 +133,9 @@ def test_lines_to_standard_output_come_alone(here: Home, launcher: Launcher) -> 
     here.configure(predictions={"kind": "jsonl", "path": "-"})
     ended = launcher.call(here, "run", "config.yaml")
     assert ended.returncode == 0
-    assert len([json.loads(line) for line in ended.stdout.splitlines()]) == here.header()["account"]["predicted"]
+    assert (
+        len([json.loads(line) for line in ended.stdout.splitlines()]) == here.header()["source"]["account"]["predicted"]
+    )
     assert "predictions cannot be truncated: after a restart it may have some lines twice" in ended.stderr
     assert "accuracy" in ended.stderr
 
@@ -161,11 +163,11 @@ def test_records_before_the_place_where_a_source_fails_are_kept(here: Home, laun
     ended = launcher.call(here, "run", "config.yaml")
     assert ended.returncode == 1
     assert "truncated or still being written" in ended.stderr
-    consumed = here.header()["account"]["consumed"]
+    consumed = here.header()["source"]["account"]["consumed"]
     assert 0 < consumed < 400
     (here.folder / "stream.csv.gz").write_bytes(whole)
     assert launcher.call(here, "run", "config.yaml").returncode == 0
-    assert here.header()["account"]["consumed"] == 400
+    assert here.header()["source"]["account"]["consumed"] == 400
 
 
 def test_a_model_no_checkpoint_can_hold_is_refused_at_the_start(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +190,7 @@ def test_other_kinds_of_source(here: Home) -> None:
     from streamkernel.connectors.ports import SourceError
 
     run(prepare(here.configure(source={"kind": "river", "dataset": "Phishing"})))
-    assert here.header()["account"]["learned"] == 1250
+    assert here.header()["source"]["account"]["learned"] == 1250
     with pytest.raises(SourceError):
         run(prepare(here.configure(source={"kind": "jsonl", "path": "missing.jsonl"}, checkpoint=None)))
     regressor = [{"streamkernel.KernelRegressor": {"seed": 1, "max_features": 64}}]
@@ -198,7 +200,7 @@ def test_other_kinds_of_source(here: Home) -> None:
     view = run(prepare(here.config), max_records=350)
     assert set(view.overall) == {"mae", "rmse", "r2"}
     run(prepare(here.config), max_records=150)
-    assert here.header("out/friedman")["account"]["learned"] == 500
+    assert here.header("out/friedman")["source"]["account"]["learned"] == 500
 
 
 def test_inspect_shows_the_newest_of_a_directory_and_leaves_it_alone(here: Home) -> None:
@@ -274,7 +276,7 @@ def stopped_at_a_slow_record(home: Home, launcher: Launcher, grace: float) -> No
     assert ended.returncode == 1
     assert "the model has not finished the current record" in ended.stderr
     assert "a restart continues from the last checkpoint" in ended.stderr
-    assert home.header()["account"]["consumed"] == 5
+    assert home.header()["source"]["account"]["consumed"] == 5
 
 
 def test_a_record_that_takes_a_minute_is_not_waited_for(home: Home, launcher: Launcher) -> None:

@@ -166,4 +166,4 @@ def test_a_run_that_saves_makes_room(here: Home) -> None:
         assert client.ask("/learn", {**ROW, **wide}, Idempotency_Key=f"{n_taken}") == (202, {"status": "accepted"})
         assert client.ask("/learn", {**ROW, **wide}, Idempotency_Key="0") == (202, {"status": "repeated"})
         run(prepare(here.config))
-        assert here.header()["account"]["learned"] == n_taken + 1
+        assert here.header()["source"]["account"]["learned"] == n_taken + 1

@@ -16,6 +16,7 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.configurations import MODEL, lines_of
@@ -53,7 +54,7 @@ def test_it_learns_as_from_one_file(parts: Home) -> None:
     assert len(set(places)) == len(places)
     assert places == sorted(places)
     assert {partition for partition, _ in places} == set(range(PARTS))
-    ((stream, partition, _),) = several["positions"]
+    ((stream, partition, _),) = several["source"]["positions"]
     place = FilePlace.parse(stream)
     assert place is not None
     assert place.order is not None
@@ -64,7 +65,10 @@ def test_it_learns_as_from_one_file(parts: Home) -> None:
     ]
     run(prepare(parts.configure(source={**PATTERN, "path": "whole.csv"})), fresh=True)
     whole = parts.header()
-    assert (whole["model"], whole["account"]) == (several["model"], several["account"])
+    assert (published_entry(whole), whole["source"]["account"]) == (
+        published_entry(several),
+        several["source"]["account"],
+    )
     assert [line["prediction"] for line in parts.lines("out/predictions.jsonl")] == [one["prediction"] for one in lines]
 
 
@@ -97,8 +101,8 @@ def test_dead_letters_of_finished_files_come_back(parts: Home) -> None:
         header = parts.header()
         mended = letters.count('"infinite"')
         assert mended > 0
-        assert header["account"]["dead"] == before["account"]["dead"] - mended
-        assert header["positions"] == before["positions"]
+        assert header["source"]["account"]["dead"] == before["source"]["account"]["dead"] - mended
+        assert header["source"]["positions"] == before["source"]["positions"]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +191,7 @@ def test_a_rotation_while_the_daemon_is_down(wide: Home, launcher: Launcher, lea
             (log if older == 1 else Path(f"{log}.{older - 1}")).rename(f"{log}.{older}")
         log.write_text(HEADER + rows(300 * part, 300))
     assert launcher.call(wide, "run", "config.yaml", "--max-records", str(900 - learned)).returncode == 0
-    account = wide.header()["account"]
+    account = wide.header()["source"]["account"]
     assert (account["consumed"], account["learned"], account["dead"]) == (900, 900, 0)
 
 
@@ -204,7 +208,7 @@ def test_a_last_line_that_has_grown_since_it_was_learned(home: Home, launcher: L
     assert home.result() == before
     stream.write_text(stream.read_text()[:-5] + "\n0,1\n")
     assert launcher.call(home, "run", "config.yaml").returncode == 0
-    account = home.header()["account"]
+    account = home.header()["source"]["account"]
     assert (account["consumed"], account["dead"], account["skipped"]) == (12, 0, 0)
 
 
@@ -237,7 +241,7 @@ def test_an_output_knows_the_records_of_a_file_that_grew(
 
     told.append([])
     with monkeypatch.context() as patch:
-        patch.setattr("streamkernel.daemon.recovery.coordinator.CheckpointCoordinator.finish", power_fails)
+        patch.setattr("streamkernel.daemon.run_state.coordinator.CheckpointCoordinator.finish", power_fails)
         with pytest.raises(Stopped):
             run(prepare(config), max_records=50)
     stream.write_text(stream.read_text() + "2,1\n" * 5000)

@@ -11,6 +11,7 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.store import checkpoint_files
 from streamkernel.daemon.cli import main
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.configurations import SOURCE, lines_of
 from tests.daemon.conftest import Home
@@ -27,7 +28,7 @@ def several(home: Home, **sections: Any) -> Any:
 
 
 def digests(header: dict[str, Any]) -> dict[str, str]:
-    return {name: entry["model"].get("state_digest", "") for name, entry in header["models"].items()}
+    return {name: entry["model"].get("state_digest", "") for name, entry in header["models"]["learners"].items()}
 
 
 def test_each_model_is_as_if_it_were_alone(here: Home) -> None:
@@ -50,8 +51,8 @@ def test_each_model_is_as_if_it_were_alone(here: Home) -> None:
             )
         )
         alone = here.header(out)
-        assert digests(together)[name] == alone["model"]["state_digest"]
-        assert alone["account"] == together["account"]
+        assert digests(together)[name] == published_entry(alone)["state_digest"]
+        assert alone["source"]["account"] == together["source"]["account"]
     assert lines == here.lines("out/champion.jsonl")
 
 
@@ -70,14 +71,14 @@ def test_a_challenger_that_refuses_everything_is_disabled_and_the_stream_goes_on
     limits = {"kind": "jsonl", "path": "out/dead.jsonl", "max_rate_window": 100}
     run(several(here, models={"champion": OURS, "broken": needs}, dead_letters=limits), max_records=200)
     header = here.header()
-    assert header["models"]["broken"]["bytes"] == 0
-    assert "refused more than 50% of its last 100 records" in header["models"]["broken"]["disabled"]
-    assert header["models"]["broken"]["shown"] == 51
-    assert header["account"]["learned"] > 150
+    assert header["models"]["learners"]["broken"]["bytes"] == 0
+    assert "refused more than 50% of its last 100 records" in header["models"]["learners"]["broken"]["disabled"]
+    assert header["models"]["learners"]["broken"]["shown"] == 51
+    assert header["source"]["account"]["learned"] > 150
     assert caplog.text.count("the model broken is disabled") == 1
     run(several(here, models={"champion": OURS, "broken": needs}, dead_letters=limits))
-    assert here.header()["models"]["broken"]["disabled"]
-    assert here.header()["account"]["consumed"] == 400
+    assert here.header()["models"]["learners"]["broken"]["disabled"]
+    assert here.header()["source"]["account"]["consumed"] == 400
 
 
 class TestWhatItGoesOnFrom:
@@ -90,21 +91,21 @@ class TestWhatItGoesOnFrom:
         run(several(here), max_records=160)
         run(several(here, models={"champion": OURS, "new": RIVER}), max_records=80)
         header = here.header()
-        assert list(header["models"]) == ["champion", "new"]
+        assert list(header["models"]["learners"]) == ["champion", "new"]
         assert "the model new is new: it begins after record 160" in caplog.text
-        assert [header["models"][name]["began"] for name in ("champion", "new")] == [0, 160]
-        assert header["account"]["consumed"] == 240
+        assert [header["models"]["learners"][name]["began"] for name in ("champion", "new")] == [0, 160]
+        assert header["source"]["account"]["consumed"] == 240
 
     def test_a_single_model_goes_on_as_the_published_one_and_back(self, here: Home) -> None:
         run(prepare(here.configure(source=BOOLEAN, model=OURS)), max_records=160)
         run(several(here), max_records=80)
-        assert [entry["began"] for entry in here.header()["models"].values()] == [0, 160]
+        assert [entry["began"] for entry in here.header()["models"]["learners"].values()] == [0, 160]
         run(prepare(here.configure(source=BOOLEAN, model=OURS)))
         split = here.header()
-        assert "models" not in split
+        assert split["models"]["published"] == ""
         whole = {"checkpoint": {"directory": "out/whole"}, "predictions": None, "dead_letters": None}
         run(prepare(here.configure(source=BOOLEAN, model=OURS, **whole)))
-        assert here.header("out/whole")["model"]["state_digest"] == split["model"]["state_digest"]
+        assert published_entry(here.header("out/whole"))["state_digest"] == published_entry(split)["state_digest"]
 
     def test_all_differences_are_named(self, here: Home) -> None:
         run(several(here), max_records=160)
@@ -151,8 +152,8 @@ class TestPromotion:
         killed(here, "consumed:50")
         run(prepare(here.config))
         header = here.header()
-        assert header["promotions"] == [[320, "champion", "challenger"]]
-        assert header["published"] == "challenger"
+        assert header["models"]["promotions"] == [[320, "champion", "challenger"]]
+        assert header["models"]["published"] == "challenger"
         names = [line["model"] for line in here.lines("out/predictions.jsonl")]
         assert names == sorted(names)[::-1]
         assert set(names) == {"champion", "challenger"}

@@ -17,6 +17,7 @@ from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.monitoring.description_lines import description_lines
 from streamkernel.daemon.promote import promote
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.model_status import ModelStatus
@@ -51,7 +52,7 @@ class TestLateLabels:
             # Sums over all records are rounded by the chunk.
             assert model.loss_sum == pytest.approx(view.loss_sum)
             assert model.overall == pytest.approx(view.overall)
-            assert header["models"][name]["model"] == here.header(f"out/{name}")["model"]
+            assert header["models"]["learners"][name]["model"] == published_entry(here.header(f"out/{name}"))
 
 
 class _Failing:
@@ -138,8 +139,8 @@ def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learn
     assert ended.returncode == 0
     assert "the model deadly is disabled" in ended.stderr
     header = home.header()
-    assert (header["account"]["learned"], header["account"]["dead"]) == (20, 0)
-    assert "crashed the process" in header["models"]["deadly"]["disabled"]
+    assert (header["source"]["account"]["learned"], header["source"]["account"]["dead"]) == (20, 0)
+    assert "crashed the process" in header["models"]["learners"]["deadly"]["disabled"]
 
 
 class TestOtherCommands:
@@ -184,10 +185,10 @@ class TestOtherCommands:
         run(several(here), max_records=200)
         promote(several(here), "challenger")
         about = describe(here.folder / "out/state")
-        assert about["published"] == "challenger"
+        assert about["models"]["published"] == "challenger"
         assert "models        champion (challenger), challenger (published)" in description_lines(about, 80)
         lines = "\n".join(description_lines(about, 80, every=True))
-        assert re.search(r"^models\n  champion\n    bytes +[\d,]+\n    began +0\n", lines, re.MULTILINE)
+        assert re.search(r"^    champion\n +bytes +[\d,]+\n +steps .*\n +began +0\n", lines, re.MULTILINE)
 
     def test_a_running_daemon_is_not_promoted(self, here: Home) -> None:
         from streamkernel.daemon.assembly.parts import make_store
@@ -212,9 +213,9 @@ class TestOtherCommands:
     def test_a_challenger_that_cannot_be_written_is_disabled(
         self, here: Home, monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
     ) -> None:
-        from streamkernel.daemon.recovery import stored
+        from streamkernel.daemon.run_state import models
 
-        dump = stored.dump_with_digest
+        dump = models.dump_with_digest
         calls: list[Any] = []
 
         def failing(model: Any, imports: Any) -> Any:
@@ -223,8 +224,8 @@ class TestOtherCommands:
                 raise error
             return dump(model, imports)
 
-        monkeypatch.setattr(stored, "dump_with_digest", failing)
+        monkeypatch.setattr(models, "dump_with_digest", failing)
         run(several(here))
         header = here.header()
-        assert header["models"]["challenger"]["disabled"] == why
-        assert header["account"]["consumed"] == 400
+        assert header["models"]["learners"]["challenger"]["disabled"] == why
+        assert header["source"]["account"]["consumed"] == 400

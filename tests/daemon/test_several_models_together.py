@@ -18,6 +18,7 @@ from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.promote import promote
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.line_schemas import prediction_schema
 from tests.daemon.conftest import Home, write_stream
@@ -37,14 +38,14 @@ class TestWarmStart:
         files = {"source": {**BOOLEAN, "path": ["stream.csv", "more.csv"]}, "warm_start": WARM}
         run(several(here, models=TWO, **files))
         header = here.header()
-        assert header["account"]["consumed"] == 500
+        assert header["source"]["account"]["consumed"] == 500
         assert header["warm_start"]["account"]["consumed"] == 200
         assert {line["model"] for line in here.lines("out/predictions.jsonl")} == {"champion"}
         nothing = {"predictions": None, "dead_letters": None}
         for name, steps in TWO.items():
             alone = {**files, **nothing, "model": steps, "checkpoint": {"directory": f"out/{name}"}}
             run(prepare(here.configure(**alone)))
-            assert here.header(f"out/{name}")["model"]["state_digest"] == digests(header)[name]
+            assert published_entry(here.header(f"out/{name}"))["state_digest"] == digests(header)[name]
 
 
 class TestInitialModel:
@@ -63,9 +64,9 @@ class TestInitialModel:
         header = here.header("next/state")
         alone = {"source": BOOLEAN, "model": OURS, "checkpoint": {"directory": "next/alone"}, **next_run}
         run(prepare(here.configure(**alone)))
-        assert here.header("next/alone")["model"]["state_digest"] == digests(header)["champion"]
-        assert header["models"]["challenger"]["shown"] == header["models"]["champion"]["shown"]
-        assert (header["published"], header["account"]["consumed"]) == ("champion", 400)
+        assert published_entry(here.header("next/alone"))["state_digest"] == digests(header)["champion"]
+        assert header["models"]["learners"]["challenger"]["shown"] == header["models"]["learners"]["champion"]["shown"]
+        assert (header["models"]["published"], header["source"]["account"]["consumed"]) == ("champion", 400)
 
     def test_another_model_is_refused(self, here: Home) -> None:
         run(several(here, models=TWO), max_records=300)
@@ -123,7 +124,7 @@ def test_a_csv_file_without_the_names_is_not_gone_on_with(here: Home) -> None:
     assert (here.folder / "out/predictions.csv").read_bytes() == before
     other = {**lines, "path": "out/more.csv"}
     run(several(here, predictions=other))
-    assert here.header()["account"]["consumed"] == 400
+    assert here.header()["source"]["account"]["consumed"] == 400
     assert (here.folder / "out/more.csv").read_text().startswith("position,prediction,target,probabilities,model\n")
 
 
@@ -136,7 +137,7 @@ def test_mended_letters_are_learned_by_each_model(here: Home) -> None:
     assert main(["replay", "mended.jsonl", "config.yaml"]) == 0
     header = here.header()
     for name in TWO:
-        assert header["models"][name]["shown"] == before["models"][name]["shown"] + 1
+        assert header["models"]["learners"][name]["shown"] == before["models"]["learners"][name]["shown"] + 1
         assert digests(header)[name] != digests(before)[name]
     assert here.lines("out/predictions.jsonl")[-1]["model"] == "champion"
 
@@ -152,8 +153,10 @@ def test_a_promotion_is_for_all_partitions_of_a_group_or_for_none(here: Home) ->
         held.lock()
         with pytest.raises(DaemonError, match="partition-3: in use by the daemon"):
             promote(plan, "challenger")
-    assert here.header("group/partition-0")["published"] == "champion"
+    assert here.header("group/partition-0")["models"]["published"] == "champion"
     assert [line.partition(":")[0] for line in promote(plan, "challenger")] == [
         f"group/partition-{partition}" for partition in (0, 3)
     ]
-    assert {here.header(f"group/partition-{partition}")["published"] for partition in (0, 3)} == {"challenger"}
+    assert {here.header(f"group/partition-{partition}")["models"]["published"] for partition in (0, 3)} == {
+        "challenger"
+    }

@@ -19,6 +19,7 @@ from streamkernel.daemon.check import check
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.summary import summary_table
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.configurations import lines_of
 from tests.daemon.conftest import Home
@@ -86,7 +87,7 @@ def test_a_run_that_is_resumed_ends_with_the_same_lines_and_state(targets: Home)
     run(prepare(targets.config))
     model, expected = _twin()
     assert len((targets.folder / "out/p.csv").read_text().splitlines()) == len(expected) + 1
-    assert targets.header()["model"]["state_digest"] == model.state_digest()
+    assert published_entry(targets.header())["state_digest"] == model.state_digest()
 
 
 def test_labels_come_from_json_and_have_probabilities(targets: Home) -> None:

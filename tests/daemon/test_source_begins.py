@@ -16,7 +16,7 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.recovery import schedule
+from streamkernel.daemon.run_state import schedule
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import loop
 from tests.daemon.conftest import Home
@@ -57,7 +57,9 @@ def test_no_record_is_learned_before_that(
 
     def full_for_a_while(write: Callable[..., Path]) -> Callable[..., Path]:
         def write_later(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:
-            asked.append((header["account"]["consumed"], [offset for _, _, offset in header["positions"]]))
+            asked.append(
+                (header["source"]["account"]["consumed"], [offset for _, _, offset in header["source"]["positions"]])
+            )
             if 1 < len(asked) < 5:
                 raise OSError(errno.ENOSPC, "No space left on device")
             return write(store, header, payload)
@@ -76,4 +78,4 @@ def test_no_record_is_learned_before_that(
     assert asked[:5] == [(0, []), *[(0, [BEGIN])] * 4]
     assert caplog.text.count("no record is learned until a checkpoint stores where the source begins") == 1
     run(plan())
-    assert home.header()["account"]["consumed"] == 100 - BEGIN
+    assert home.header()["source"]["account"]["consumed"] == 100 - BEGIN

@@ -84,9 +84,9 @@ def test_a_host_that_no_name_service_could_know(tmp_path: Path, host: str) -> No
 
 
 def test_a_checkpoint_with_such_a_model_is_no_fit() -> None:
-    header = {"config": {"model": [{"river.linear_model.LogisticRegression": {"loss": HALF}}]}}
+    steps = [{"river.linear_model.LogisticRegression": {"loss": HALF}}]
     with pytest.raises(UnfitError, match="half of a character"):
-        load_described(header, [], lambda model: model)
+        load_described(steps, [], lambda model: model)
 
 
 def test_a_file_on_the_disk_may_have_any_name(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,7 +111,7 @@ def test_a_file_on_the_disk_may_have_any_name(home: Home, capsys: pytest.Capture
         ["predict", "out/state", f"in/{NAME}"],
     ):
         assert cli.main(arguments) == 0, arguments
-    assert home.header()["account"]["learned"] == 40
+    assert home.header()["source"]["account"]["learned"] == 40
     assert len(home.lines("out/predictions.jsonl")) == 40
     assert list(json.loads(Path("figures.json").read_text())) == [r"caf\udce9"]
     capsys.readouterr()

@@ -20,6 +20,7 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.configurations import GOOD, lines_of
@@ -38,7 +39,7 @@ def warm(here: Home) -> Home:
 
 
 def n_refits(home: Home) -> int:
-    return int(home.header()["model"]["n_refits"])
+    return int(published_entry(home.header())["n_refits"])
 
 
 def digest_after(home: Home, at_the_end: bool) -> str:
@@ -64,7 +65,7 @@ def test_the_file_is_solved_behind_its_last_record(
     run(prepare(warm.configure(model=refitted(), warm_start={"source": SOURCE, **asked})))
     assert warm.header()["warm_start"]["done"]
     assert n_refits(warm) == 2 + at_the_end
-    assert warm.header()["model"]["state_digest"] == digest_after(warm, at_the_end)
+    assert published_entry(warm.header())["state_digest"] == digest_after(warm, at_the_end)
     said = re.findall(r"the model was refitted on its last (\d+) records in", caplog.text)
     assert said == ["300", "500", "500"][: 2 + at_the_end]
 
@@ -88,7 +89,7 @@ def test_all_of_several_models_are_refitted(warm: Home) -> None:
     plain = [INNER]
     source, models = {**SOURCE, "path": "stream.csv"}, {"plain": plain, "one": refitted()}
     run(several(warm, source=source, models=models, warm_start={"source": SOURCE}))
-    models = warm.header()["models"]
+    models = warm.header()["models"]["learners"]
     assert models["one"]["model"]["n_refits"] == 3
     assert "n_refits" not in models["plain"]["model"]
     assert models["one"]["model"]["state_digest"] == digest_after(warm, at_the_end=True)
@@ -104,12 +105,12 @@ def test_one_that_cannot_be_refitted_ends_the_run_or_is_disabled(warm: Home, mon
         run(prepare(warm.configure(**asked)))
     assert not warm.header()["warm_start"]["done"]
     run(prepare(warm.configure(**{**asked, "warm_start": {"source": SOURCE, "refit": False}})))
-    assert warm.header()["account"]["consumed"] == 400
+    assert warm.header()["source"]["account"]["consumed"] == 400
     models = {"plain": [INNER], "one": refitted(every=10_000)}
     source = {**SOURCE, "path": "stream.csv"}
     run(several(warm, source=source, models=models, warm_start={"source": SOURCE}), fresh=True)
-    assert warm.header()["models"]["one"]["disabled"].startswith("ValueError: the window is singular")
-    assert "disabled" not in warm.header()["models"]["plain"]
+    assert warm.header()["models"]["learners"]["one"]["disabled"].startswith("ValueError: the window is singular")
+    assert "disabled" not in warm.header()["models"]["learners"]["plain"]
 
 
 def test_a_file_with_nothing_to_solve_goes_on(warm: Home, caplog: pytest.LogCaptureFixture) -> None:
@@ -165,7 +166,7 @@ def test_a_disk_that_is_full_at_the_seam_is_named_with_what_is_saved_and_a_resta
     assert "everything up to record 700 of the warm start is saved: a restart continues there" in caplog.text
     assert not warm.header()["warm_start"]["done"]
     run(prepare(warm.folder / "config.yaml"))
-    assert warm.header()["model"] == undisturbed.header()["model"]
+    assert published_entry(warm.header()) == published_entry(undisturbed.header())
 
 
 def test_a_stop_in_the_midst_of_the_file_says_what_is_saved(warm: Home, caplog: pytest.LogCaptureFixture) -> None:

@@ -14,6 +14,7 @@ from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.components.caveats import caveats
 from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.stop import StopSignals
@@ -39,21 +40,21 @@ def warm(here: Home) -> Home:
 def test_it_ends_as_one_run_over_both_streams(warm: Home, model: list[Any]) -> None:
     run(prepare(warm.configure(model=model, warm_start=WARM)))
     header, lines = warm.header(), warm.lines("out/predictions.jsonl")
-    assert header["account"]["consumed"] == 400
-    assert len(lines) == header["account"]["predicted"]
+    assert header["source"]["account"]["consumed"] == 400
+    assert len(lines) == header["source"]["account"]["predicted"]
     first = header["warm_start"]
     assert first["done"]
     assert first["account"]["consumed"] == 300
     assert first["positions"] == []
     letters = warm.lines("out/dead.jsonl")
     assert sum(one["position"].get("source") == "warm_start" for one in letters) == first["account"]["dead"] > 0
-    assert len(letters) == first["account"]["dead"] + header["account"]["dead"]
+    assert len(letters) == first["account"]["dead"] + header["source"]["account"]["dead"]
 
     rows = (warm.folder / "stream.csv").read_text().partition("\n")[2]
     (warm.folder / "stream.csv").write_text((warm.folder / "history.csv").read_text() + rows)
     run(prepare(warm.configure(model=model)), fresh=True)
     whole = warm.header()
-    assert whole["model"] == header["model"]
+    assert published_entry(whole) == published_entry(header)
     names = ("prediction", "probabilities", "target")
     one, other = (
         [[line[name] for name in names] for line in part[-len(lines) :]]
@@ -76,11 +77,11 @@ def test_it_stops_in_the_midst_and_goes_on(warm: Home) -> None:
     assert run(plan, max_records=200).account["consumed"] == 200
     header = warm.header()
     assert not header["warm_start"]["done"]
-    assert header["account"]["consumed"] == 0
+    assert header["source"]["account"]["consumed"] == 0
     assert run(prepare(warm.config), max_records=200).account["consumed"] == 100
     assert warm.header()["warm_start"]["done"]
     run(prepare(warm.config))
-    assert warm.header()["account"]["consumed"] == 400
+    assert warm.header()["source"]["account"]["consumed"] == 400
 
 
 def test_another_warm_start_is_refused_in_the_midst_and_let_be_afterwards(
@@ -99,7 +100,7 @@ def test_another_warm_start_is_refused_in_the_midst_and_let_be_afterwards(
     assert check(prepare(warm.config)).bad == []
     run(prepare(warm.configure()), max_records=100)
     run(prepare(warm.configure(warm_start=other)))
-    assert warm.header()["account"]["consumed"] == 400
+    assert warm.header()["source"]["account"]["consumed"] == 400
     run(prepare(warm.configure()), fresh=True)
     run(prepare(warm.configure(warm_start=WARM)))
     assert "warm_start: not learned, because the run began without" in caplog.text
@@ -129,7 +130,7 @@ def test_the_source_may_be_of_any_kind_that_ends(warm: Home) -> None:
         run(prepare(warm.configure(warm_start=section, limits=strange)), fresh=True, max_records=n + 10)
         header = warm.header()
         assert header["warm_start"]["account"]["consumed"] == n
-        assert header["account"]["consumed"] == 10
+        assert header["source"]["account"]["consumed"] == 10
 
 
 def test_one_that_is_not_what_the_configuration_says_stops_before_the_seam(warm: Home) -> None:
@@ -138,7 +139,7 @@ def test_one_that_is_not_what_the_configuration_says_stops_before_the_seam(warm:
         with pytest.raises(TooManyDeadLettersError, match="none of the 20 records could be used"):
             run(prepare(warm.configure(warm_start=WARM)))
     assert not warm.header()["warm_start"]["done"]
-    assert warm.header()["account"]["consumed"] == 0
+    assert warm.header()["source"]["account"]["consumed"] == 0
 
 
 def test_its_dead_letters_are_not_replayed(warm: Home, capsys: pytest.CaptureFixture[str]) -> None:

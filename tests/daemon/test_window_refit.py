@@ -26,7 +26,8 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.summary import summary_table
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
-from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.configurations import SOURCE, lines_of, predicting
@@ -97,13 +98,13 @@ SOLVERS = {
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_its_state_is_a_record_and_goes_on_as_if_nothing_had_happened(here: Home, solver: str) -> None:
     run(prepare(here.configure(model=refitted(solver=SOLVERS[solver], window=200, every=100))))
-    whole = here.header()["model"]
+    whole = published_entry(here.header())
     assert whole["n_refits"] == 2
     run(prepare(here.config), fresh=True, max_records=240)
     (newest, *_) = reversed(checkpoint_files(here.folder / "out/state"))
     assert b'{"kind": "state"' in newest.read_bytes()
     run(prepare(here.config))
-    assert here.header()["model"] == whole
+    assert published_entry(here.header()) == whole
 
 
 def test_another_one_than_the_checkpoint_holds_is_refused_with_the_difference(here: Home) -> None:
@@ -183,7 +184,7 @@ def test_a_regressor_is_refitted_too(here: Home) -> None:
     inner = {"streamkernel.KernelRegressor": {"seed": 1, "max_features": 64, "block_size": 16}}
     source = {"kind": "csv", "path": "stream.csv", "target": "b", "target_type": "float"}
     view = run(prepare(here.configure(source=source, model=refitted(model=inner, **SHORT))))
-    assert here.header()["model"]["n_refits"] == 2
+    assert published_entry(here.header())["n_refits"] == 2
     assert {"mae", "rmse", "r2"} <= view.overall.keys()
     other = {**source, "target": "y", "target_type": "str"}
     with pytest.raises(ConfigError, match=r"source\.target_type: must be float for a regressor, is str"):
@@ -193,7 +194,7 @@ def test_a_regressor_is_refitted_too(here: Home) -> None:
 def test_it_learns_from_late_labels(home: Home) -> None:
     write_pair(home.folder, "jsonl", 800)
     run(prepare(home.configure(model=refitted(), **sections())))
-    account, model = home.header()["account"], home.header()["model"]
+    account, model = home.header()["source"]["account"], published_entry(home.header())
     assert model["n_records"] == account["learned"] > 600
     assert model["n_refits"] == account["learned"] // 300
 

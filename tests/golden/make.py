@@ -25,9 +25,9 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.promote import promote
-from streamkernel.daemon.recovery.header import header
-from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.recovery.stored import dump_models
+from streamkernel.daemon.run_state.header import take_snapshot
+from streamkernel.daemon.run_state.models import new_models
+from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import write_stream
 from tests.daemon.labels_stream import write_pair
@@ -196,12 +196,12 @@ def _make_kafka(config: Path) -> None:
         "dead_letters": OutputMark("cluster/dead/n3", "w2", "dead").to_json(),
     }
     account = RecordCounts(consumed=HALF + 43, predicted=HALF, learned=HALF, skipped=40, dead=3)
-    processor = make_processor(plan, Start(plan.model, account, [7, 90, 301]))
-    models = dump_models(processor, ())
+    start = Start(new_models(plan), account, [7, 90, 301], positions, marks=marks)
+    header, payload = take_snapshot(start, plan, make_processor(plan, start))
     store = CheckpointStore(Path("state"))
     with contextlib.closing(store):
         store.lock()
-        store.write(header(plan, processor, positions, marks, models), models.payload)
+        store.write(header, payload)
     Path("state/lock").unlink()
 
 

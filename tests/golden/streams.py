@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from streamkernel.daemon.run_state.models import published_entry
 from tests.kills.runs import MODELS, PIECE, Features, Run
 
 STREAMS = {
@@ -44,7 +45,10 @@ def digests(stream: str, folder: Path) -> dict[str, Any]:
     run.takes(PIECE)
     run.finish()
     header = run.home.header()
-    states = {"": header.get("model"), **(header.get("models") or {})}
+    states = {"": published_entry(header)}
+    for name, learner in header["models"]["learners"].items():
+        if name:
+            states[name] = {key: value for key, value in learner.items() if key != "steps"}
     found: dict[str, Any] = {
         f"state {one}": about and about.get("state_digest", about) for one, about in states.items()
     }

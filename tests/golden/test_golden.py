@@ -11,9 +11,11 @@ import pytest
 
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.monitoring.describe import describe
-from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.labels_stream import adds_up
 from tests.golden.make import CASES, HALF, PLACE, PROMOTED, WHOLE, make
@@ -28,6 +30,11 @@ def enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], No
     return lambda case: monkeypatch.chdir(shutil.copytree(PLACE / case, tmp_path / case))
 
 
+def restored() -> Model:
+    """Return the model of the newest checkpoint."""
+    return resume.restore(prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()).models.main.model
+
+
 def lines(path: Path) -> int:
     return len(path.read_text().splitlines())
 
@@ -40,14 +47,14 @@ def test_only_the_current_format_has_golden_checkpoints() -> None:
 @pytest.mark.parametrize("case", [case for case in CASES if case not in APART])
 def test_learning_goes_on_from_a_golden_checkpoint(enter: Callable[[str], None], case: str) -> None:
     enter(case)
-    before = describe(Path("state"))["account"]
+    before = describe(Path("state"))["source"]["account"]
     assert before["consumed"] == HALF
     run(prepare(Path("config.yaml")))
     header = describe(Path("state"))
-    after = header["account"]
+    after = header["source"]["account"]
     assert after["consumed"] >= WHOLE
     assert after["learned"] > before["learned"]
-    assert after["learned"] == header["model"].get("n_records", after["learned"])
+    assert after["learned"] == published_entry(header).get("n_records", after["learned"])
     if case == "late-labels":
         adds_up(header)
     (predictions,) = Path().glob("predictions.*")
@@ -60,7 +67,7 @@ def test_the_case_without_a_broker_is_still_made_as_a_daemon_writes_it(
     monkeypatch.chdir(tmp_path)
     make("kafka")
     made, kept = describe(Path("state")), describe(PLACE / "kafka" / "state")
-    changing = ("file", "written", "versions", "model", "payload_bytes", "payload_sha256")
+    changing = ("file", "run", "models", "payload_bytes", "payload_sha256")
     assert [(key, made[key]) for key in made if key not in changing] == [
         (key, kept[key]) for key in kept if key not in changing
     ]
@@ -69,7 +76,7 @@ def test_the_case_without_a_broker_is_still_made_as_a_daemon_writes_it(
 def test_preconditioned_steps_of_a_sum_of_kernels_go_on(enter: Callable[[str], None]) -> None:
     enter("preconditioned")
     plan = prepare(Path("config.yaml"))
-    before = resume.restore(plan, CheckpointStore(Path("state")).newest()).model.__getstate__()
+    before = resume.restore(plan, CheckpointStore(Path("state")).newest()).models.main.model.__getstate__()
     assert {
         name: before["arguments"][name] for name in ("block_size", "precondition", "blocks_per_step", "average")
     } == {
@@ -82,23 +89,27 @@ def test_preconditioned_steps_of_a_sum_of_kernels_go_on(enter: Callable[[str], N
     assert before["alpha"].shape == before["average_alpha"].shape
     assert before["alpha"].shape[2] == 3 * 64
     run(prepare(Path("config.yaml")))
-    assert describe(Path("state"))["account"]["consumed"] == WHOLE
+    assert describe(Path("state"))["source"]["account"]["consumed"] == WHOLE
 
 
 def test_a_window_and_its_refits_go_on(enter: Callable[[str], None]) -> None:
     enter("window-refit")
-    before = resume.restore(prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()).model.__getstate__()
+    before = resume.restore(
+        prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()
+    ).models.main.model.__getstate__()
     assert before["window_rows"].shape == (100, 2)
     # Before the bandwidth is fixed, after 200 records, there is nothing to solve.
     assert (before["n_refits"], before["n_since_refit"]) == (1, HALF % 70)
     run(prepare(Path("config.yaml")))
-    assert describe(Path("state"))["account"]["consumed"] == WHOLE
-    assert describe(Path("state"))["model"]["n_refits"] == 2
+    assert describe(Path("state"))["source"]["account"]["consumed"] == WHOLE
+    assert published_entry(describe(Path("state")))["n_refits"] == 2
 
 
 def test_a_gaussian_process_and_its_variance_go_on(enter: Callable[[str], None]) -> None:
     enter("gaussian-process")
-    before = resume.restore(prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()).model.__getstate__()
+    before = resume.restore(
+        prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()
+    ).models.main.model.__getstate__()
     assert before["variance_points"].shape == (2, 3)
     assert before["variance_points"][:, 1].tolist() == [1.0, 0.0]
     assert before["variance_theta"].shape == (2, 2 * 16)
@@ -106,7 +117,7 @@ def test_a_gaussian_process_and_its_variance_go_on(enter: Callable[[str], None])
     assert len(before["batch_rows"]) == HALF % 16
     plan = prepare(Path("config.yaml"))
     run(plan)
-    assert describe(Path("state"))["account"]["consumed"] == WHOLE
+    assert describe(Path("state"))["source"]["account"]["consumed"] == WHOLE
     assert plan.model.__getstate__()["variance_records"] == WHOLE
     said = [json.loads(line) for line in Path("predictions.jsonl").read_text().splitlines()]
     assert len(said) == WHOLE
@@ -117,7 +128,7 @@ def test_several_models_go_on_from_a_golden_checkpoint(enter: Callable[[str], No
     enter("several-models")
     before = describe(Path("state"))
     promotions = [[PROMOTED, "champion", "challenger"]]
-    assert (before["account"]["consumed"], before["published"], before["promotions"]) == (
+    assert (before["source"]["account"]["consumed"], before["models"]["published"], before["models"]["promotions"]) == (
         HALF,
         "challenger",
         promotions,
@@ -125,15 +136,15 @@ def test_several_models_go_on_from_a_golden_checkpoint(enter: Callable[[str], No
     assert before["labels"]["pending"] > 0
     run(prepare(Path("config.yaml")))
     header = describe(Path("state"))
-    assert (header["published"], header["promotions"]) == ("challenger", promotions)
-    assert header["account"]["learned"] > before["account"]["learned"]
+    assert (header["models"]["published"], header["models"]["promotions"]) == ("challenger", promotions)
+    assert header["source"]["account"]["learned"] > before["source"]["account"]["learned"]
     adds_up(header)
     for name in ("champion", "challenger"):
-        assert header["models"][name]["model"]["n_records"] == header["account"]["learned"]
-        assert header["models"][name]["shown"] > before["models"][name]["shown"]
-    assert header["models"]["river"]["shown"] == header["models"]["champion"]["shown"]
+        assert header["models"]["learners"][name]["model"]["n_records"] == header["source"]["account"]["learned"]
+        assert header["models"]["learners"][name]["shown"] > before["models"]["learners"][name]["shown"]
+    assert header["models"]["learners"]["river"]["shown"] == header["models"]["learners"]["champion"]["shown"]
     said = [json.loads(line) for line in Path("predictions.jsonl").read_text().splitlines()]
-    assert len(said) == header["account"]["predicted"]
+    assert len(said) == header["source"]["account"]["predicted"]
     assert {(line["model"], *line["models"]) for line in said} == {
         ("champion", "challenger", "river"),
         ("challenger", "champion", "river"),
@@ -151,5 +162,5 @@ def test_what_topics_are_known_by_is_read(enter: Callable[[str], None]) -> None:
     assert [line.position.offset for line in marks["predictions"].lines] == [99, 100]
     assert [(mark.committed, mark.number) for mark in marks.values()] == [(6, 7), (0, 0)]
     assert (start.counts.consumed, start.recent_dead) == (HALF + 43, [7, 90, 301])
-    start.model.learn_one({"a": 1, "b": 2}, "p")
-    assert start.model.n_records == HALF + 1
+    start.models.main.model.learn_one({"a": 1, "b": 2}, "p")
+    assert start.models.main.model.n_records == HALF + 1

@@ -68,7 +68,7 @@ def test_from_an_export_to_predictions_and_mended_mistakes(export: Person) -> No
     letters = export.lines("out/orders/dead-letters.jsonl")
     assert [letter["reason"] for letter in letters] == ["csv_width", "infinite", "csv_width"]
     assert ids(export) == [one for number, one in enumerate(IDS) if number not in MISTAKES]
-    account = export.inspects("out/orders/state")["account"]
+    account = export.inspects("out/orders/state")["source"]["account"]
     assert (account["consumed"], account["learned"], account["dead"]) == (ROWS + 1, ROWS - 3, 3)  # and a blank line
     lines = export.lines("out/orders/predictions.jsonl")
     assert sum(line["prediction"] == line["target"] for line in lines) > 0.6 * len(lines)
@@ -92,7 +92,7 @@ def test_from_an_export_to_predictions_and_mended_mistakes(export: Person) -> No
     again = export.types(replay)
     assert (again.returncode, again.stdout) == (0, f"{replay[1]}: 0 replayed; 3 replayed before\n")
     assert sorted(ids(export)) == IDS
-    assert export.inspects("out/orders/state")["account"]["dead"] == 0
+    assert export.inspects("out/orders/state")["source"]["account"]["dead"] == 0
 
     # New orders: without ids and labels, in another encoding, from a file of another name.
     new = [{name: row[name] for name in row if name not in ("order id", "late")} for row in orders(30, first=900)]
@@ -125,7 +125,7 @@ def test_a_replay_of_letters_from_elsewhere_changes_nothing(export: Person) -> N
         assert re.search(f"foreign.jsonl.*{said}", done.stderr + done.stdout)
         assert "Traceback" not in done.stderr
         assert done.returncode == status, done
-    assert export.inspects("out/orders/state")["account"] == before["account"]
+    assert export.inspects("out/orders/state")["source"]["account"] == before["source"]["account"]
 
 
 def test_nested_json(person: Person) -> None:

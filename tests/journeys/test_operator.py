@@ -99,7 +99,7 @@ def test_a_service_through_a_day(service: Person) -> None:
 
     log = [json.loads(line) for line in daemon.log.splitlines()]
     assert all({"time", "level", "message"} <= line.keys() for line in log), log[0]
-    account = service.inspects("out/state")["account"]
+    account = service.inspects("out/state")["source"]["account"]
     assert (account["consumed"], account["learned"], account["dead"]) == (RECORDS + 3, RECORDS + 2, 1)
     lines = service.lines("out/predictions.jsonl")
     assert len(lines) == len({line["position"]["offset"] for line in lines}) == RECORDS + 2
@@ -117,7 +117,7 @@ def test_an_upgrade_of_the_model(service: Person) -> None:
     assert refused.returncode == 1
     assert "model[1].l2: checkpoint has 0.001, configuration says 0.5" in refused.stderr
     assert service.types(["run", "service.yaml", *other, "--fresh"], PASSWORD=SECRET).returncode == 0
-    assert service.inspects("out/state")["account"]["learned"] == RECORDS
+    assert service.inspects("out/state")["source"]["account"]["learned"] == RECORDS
     # What was set aside is still there, beside the new.
     assert [one for one in service.folder.rglob("*") if ".old" in one.name]
 

@@ -149,7 +149,7 @@ def test_an_application_asks_and_teaches(shop: Person) -> None:
         assert metrics["journal_records_total{journal=labels.source,result=repeated}"] == 30
         assert metrics["journal_bytes{journal=source}"] > 0
         stopped(service, run)
-    account = shop.inspects("out/orders")["account"]
+    account = shop.inspects("out/orders")["source"]["account"]
     assert (account["consumed"], account["learned"], account["dead"]) == (30, 30, 0)
     for file in shop.folder.rglob("*"):
         assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
@@ -206,7 +206,7 @@ def test_each_refusal_leads_on(shop: Person) -> None:
         stopped(service)
     done = shop.types(["run", "service.yaml", *ended, *mended], PASSWORD=SECRET)
     assert done.returncode == 0, done.stderr
-    account = shop.inspects("out/orders")["account"]
+    account = shop.inspects("out/orders")["source"]["account"]
     assert (account["consumed"], account["learned"], account["dead"]) == (1, 1, 0)
 
 
@@ -240,4 +240,4 @@ def test_whole_records_with_their_labels_after_a_run_over_a_file(person: Person)
         assert (code, "printable characters without blanks" in answer["error"]["detail"]) == (400, True)
         eventually(lambda: web.metrics()["model_checkpoint_records"] == 2)
         stopped(service, run)
-    assert person.inspects("out/service")["account"]["learned"] == 2
+    assert person.inspects("out/service")["source"]["account"]["learned"] == 2

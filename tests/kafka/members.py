@@ -18,6 +18,7 @@ import yaml
 
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.kafka.cluster import Cluster
 from tests.processes import wait_until
@@ -161,7 +162,7 @@ class Group:
         directory = self.folder / f"out/state/partition-{partition}"
         if not list(directory.glob("checkpoint-*.skc")):
             return 0
-        return int(describe(directory)["account"]["consumed"])
+        return int(describe(directory)["source"]["account"]["consumed"])
 
     def wait_until_saved(self, count: int) -> None:
         """Wait until every partition has learned so many records, and saved them."""
@@ -171,7 +172,12 @@ class Group:
         """What must be the same however often the partition changed hands."""
         header = describe(self.folder / f"out/state/partition-{partition}")
         outputs = [self.folder / f"out/{name}-{partition}.jsonl" for name in ("predictions", "dead")]
-        return header["model"], header["account"], header["positions"], *(path.read_bytes() for path in outputs)
+        return (
+            published_entry(header),
+            header["source"]["account"],
+            header["source"]["positions"],
+            *(path.read_bytes() for path in outputs),
+        )
 
     def undisturbed(self, partition: int, records: int) -> tuple[Any, ...]:
         """The same of a daemon of its own that reads just this partition."""

@@ -75,15 +75,15 @@ def test_an_output_that_is_new(
     run(prepare(configured(home, broker, None).config), max_records=50)
     more = {} if transactional_id is None else {"transactional_id": f"{name}-letters"}
     config = configured(home, broker, name, **more).config
-    before = (home.header()["account"], home.lines("out/predictions.jsonl"))
+    before = (home.header()["source"]["account"], home.lines("out/predictions.jsonl"))
     full(files_too)
     with pytest.raises((DaemonError, SinkError), match="Input/output error" if files_too else "the run did not start"):
         run(prepare(config))
     monkeypatch.undo()
     monkeypatch.chdir(home.folder)
-    assert (home.header()["account"], home.lines("out/predictions.jsonl")) == before
+    assert (home.header()["source"]["account"], home.lines("out/predictions.jsonl")) == before
     assert consume(broker.bootstrap, name) == {0: []}
     run(prepare(config))
     places = [dict(record.headers)["source.offset"] for record in consume(broker.bootstrap, name)[0]]
     assert len(places) == len(set(places)) == 15  # those of the last 150 records
-    assert home.header()["account"]["consumed"] == 200
+    assert home.header()["source"]["account"]["consumed"] == 200

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home, Launcher, Running
 from tests.daemon.labels_stream import adds_up
 from tests.kafka.cluster import Cluster
@@ -77,8 +78,8 @@ def test_each_record_is_predicted_and_learned_once_whatever_kills_it(
         adds_up(home.header())
     daemon = launcher.start(home, "run", "config.yaml")
     daemon.wait_for("from label")
-    wait_until(home, daemon, lambda header: header["account"]["learned"] == LABELED)
-    wait_until(home, daemon, lambda header: header["account"]["consumed"] == RECORDS)
+    wait_until(home, daemon, lambda header: header["source"]["account"]["learned"] == LABELED)
+    wait_until(home, daemon, lambda header: header["source"]["account"]["consumed"] == RECORDS)
     daemon.signal(signal.SIGTERM)
     ended = daemon.wait()
     assert ended.returncode == 0, ended.stderr
@@ -87,7 +88,7 @@ def test_each_record_is_predicted_and_learned_once_whatever_kills_it(
     late = header["labels"]
     assert (late["pending"], late["account"]["expired"]) == (RECORDS - LABELED, 0)
     assert (late["account"]["doubled"], late["account"]["dead"]) == (50, 3)
-    assert header["model"]["n_records"] == LABELED
+    assert published_entry(header)["n_records"] == LABELED
     predicted = Counter(
         (line["position"]["partition"], line["position"]["offset"])
         for line in (json.loads(one.value) for one in consume(broker.bootstrap, topics["predictions"])[0])
@@ -117,7 +118,7 @@ def test_the_key_of_the_message_may_join_them(broker: Cluster, topic: Topics, ho
     produce(broker.bootstrap, topics["records"], [{"a": number} for number in range(500)], keys=keys)
     produce(broker.bootstrap, topics["labels"], [{"y": "pq"[number % 2]} for number in range(500)], keys=keys)
     daemon = launcher.start(home, "run", "config.yaml")
-    wait_until(home, daemon, lambda header: header["account"]["learned"] == 500)
+    wait_until(home, daemon, lambda header: header["source"]["account"]["learned"] == 500)
     daemon.signal(signal.SIGTERM)
     ended = daemon.wait()
     assert ended.returncode == 0, ended.stderr

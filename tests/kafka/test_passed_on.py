@@ -62,7 +62,7 @@ def test_each_message_has_key_headers_and_time_of_its_record_once(
     for point in ("flushed:2", "consumed:130"):
         ended = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point)
         assert ended.returncode == -signal.SIGKILL, ended.stderr
-    left = RECORDS - home.header()["account"]["consumed"]
+    left = RECORDS - home.header()["source"]["account"]["consumed"]
     ended = launcher.call(home, "run", "config.yaml", "--max-records", str(left))
     assert ended.returncode == 0, ended.stderr
     (records,) = consume(broker.bootstrap, target, isolation_level="read_committed").values()

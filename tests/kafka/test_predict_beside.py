@@ -118,4 +118,4 @@ def consumed(home: Home, state: str) -> int:
     """How many records the newest checkpoint of a run has, 0 where there is none."""
     if not list((home.folder / state).glob("*.skc")):
         return 0
-    return int(home.header(state)["account"]["consumed"])
+    return int(home.header(state)["source"]["account"]["consumed"])

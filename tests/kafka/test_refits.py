@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.refits import refitted
 from tests.kafka.cluster import Cluster
@@ -99,7 +100,7 @@ class Between:
         header = self.home.header()
         assert header["warm_start"]["done"]
         published = consume(self._cluster.bootstrap, self._predictions)[0]
-        return header["model"], header["account"], [record.value for record in published]
+        return published_entry(header), header["source"]["account"], [record.value for record in published]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_a_kill_around_a_refit_changes_nothing_that_is_published(
         done = launcher.call(killed.home, "run", "config.yaml", STREAMKERNEL_CRASH=point)
         assert done.returncode == -signal.SIGKILL, (point, done.stderr)
     assert killed.home.header()["warm_start"]["done"]
-    killed.to_the_end(launcher, RECORDS - killed.home.header()["account"]["consumed"])
+    killed.to_the_end(launcher, RECORDS - killed.home.header()["source"]["account"]["consumed"])
     model, account, published = killed.result()
     assert (model, account, published) == undisturbed.result()
     assert model["n_refits"] == 3 + 3

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.cluster import Cluster
 from tests.kafka.learning import configure, rings, stop
@@ -78,10 +79,10 @@ def test_killed_and_killed_again_it_ends_as_one_that_reads_json(
     for crash in (f"consumed:{draw.randint(300, 700)}", "checkpoint-before-rename:1"):
         ended = launcher.call(killed, "run", "config.yaml", STREAMKERNEL_CRASH=crash)
         assert ended.returncode == -signal.SIGKILL, ended.stderr
-    consumed = killed.header()["account"]["consumed"]
+    consumed = killed.header()["source"]["account"]["consumed"]
     ended = launcher.call(killed, "run", "config.yaml", "--max-records", str(COUNT - consumed))
     assert ended.returncode == 0, ended.stderr
-    assert killed.header()["model"] == plain.header()["model"]
+    assert published_entry(killed.header()) == published_entry(plain.header())
 
     found = lines(broker.bootstrap, out, registry)
     expected = plain.lines("out/predictions.jsonl")
@@ -107,7 +108,7 @@ def test_an_outage_is_waited_for_and_may_be_stopped(
     wait_until(lambda: (home.folder / "out/predictions.jsonl").exists())
     wait_until(lambda: (home.folder / "out/predictions.jsonl").read_bytes().count(b"\n") == 100)
     stop(daemon)
-    assert home.header()["account"]["learned"] == 100
+    assert home.header()["source"]["account"]["learned"] == 100
 
 
 def test_check_tries_the_registry(

@@ -66,7 +66,7 @@ def test_each_line_stands_there_once(
     after = standing(broker, output)
     assert {one: lines[: len(before[one])] for one, lines in after.items()} == before
     assert {one: sorted(lines) for one, lines in after.items()} == {one: [*range(RECORDS // 2)] for one in (0, 1)}
-    account = home.header()["account"]
+    account = home.header()["source"]["account"]
     assert (account["consumed"], account["learned"], account["dead"]) == (RECORDS, RECORDS, 0)
 
 
@@ -109,6 +109,6 @@ def test_letters_of_a_group_go_to_their_partitions(
         ended = launcher.call(home, "replay", "mended.jsonl", "config.yaml")
         assert (ended.returncode, ended.stdout) == (0, f"mended.jsonl: {said}\n"), ended.stderr
     for partition in (0, 1):
-        account = home.header(f"out/state/partition-{partition}")["account"]
+        account = home.header(f"out/state/partition-{partition}")["source"]["account"]
         assert (account["consumed"], account["learned"], account["dead"]) == (RECORDS // 2, RECORDS // 2, 0)
         assert len(home.lines(f"out/predictions-{partition}.jsonl")) == RECORDS // 2

@@ -50,7 +50,7 @@ def configure(home: Home, broker: Cluster, source: str, output: str, every_recor
 
 def run_up_to(launcher: Launcher, home: Home, last: int) -> None:
     begun = list((home.folder / "out/state").glob("*.skc"))
-    left = last - (home.header()["account"]["consumed"] if begun else 0)
+    left = last - (home.header()["source"]["account"]["consumed"] if begun else 0)
     ended = launcher.call(home, "run", "config.yaml", "--max-records", str(left))
     assert ended.returncode == 0, ended.stderr
 
@@ -92,8 +92,10 @@ def test_kills_on_both_sides_of_a_promotion_change_no_line(
             if last == PROMOTED_AFTER:
                 promote(launcher, home)
         header = home.header()
-        assert header["promotions"] == [[PROMOTED_AFTER, "champion", "challenger"]]
-        results.append((lines_of(broker, output), kept(header), header["account"], header["positions"]))
+        assert header["models"]["promotions"] == [[PROMOTED_AFTER, "champion", "challenger"]]
+        results.append(
+            (lines_of(broker, output), kept(header), header["source"]["account"], header["source"]["positions"])
+        )
     assert results[0] == results[1]
     lines = results[0][0]
     assert [line["model"] for line in lines] == ["champion"] * 1000 + ["challenger"] * 1400

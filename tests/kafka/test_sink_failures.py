@@ -190,7 +190,7 @@ def test_sigterm_ends_a_daemon_whose_broker_is_away(
     if state == "dead":
         own_broker.start()
     own_broker.resume()
-    consumed = home.header()["account"]["consumed"]
+    consumed = home.header()["source"]["account"]["consumed"]
     ended = launcher.call(home, "run", "config.yaml", "--max-records", str(20_000 - consumed))
     assert ended.returncode == 0, ended.stderr
     assert_all(standing(own_broker, name), 20_000, transactional_id)

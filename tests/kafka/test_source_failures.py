@@ -42,7 +42,7 @@ class TestBroker:
         log = stop(running)
         assert outages(log) == ["no broker answer", "a broker answers"]
         assert predicted(home) == [(0, offset) for offset in range(700)]
-        assert home.header()["account"]["learned"] == 700
+        assert home.header()["source"]["account"]["learned"] == 700
 
     @pytest.mark.parametrize("end", ["kill", pytest.param("stop", marks=pytest.mark.long)])
     def test_it_goes_away_in_the_middle(
@@ -85,14 +85,17 @@ class TestBroker:
             running = launcher.start(home, "run", "config.yaml")
             running.wait_for("no broker answers")
             stop(running)
-            assert not list((home.folder / "out/state").glob("*.skc")) or home.header()["account"]["consumed"] == 0
+            assert (
+                not list((home.folder / "out/state").glob("*.skc"))
+                or home.header()["source"]["account"]["consumed"] == 0
+            )
         else:
             running = launcher.start(home, "run", "config.yaml")
             learned(home, 1000)
             ends()
             running.wait_for("no broker answers")
             stop(running)
-            assert home.header()["account"]["learned"] == 1000
+            assert home.header()["source"]["account"]["learned"] == 1000
 
     def test_what_is_shown_goes_on(self, own_broker: Broker, topic: Topics, home: Home, launcher: Launcher) -> None:
         name = topic(partitions=2, on=own_broker)
@@ -146,7 +149,7 @@ class TestTopic:
             "the topic was deleted and created again since the checkpoint" if anew else "the cluster has no such topic"
         )
         assert told in again.stderr.splitlines()[-1]
-        assert home.header()["account"]["learned"] == 800
+        assert home.header()["source"]["account"]["learned"] == 800
 
     def test_another_topic_is_not_taken_for_it(
         self, broker: Cluster, topic: Topics, home: Home, launcher: Launcher

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.cluster import Cluster
 from tests.kafka.learning import configure, predicted, rings
@@ -44,7 +45,9 @@ class TestKilled:
             assert ended.returncode == -signal.SIGKILL, ended.stderr
 
     def finish(self, where: Home, launcher: Launcher) -> str:
-        consumed = where.header()["account"]["consumed"] if any(Path(where.folder, "out/state").glob("*.skc")) else 0
+        consumed = (
+            where.header()["source"]["account"]["consumed"] if any(Path(where.folder, "out/state").glob("*.skc")) else 0
+        )
         ended = launcher.call(where, "run", "config.yaml", "--max-records", str(self.RECORDS - consumed))
         assert ended.returncode == 0, ended.stderr
         return ended.stderr
@@ -62,10 +65,10 @@ class TestKilled:
         killed = homes("killed")
         configure(killed, broker.bootstrap, filled[partitions], order=order)
         self.kill(killed, launcher, seed=partitions, times=6)
-        consumed = killed.header()["account"]["consumed"]
+        consumed = killed.header()["source"]["account"]["consumed"]
         assert 0 < consumed < self.RECORDS
         self.finish(killed, launcher)
-        assert killed.header()["account"]["learned"] == self.RECORDS
+        assert killed.header()["source"]["account"]["learned"] == self.RECORDS
         places = predicted(killed)
         assert len(set(places)) == len(places) == self.RECORDS
         if order == "arrival" and partitions > 1:
@@ -77,7 +80,7 @@ class TestKilled:
             # Another run meets the partitions in another order; the same one over a topic of one partition does not.
             undisturbed = self.in_one_partition(broker, homes, filled[partitions], places)
         self.finish(undisturbed, launcher)
-        assert killed.header()["model"] == undisturbed.header()["model"]
+        assert published_entry(killed.header()) == published_entry(undisturbed.header())
         assert [line["probabilities"] for line in killed.lines("out/predictions.jsonl")] == [
             line["probabilities"] for line in undisturbed.lines("out/predictions.jsonl")
         ]
@@ -107,7 +110,7 @@ class TestKilled:
         before = predicted(where)
         for newest in sorted(where.folder.glob("out/state/*.skc"))[-2:]:
             newest.write_bytes(newest.read_bytes()[:-1])
-        consumed = where.header()["account"]["consumed"]
+        consumed = where.header()["source"]["account"]["consumed"]
         assert consumed < len(before)
         log = self.finish(where, launcher)
         assert "does not reach back" not in log
@@ -143,7 +146,7 @@ class TestKilled:
         running.wait_for("reading kafka topic")
         running.signal(end)
         running.wait()
-        assert [position[1:] for position in home.header()["positions"]] == [[0, 30], [1, 0]]
+        assert [position[1:] for position in home.header()["source"]["positions"]] == [[0, 30], [1, 0]]
         produce(broker.bootstrap, name, rings(50), partition=lambda number: number % 2)
         assert launcher.call(home, "run", "config.yaml", "--max-records", "50").returncode == 0
         assert sorted(predicted(home)) == [*((0, at) for at in range(30, 55)), *((1, at) for at in range(25))]

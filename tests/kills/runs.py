@@ -217,7 +217,7 @@ class Run:
             return 0
         header = self.home.header()
         return int(
-            header["account"]["consumed"]
+            header["source"]["account"]["consumed"]
             + (header.get("warm_start") or {"account": {"consumed": 0}})["account"]["consumed"]
         )
 
@@ -261,20 +261,24 @@ def text(path: Path) -> Any:
 
 
 def kept(header: dict[str, Any]) -> dict[str, Any]:
-    """Return what a checkpoint says of several models, without the lengths of pickles: objects may share more."""
-    models = header.get("models") or {}
-    return {name: {**entry, "bytes": entry["bytes"] > 0} for name, entry in models.items()}
+    """Return what a checkpoint says of the models, without the lengths of pickles: objects may share more."""
+    models = header["models"]
+    return {
+        **models,
+        "learners": {name: {**entry, "bytes": entry["bytes"] > 0} for name, entry in models["learners"].items()},
+    }
 
 
 def outcome(run: Run) -> dict[str, Any]:
     """Return everything that a run that was killed must have in common with one that was not."""
     header = run.home.header()
-    found = {key: header.get(key) for key in ("model", "account", "replayed", "promotions", "published", "warm_start")}
-    positions = re.sub(r'\\"inode\\": \d+', "", json.dumps(header["positions"]))
+    found: dict[str, Any] = {key: header.get(key) for key in ("replayed", "warm_start")}
+    found["account"] = header["source"]["account"]
+    positions = re.sub(r'\\"inode\\": \d+', "", json.dumps(header["source"]["positions"]))
     if run.features.source == "watched":  # those that were found together: the twin finds more at once
         positions = re.sub(r'\\"(files\\": \[[^]]*\]|first\\": \d+)', "", positions)
     found["positions"] = positions
     found["models"] = kept(header)
     labels = header.get("labels") or {}
-    found["labels"] = {name: labels[name] for name in set(labels) - {"clock", "bytes"}}
+    found["labels"] = {name: labels[name] for name in set(labels) - {"clock"}}
     return found | {path.name: text(path) for path in run.home.folder.glob("out/[!s]*")}

@@ -96,7 +96,7 @@ class Kills(RuleBasedStateMachine):
         self.killed.takes(records)
         self.twin.takes(self.killed.consumed - self.twin.consumed)
         assert self.twin.consumed == self.killed.consumed
-        name = next(one for one in MODELS["several"]["models"] if one != self.twin.home.header()["published"])
+        name = next(one for one in MODELS["several"]["models"] if one != self.twin.home.header()["models"]["published"])
         for run in (self.killed, self.twin):
             assert runs(run.home, "promote", "config.yaml", name) == 0
         self.oldest = self.checkpoints[-1]
@@ -130,7 +130,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a model for runs that only predict."""
     run = Run(tmp_path_factory.mktemp("trained") / "home", Features("growing"))
     run.finish()
-    assert min(run.home.header()["account"].values()) > 0  # its stream has every kind of record
+    assert min(run.home.header()["source"]["account"].values()) > 0  # its stream has every kind of record
     return run.home.folder / "out/state"
 
 

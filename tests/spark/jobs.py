@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.spark.job import JobOptions, run_job
 
 SECONDS = 240
@@ -93,13 +94,13 @@ class Job:
     @property
     def account(self) -> dict[str, int]:
         """The counts in the newest checkpoint."""
-        account: dict[str, int] = self.checkpoint().header["account"]
+        account: dict[str, int] = self.checkpoint().header["source"]["account"]
         return account
 
     @property
     def digest(self) -> str:
         """The digest of the model in it."""
-        return str(self.checkpoint().header["model"]["state_digest"])
+        return str(published_entry(self.checkpoint().header)["state_digest"])
 
 
 def write_lines(path: Path, frame: Any) -> None:

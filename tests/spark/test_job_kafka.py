@@ -5,6 +5,7 @@ import json
 import pytest
 
 from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.run_state.models import published_entry
 from tests.kafka.producing import consume, produce
 from tests.spark.jobs import Job
 from tests.spark.kafka_jars import kafka_jars
@@ -41,7 +42,7 @@ def job(tmp_path, broker, topic):
 
 
 def _offsets(job):
-    return {partition: offset for _, partition, offset in job.checkpoint().header["positions"]}
+    return {partition: offset for _, partition, offset in job.checkpoint().header["source"]["positions"]}
 
 
 def test_job_and_daemon_go_on_from_each_other(job, broker, spark):
@@ -59,7 +60,7 @@ def test_job_and_daemon_go_on_from_each_other(job, broker, spark):
     _produce(broker, job.topic, 100, 2)
     job.learn(spark)
     assert (job.account["learned"], _offsets(job)) == (900, {0: 450, 1: 450})
-    assert job.checkpoint().header["model"]["n_records"] == 900
+    assert published_entry(job.checkpoint().header)["n_records"] == 900
 
     _produce(broker, job.topic, 100, 3)
     job.learn(spark, location=f"file://{job.folder}/other")

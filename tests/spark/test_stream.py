@@ -58,7 +58,7 @@ def test_micro_batches_are_learned_once_and_a_new_process_goes_on(spark, folder)
     assert largest < BOUNDS["float64"]
     assert others == []
     header = CheckpointStore(folder / "state").newest().header
-    assert (header["account"]["learned"], header["spark"]["batch"]) == (700, 1)
+    assert (header["source"]["account"]["learned"], header["spark"]["batch"]) == (700, 1)
 
 
 def test_a_micro_batch_that_spark_repeats_is_passed_over(spark, folder):
@@ -76,7 +76,7 @@ def test_another_checkpoint_location_is_refused(spark, folder):
     with pytest.raises(Exception, match=r"would be learned twice\. Restore its checkpoint location"):
         _learn(spark, folder, KernelRegressor(seed=1), location="other")
     header = CheckpointStore(folder / "state").newest().header
-    assert header["account"]["learned"] == 400
+    assert header["source"]["account"]["learned"] == 400
 
 
 def test_a_lost_model_is_not_begun_anew_in_the_midst_of_a_stream(spark, folder):
@@ -89,7 +89,7 @@ def test_a_lost_model_is_not_begun_anew_in_the_midst_of_a_stream(spark, folder):
 
 
 def test_a_checkpoint_opens_as_the_initial_model_of_a_daemon(spark, folder):
-    from streamkernel.daemon.recovery.trained import load_trained
+    from streamkernel.daemon.run_state.trained import load_trained
 
     model = KernelRegressor(seed=1)
     _learn(spark, folder, model)

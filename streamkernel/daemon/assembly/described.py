@@ -12,7 +12,6 @@ from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.recovery.stored import steps_of
 
 __all__ = ["as_in_yaml", "load_described"]
 
@@ -23,19 +22,17 @@ _KEYS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Callable[[Model], T], name: str = "") -> T:
+def load_described(steps: Any, imports: Sequence[str], load: Callable[[Model], T]) -> T:
     """Build the model that a checkpoint describes, and load the checkpoint into it.
 
     Parameters
     ----------
-    header
-        The checked header of the checkpoint.
+    steps
+        The steps of the model as the header has them.
     imports
         Packages that the model may name in addition to ``river`` and ``streamkernel``.
     load
         Loads the checkpoint into a new model; raises `UnfitError` if the checkpoint holds another one.
-    name
-        One of several models; empty: the published one.
 
     Raises
     ------
@@ -45,9 +42,8 @@ def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Call
         If the header has no model.
 
     """
-    steps = steps_of(header, name)
     if not isinstance(steps, list):
-        raise CheckpointError("its header cannot be used: config.model: must be a list of steps")
+        raise CheckpointError("its header cannot be used: models: steps: must be a list of steps")
     try:
         return load(_built(steps, imports))
     except UnfitError:
@@ -55,7 +51,7 @@ def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Call
             raise
         return load(_built(meant, imports))
     except RecursionError:
-        raise CheckpointError("its header cannot be used: config.model: nested too deeply") from None
+        raise CheckpointError("its header cannot be used: models: steps: nested too deeply") from None
 
 
 def as_in_yaml(value: Any) -> Any:

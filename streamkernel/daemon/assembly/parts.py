@@ -17,7 +17,7 @@ from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.switching import short_turns
-from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.sinks import Sinks
@@ -49,7 +49,7 @@ def make_exporter(plan: Plan, start: Start) -> Exporter | None:
         return None
     window = plan.config.metrics.window
     return Exporter(
-        start.model,
+        start.models.main.model,
         plan.report,
         window,
         start.join,

@@ -9,16 +9,15 @@ from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.connectors.ports import Source
 from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.base.model import OF_EACH, Model, learning_part
-from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.config.outputs import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import DeadLettersConfig, MetricsConfig, NoDeadLettersConfig
 from streamkernel.daemon.config.sources import SourceConfig
 from streamkernel.daemon.labels.merged_sources import MergedSources
 from streamkernel.daemon.labels.stage import JoinStage
-from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.recovery.several import SeveralModels
-from streamkernel.daemon.recovery.warm import WarmStart
+from streamkernel.daemon.run_state.models import RestoredModel, RunModels
+from streamkernel.daemon.run_state.start import Start
+from streamkernel.daemon.run_state.warm_start import WarmStart
 from streamkernel.daemon.stream.calibration import make_calibration
 from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
@@ -37,12 +36,12 @@ from streamkernel.estimators.base import StreamEstimator, machine_of
 __all__ = ["compared", "feed_of", "label_watch", "make_learner", "make_processor", "make_warm_processor"]
 
 
-def make_processor(plan: Plan, start: resume.Start) -> Processor:
+def make_processor(plan: Plan, start: Start) -> Processor:
     """Return the processor of a run: the model, its counts and scores, and the stage that makes events of records."""
     bad = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
-    scores = _make_scores(plan, start.model)
-    learner = make_learner(plan, start.model, start.inputs, start.target_moments)
-    challengers = _make_challengers(plan, start.several, bad)
+    scores = _make_scores(plan, start.models.main.model)
+    learner = make_learner(plan, start.models.main)
+    challengers = _make_challengers(plan, start.models, bad)
     stage: Stage = _direct_stage(plan)
     if start.trained is not None and start.trained.label_key is not None:
         stage = KeylessStage(start.trained.label_key)
@@ -98,23 +97,19 @@ def _direct_stage(plan: Plan) -> DirectStage:
     return UnlabeledStage() if plan.task == "novelty" else DirectStage()
 
 
-def _published(plan: Plan, start: resume.Start) -> str:
+def _published(plan: Plan, start: Start) -> str:
     """Return the name of the model that is published, where the configuration has names."""
-    if start.several is not None:
-        return start.several.published
-    return (start.trained.name if start.trained is not None else "") or plan.published if plan.models else ""
+    of_trained = start.trained.name if start.trained is not None else ""
+    of_plan = plan.published if plan.models else ""
+    return start.models.published or (of_trained if plan.models else "") or of_plan
 
 
-def _make_challengers(plan: Plan, several: SeveralModels | None, rate: DeadLettersConfig) -> Challengers | None:
+def _make_challengers(plan: Plan, models: RunModels, rate: DeadLettersConfig) -> Challengers | None:
     """Return the models next to the published one; None where there is but one model."""
-    if several is None:
+    if not models.statuses:
         return None
-    learners = {
-        name: make_learner(plan, one.model, one.inputs, one.target_moments)
-        for name, one in several.models.items()
-        if name != several.published
-    }
-    return Challengers(several.published, several.statuses, learners, rate.max_rate, rate.max_rate_window)
+    learners = {name: make_learner(plan, one) for name, one in models.models.items() if name != models.published}
+    return Challengers(models.published, models.statuses, learners, rate.max_rate, rate.max_rate_window)
 
 
 def _scores_of_challengers(plan: Plan, challengers: Challengers | None) -> dict[str, Scores]:
@@ -131,17 +126,20 @@ def _make_scores(plan: Plan, model: Model) -> Scores:
     return Scores(Quality(plan.task, plan.report, shown.window, max_classes), ProgressiveLoss(shown.window))
 
 
-def make_learner(plan: Plan, model: Model, inputs: str, target_moments: Moments) -> Learner:
-    """Return the learner of a model that has learned these inputs, as `InputNames.to_text` gives them, and targets."""
+def make_learner(plan: Plan, restored: RestoredModel) -> Learner:
+    """Return the learner of a model."""
+    model = restored.model
     part = learning_part(model)
     if isinstance(part, StreamEstimator):
         machine_of(part).inputs.repeats.types_key = "source.inputs.types"
     # Where a step of ours has a limit of its own, that of the steps before it is no lower.
     max_inputs = max(plan.config.limits.max_inputs, getattr(part, "max_inputs", 0))
-    return learner_for(model, plan.config.mode == "learn", InputNames(max_inputs, inputs), target_moments)
+    return learner_for(
+        model, plan.config.mode == "learn", InputNames(max_inputs, restored.inputs), restored.target_moments
+    )
 
 
-def feed_of(plan: Plan, start: resume.Start) -> Feed:
+def feed_of(plan: Plan, start: Start) -> Feed:
     """Return what the loop reads: the open source, or it and that of the labels in turn."""
     if plan.labels is None or start.join is None:
         return plan.source

@@ -10,8 +10,9 @@ from streamkernel.daemon.assembly.processor import make_learner
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.recovery.trained import TrainedModel
+from streamkernel.daemon.run_state.models import RunModels
+from streamkernel.daemon.run_state.start import Start
+from streamkernel.daemon.run_state.trained import TrainedModel
 from streamkernel.daemon.stream.loop import Observer
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -88,10 +89,10 @@ class ModelReload(Observer):
             self._take(newer)
 
     def _take(self, trained: TrainedModel) -> None:
-        self._processor.replace(make_learner(self._plan, trained.model, trained.inputs, trained.target_moments))
+        self._processor.replace(make_learner(self._plan, trained.restored))
         self._processor.checkpoint = trained.checkpoint
         self._processor.name = trained.name if self._plan.models else ""
-        self._start.trained, self._start.model = trained, trained.model
+        self._start.trained, self._start.models = trained, RunModels({"": trained.restored})
         if self._exporter is not None:
             self._exporter.predicts_with(trained)
         _log.info("predicting with %s", trained.describe())

@@ -91,7 +91,9 @@ def dump_with_digest(model: base.Base, allowed_packages: Sequence[str] = ()) -> 
     return json.dumps(described).encode() + b"\n" + body, digest
 
 
-def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence[str] = ()) -> Model:
+def load_model(
+    data: bytes, model_from_config: Model, allowed_packages: Sequence[str] = (), place: str = "model"
+) -> Model:
     """Return the model that `dump_model` wrote, running nothing of what the bytes hold.
 
     Parameters
@@ -103,6 +105,8 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         estimator of ours is restored into it.
     allowed_packages
         Packages whose classes may be restored in addition to River's and ours; none by default.
+    place
+        Where the configuration has the model, for the differences.
 
     Raises
     ------
@@ -120,12 +124,12 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         if described["kind"] == "state":
             if not is_ours(model_from_config):
                 raise OtherModelError(["an estimator of streamkernel alone"])
-            refuse_difference(described["structure"], json.loads(json.dumps(expected)))
+            refuse_difference(described["structure"], json.loads(json.dumps(expected)), place)
             record = state.from_bytes(body)
             model_from_config.__setstate__(record)  # type: ignore[attr-defined]
             return model_from_config
         restored: Model = unpickler.loads(body, allowed_packages, sizes_of(model_from_config))
-        refuse_difference(structure(restored, settled=True), expected)
+        refuse_difference(structure(restored, settled=True), expected, place)
         return restored
     except CheckpointError:
         raise

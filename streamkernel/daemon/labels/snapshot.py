@@ -26,7 +26,7 @@ from streamkernel.daemon.labels.packed import PackedRecord, RecordShape, shape_o
 from streamkernel.daemon.labels.sizes import size_of_record
 from streamkernel.state import excerpt
 
-__all__ = ["dump", "part", "restore"]
+__all__ = ["dump", "restore"]
 
 _VERSION = 3
 _NUMBERS = np.dtype("<u4")
@@ -86,37 +86,8 @@ def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
         "label_next": join.label_next,
         "clock": _time(join.read_clock(), math.inf),
         "moments": list(_moments(join.moments)),
-        "bytes": len(blob),
     }
     return header, blob
-
-
-def part(payload: bytes, header: Mapping[str, Any] | None) -> tuple[bytes, bytes]:
-    """Part the payload of a checkpoint into the model and what `dump` gave.
-
-    Parameters
-    ----------
-    payload
-        All of it.
-    header
-        What `dump` gave for the header; None where there were no late labels.
-
-    Raises
-    ------
-    CheckpointError
-        The header speaks of more bytes than there are.
-
-    """
-    if header is None:
-        return payload, b""
-    try:
-        length = _whole(header["bytes"])
-        if length > len(payload):
-            raise ValueError(f"{length} bytes are more than the {len(payload)} there are")
-    except (ValueError, TypeError, LookupError) as error:
-        raise CheckpointError(f"the late labels of the checkpoint cannot be restored: {error!s:.200}") from None
-    end = len(payload) - length
-    return payload[:end], payload[end:]
 
 
 def restore(join: LabelJoin, header: Mapping[str, Any], blob: bytes) -> None:

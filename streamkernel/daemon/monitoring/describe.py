@@ -9,9 +9,9 @@ from typing import Any
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.reader import is_gone, until_listed
-from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import checkpoint_files
 from streamkernel.daemon.components.group_mode import partition_directories
+from streamkernel.daemon.run_state.header import check_header
 
 __all__ = ["describe"]
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from streamkernel.daemon.monitoring.visible import visible
+from streamkernel.daemon.run_state.models import published_entry
 
 __all__ = ["description_lines"]
 
@@ -38,40 +39,44 @@ def description_lines(described: Mapping[str, Any], width: int, every: bool = Fa
     if "partitions" in described:
         return list(_partition_lines(described["partitions"]))
     lines = _aligned(_that_matter(described), width)
-    return [*lines, "", *_tree({**described, "written": _time(described["written"])}, width)] if every else lines
+    if not every:
+        return lines
+    run = described["run"]
+    return [*lines, "", *_tree({**described, "run": {**run, "written": _time(run["written"])}}, width)]
 
 
 def _that_matter(described: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    config, model, older = described["config"], described["model"], len(described.get("directory", ())) - 1
+    run, source, models = described["run"], described["source"], described["models"]
+    model, older = published_entry(described), len(described.get("directory", ())) - 1
     yield "checkpoint", f"{described['file']}{f', the newest of {older + 1:,}' if older > 0 else ''}"
     for problem in described.get("invalid", ()):
         yield "invalid", problem
-    yield "written", f"{_time(described['written'])}, {described['payload_bytes']:,} bytes"
-    yield "mode", described["mode"]
-    yield "records", _counts(described["account"])
+    yield "written", f"{_time(run['written'])}, {described['payload_bytes']:,} bytes"
+    yield "mode", run["mode"]
+    yield "records", _counts(source["account"])
     if "labels" in described:
         yield "labels", f"{described['labels']['pending']:,} records wait for theirs"
-    yield "source", ", ".join(f"{key} {config['source'][key]}" for key in ("kind", "target") if key in config["source"])
-    yield "continues at", _positions(described["positions"])
+    yield "source", ", ".join(f"{key} {source['config'][key]}" for key in ("kind", "target") if key in source["config"])
+    yield "continues at", _positions(source["positions"])
     yield "outputs", "; ".join(_output(key, one) for key, one in described["outputs"].items())
-    if "models" in described:
-        yield "models", ", ".join(f"{name} ({_state(described, name)})" for name in described["models"])
+    if models["published"]:
+        yield "models", ", ".join(f"{name} ({_state(models, name)})" for name in models["learners"])
     counts = [f"{_shown(model[name])} {name[2:]}" for name in _COUNTS if name in model]
     yield "model", ", ".join([str(model.get("class", "")).rpartition(".")[2], *counts])
     yield "experts", _largest(model.get("expert_weights", {}))
     yield "inputs", _largest(model.get("input_importance", {}))
     yield "state digest", model.get("state_digest", "")
-    yield "written by", ", ".join(f"{name} {one}" for name, one in described["versions"].items())
+    yield "written by", ", ".join(f"{name} {one}" for name, one in run["versions"].items())
 
 
 def _output(key: str, output: Mapping[str, Any]) -> str:
     return " ".join([key, *(str(output[name]) for name in ("kind", "path", "topic") if name in output)])
 
 
-def _state(described: Mapping[str, Any], name: str) -> str:
-    if name == described["published"]:
+def _state(models: Mapping[str, Any], name: str) -> str:
+    if name == models["published"]:
         return "published"
-    return "disabled" if described["models"][name].get("disabled") else "challenger"
+    return "disabled" if models["learners"][name].get("disabled") else "challenger"
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -140,9 +145,11 @@ def _time(written: float) -> str:
 def _partition_lines(partitions: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     rows = [("partition", "written", "records", "continues at", "state digest")]
     for partition, about in partitions.items():
-        offsets = " ".join(f"{offset:,}" for _, _, offset in about["positions"])
-        digest = str(about["model"].get("state_digest", ""))[:_DIGEST_SHOWN]
-        rows.append((partition, _time(about["written"]), f"{about['account']['consumed']:,}", offsets, digest))
+        source = about["source"]
+        offsets = " ".join(f"{offset:,}" for _, _, offset in source["positions"])
+        digest = str(published_entry(about).get("state_digest", ""))[:_DIGEST_SHOWN]
+        written = _time(about["run"]["written"])
+        rows.append((partition, written, f"{source['account']['consumed']:,}", offsets, digest))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield visible("  ".join(f"{cell:{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip())

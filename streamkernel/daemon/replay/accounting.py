@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 
 from streamkernel.connectors.ports import Position
-from streamkernel.daemon.recovery.replayed import LetterPlace
-from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.feed import ReplayedRecord, is_replayed, place_of
 from streamkernel.daemon.replay.report import ReplayReport
+from streamkernel.daemon.run_state.replayed import LetterPlace
+from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch

@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple
 
 from streamkernel.connectors.ports import Fault, Position, Record
 from streamkernel.daemon.base.events import LabelRecord
-from streamkernel.daemon.recovery.replayed import LetterPlace
 from streamkernel.daemon.replay.letters import DeadLetter
 from streamkernel.daemon.replay.report import ReplayReport
 from streamkernel.daemon.replay.sources import SourceState
+from streamkernel.daemon.run_state.replayed import LetterPlace
 
 __all__ = ["WAIT_SECONDS", "ReplayFeed", "ReplayedRecord", "is_replayed", "place_of"]
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from streamkernel.connectors.files.bytes import File, open_file
 from streamkernel.connectors.files.fields import csv_rows
 from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.recovery.replayed import LetterPlace
+from streamkernel.daemon.run_state.replayed import LetterPlace
 
 __all__ = ["DeadLetter", "LetterError", "read_letters"]
 

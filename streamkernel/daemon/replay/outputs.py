@@ -14,8 +14,8 @@ from typing import Any
 from streamkernel.connectors.ports import Position, Sink, SinkError
 from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.feed import is_replayed
+from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.sinks import Sinks
 
 __all__ = ["ReplaySinks", "open_outputs"]

@@ -22,9 +22,6 @@ from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import KafkaSinkConfig
-from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
-from streamkernel.daemon.recovery.stopped import lock_stopped, newest_of
 from streamkernel.daemon.replay.accounting import ReplayAccounting
 from streamkernel.daemon.replay.feed import ReplayFeed
 from streamkernel.daemon.replay.letters import read_letters
@@ -32,6 +29,10 @@ from streamkernel.daemon.replay.outputs import open_outputs
 from streamkernel.daemon.replay.report import ReplayReport
 from streamkernel.daemon.replay.selection import LetterSelection
 from streamkernel.daemon.replay.sources import open_sources
+from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.start import Start
+from streamkernel.daemon.run_state.stopped import lock_stopped, newest_of
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
 
@@ -179,11 +180,11 @@ def _check_file(plan: Plan, path: Path) -> None:
         )
 
 
-def _restore(plan: Plan, store: CheckpointStore) -> tuple[Plan, resume.Start]:
+def _restore(plan: Plan, store: CheckpointStore) -> tuple[Plan, Start]:
     """Return the newest checkpoint, and the configuration as the checkpoints to come are to have it."""
 
-    def use(checkpoint: Checkpoint) -> tuple[Plan, resume.Start]:
-        fitting = replace(plan, raw=_with_decoding_of(plan.raw, checkpoint.header["config"]))
+    def use(checkpoint: Checkpoint) -> tuple[Plan, Start]:
+        fitting = replace(plan, raw=_with_decoding_of(plan.raw, checkpoint.header))
         return fitting, resume.restore(fitting, checkpoint)
 
     return newest_of(store, use, ": dead letters are replayed into that of their run")
@@ -192,9 +193,9 @@ def _restore(plan: Plan, store: CheckpointStore) -> tuple[Plan, resume.Start]:
 def _with_decoding_of(raw: Mapping[str, Any], saved: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration in which records are decoded as before: what is mended is for the replay alone."""
     changed = dict(raw)
-    changed["source"] = {**raw["source"], **_decoding(saved["source"])}
+    changed["source"] = {**raw["source"], **_decoding(saved["source"]["config"])}
     if raw.get("labels") and saved.get("labels"):
-        source = {**raw["labels"]["source"], **_decoding(saved["labels"]["source"])}
+        source = {**raw["labels"]["source"], **_decoding(saved["labels"]["config"]["source"])}
         changed["labels"] = {**raw["labels"], "source": source}
     return changed
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.sources import is_several
-from streamkernel.daemon.recovery.replayed import MOST_REPLAYED, LetterPlace
-from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.letters import DeadLetter, read_letters
 from streamkernel.daemon.replay.report import ReplayReport
 from streamkernel.daemon.replay.sources import SECTIONS
+from streamkernel.daemon.run_state.replayed import MOST_REPLAYED, LetterPlace
+from streamkernel.daemon.run_state.start import Start
 
 __all__ = ["LetterSelection"]
 

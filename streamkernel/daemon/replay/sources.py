@@ -15,7 +15,7 @@ from streamkernel.daemon.assembly.connectors import let_pass, make_source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import CsvSourceConfig, KafkaSourceConfig
-from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.run_state.start import Start
 
 __all__ = ["SECTIONS", "SourceState", "open_sources"]
 

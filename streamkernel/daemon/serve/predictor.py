@@ -22,7 +22,7 @@ from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
-from streamkernel.daemon.recovery.trained import TrainedModel
+from streamkernel.daemon.run_state.trained import TrainedModel
 from streamkernel.daemon.stream.known_inputs import ENOUGH, KnownInputs
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -168,7 +168,7 @@ class Predictor:
             self._take(trained)
 
     def _take(self, trained: TrainedModel) -> None:
-        learner = make_learner(self._plan, trained.model, trained.inputs, trained.target_moments)
+        learner = make_learner(self._plan, trained.restored)
         # What a model computes at its first prediction, and compiles at the first of a process, holds up no request.
         with contextlib.suppress(Exception):
             learner.advance(RecordBatch(inputs=[self._sample], targets=[None]))

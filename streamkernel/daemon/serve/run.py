@@ -15,7 +15,7 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.http.server import Server
-from streamkernel.daemon.recovery.trained import trained_models
+from streamkernel.daemon.run_state.trained import trained_models
 from streamkernel.daemon.serve.endpoints import ServiceEndpoints
 from streamkernel.daemon.serve.group_commit import GroupCommit
 from streamkernel.daemon.serve.openapi import PAGE_POLICY, openapi_route, page

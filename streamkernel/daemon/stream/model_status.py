@@ -57,4 +57,5 @@ class ModelStatus:
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """Read what `to_json` gave."""
-        return cls(kept["began"], kept["shown"], list(kept.get("recent_refused", ())), kept.get("disabled", ""))
+        began, shown = kept.get("began", 0), kept.get("shown", 0)
+        return cls(began, shown, list(kept.get("recent_refused", ())), kept.get("disabled", ""))

@@ -99,7 +99,7 @@ def clock_moved_back(trial: Trial) -> int:
     trial.wait_for(1000)
     flag.touch()
     trial.wait_for(trial.consumed() + 1500)
-    assert time.time() - trial.header()["written"] > _HOUR / 2, "the clock was not moved"
+    assert time.time() - trial.header()["run"]["written"] > _HOUR / 2, "the clock was not moved"
     daemon.kill()
     flag.unlink()
     daemon = trial.start(sabotage=[shifting])

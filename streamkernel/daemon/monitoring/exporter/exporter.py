@@ -33,8 +33,8 @@ from streamkernel.daemon.monitoring.exporter.several_metrics import SeveralModel
 from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.view import View
-from streamkernel.daemon.recovery.schedule import CheckpointObserver, SavedCheckpoint
-from streamkernel.daemon.recovery.trained import TrainedModel
+from streamkernel.daemon.run_state.schedule import CheckpointObserver, SavedCheckpoint
+from streamkernel.daemon.run_state.trained import TrainedModel
 from streamkernel.daemon.stream.calibration import LEVEL
 from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.stream.record_batch import RecordBatch

@@ -6,7 +6,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from streamkernel.daemon.recovery.trained import TrainedModel
+from streamkernel.daemon.run_state.trained import TrainedModel
 
 __all__ = ["TrainedMetrics"]
 

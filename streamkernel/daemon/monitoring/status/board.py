@@ -22,7 +22,7 @@ from streamkernel.daemon.monitoring.status.history import FigureHistory
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
 from streamkernel.daemon.monitoring.status.pipeline import drawn, written
 from streamkernel.daemon.monitoring.view import View
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
 
 __all__ = ["STATUS_VERSION", "StatusBoard"]
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
-from streamkernel.daemon.recovery.schedule import CheckpointObserver, SavedCheckpoint
+from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.schedule import CheckpointObserver, SavedCheckpoint
 
 __all__ = ["CheckpointFigures", "CheckpointFiguresObserver"]
 

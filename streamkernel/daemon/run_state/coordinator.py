@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from streamkernel.connectors.ports import Mark, OutageError, Position, SinkError, Source, SourceError
 from streamkernel.daemon.base import crash
@@ -14,12 +13,9 @@ from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.labels.snapshot import dump
-from streamkernel.daemon.recovery.group_offsets import GroupOffsets
-from streamkernel.daemon.recovery.header import header
-from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.recovery.schedule import CheckpointObserver, CheckpointSchedule, SavedCheckpoint, reason
-from streamkernel.daemon.recovery.stored import dump_models
+from streamkernel.daemon.run_state.header import take_snapshot
+from streamkernel.daemon.run_state.schedule import CheckpointObserver, CheckpointSchedule, SavedCheckpoint, reason
+from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.loop import Checkpoints
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
@@ -68,7 +64,7 @@ class CheckpointCoordinator(Checkpoints):
         self._reached: str | None = None
         self._unsaved = False
         self._refusal = ""
-        self._groups = GroupOffsets(self.plan.source, self.saved)
+        self._offsets: Mapping[int, int] | None = None
         self.schedule: CheckpointSchedule | None = None
         settings = self.plan.config.checkpoint
         if self.store is not None and settings is not None:
@@ -99,7 +95,8 @@ class CheckpointCoordinator(Checkpoints):
             marks = self.sinks.flush()
             crash.point("flushed")
             # 3. Snapshot: of model, counts, late labels and positions at once.
-            about, payload = self._snapshot(marks)
+            self.start.marks = marks
+            about, payload = take_snapshot(self.start, self.plan, self.main)
             # 4. Write: durably, and under its name only when it is whole.
             path = (store.replace if schedule.replaces(taken) else store.write)(about, payload)
             size = path.stat().st_size
@@ -120,30 +117,9 @@ class CheckpointCoordinator(Checkpoints):
         # 6. Tell: the sources, which may commit to a broker, and the observers of the run.
         for source, positions in self._places():
             source.saved(positions)
-        self._groups.tell(self._places())
+        self._commit()
         self.observer.saved(saved, time.time())
         return True
-
-    def _snapshot(self, marks: Mapping[str, Mark | None]) -> tuple[Mapping[str, Any], bytes]:
-        """Take the header and the payload of a checkpoint; each model is serialized once, also for its digest."""
-        labels, waiting = (None, b"") if self.start.join is None else dump(self.start.join)
-        models = dump_models(self.processor, self.plan.config.imports)
-        trained, replayed = self.start.trained, self.start.replayed.to_json()
-        source = None if trained is None else {"checkpoint": trained.checkpoint, "records": trained.records}
-        several = self.start.several
-        about = header(
-            self.plan,
-            self.main,
-            self.start.positions,
-            marks,
-            models,
-            labels,
-            source,
-            replayed,
-            [] if several is None else several.promotions,
-            None if self.start.warm is None else self.start.warm.to_json(),
-        )
-        return about, models.payload + waiting
 
     def begin(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Wait for the outputs, and write a checkpoint where a restart could not do without.
@@ -168,7 +144,7 @@ class CheckpointCoordinator(Checkpoints):
         if start.resumed:
             self.schedule.resumed(self.processor.taken, start.whole)
             self._reached = self._reach()
-            self._groups.tell(self._places())
+            self._commit()
             self.observer.resumed(start.written)
         marks = self._marks(stopped)
         if marks is None:
@@ -254,7 +230,7 @@ class CheckpointCoordinator(Checkpoints):
         if self.schedule.due(self.processor.taken, wanted=self.sinks.want_checkpoint):
             self.save()
         elif self.schedule.holds(self.processor.taken):
-            self._groups.tell(self._places())  # the marks of transactions come after the last record
+            self._commit()  # the marks of transactions come after the last record
 
     def finish_after(self, loop: Callable[[], str]) -> str:
         """Run a loop to its end and make everything durable, also what came before its source failed.
@@ -321,6 +297,14 @@ class CheckpointCoordinator(Checkpoints):
         if self.schedule.last is not None:
             return f"{self.schedule.last.name} at {self._reached}"
         return f"the one this run started from, at {self._reached or 'record 0'}"
+
+    def _commit(self) -> None:
+        """Commit to the groups of the sources that all before their positions is saved."""
+        for source, positions in self._places():
+            offsets = source.commit(positions)
+            if source is self.plan.source and offsets != self._offsets:
+                self._offsets = offsets
+                self.saved(offsets)
 
     def _places(self) -> Iterator[tuple[Source, dict[int, Position]]]:
         """Return each source with where its partitions continue."""

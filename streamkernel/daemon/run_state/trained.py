@@ -1,4 +1,4 @@
-"""A trained model out of the checkpoint of another run: the model alone, without positions, counters and marks."""
+"""A trained model from the checkpoint of another run: the model alone, without positions, counters and marks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.checkpoints.file import Checkpoint
-from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
-from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_versions
-from streamkernel.daemon.recovery.left_outputs import is_marked
-from streamkernel.daemon.recovery.stored import stored_models
+from streamkernel.daemon.run_state.header import open_checkpoint
+from streamkernel.daemon.run_state.models import RestoredModel, StoredModels
+from streamkernel.daemon.run_state.outputs import is_marked
+from streamkernel.daemon.run_state.run import check_versions
 from streamkernel.daemon.stream.known_inputs import KnownInputs
 
 __all__ = ["TrainedModel", "load_trained", "trained_models"]
@@ -61,6 +60,11 @@ class TrainedModel:
     label_key: str | None
     outputs: Mapping[str, Mapping[str, Any]]
     name: str = ""
+
+    @property
+    def restored(self) -> RestoredModel:
+        """The model as a learner takes it."""
+        return RestoredModel(self.model, self.inputs, self.target_moments)
 
     def describe(self) -> str:
         """Return a phrase that names it, such as ``"checkpoint 42, 12,000 records learned"``."""
@@ -105,28 +109,25 @@ def load_trained(
         What it holds is refused.
 
     """
-    header = checkpoint.header
-    check_header(header)
-    if PREDICTED_WITH in header:
+    saved = open_checkpoint(checkpoint)
+    header = saved.header
+    if header["run"]["mode"] == "predict":
         raise UnfitError("belongs to a run in mode predict: name the checkpoint directory of the run that learned")
     check_versions(header, "train the model again")
-    name, stored = stored_models(checkpoint).named(name)
+    name, stored = StoredModels(saved).named(name)
+    restored = stored.load(copy.deepcopy(model_from_config), imports)
+    labels, counted = header.get("labels"), [header["source"], header.get("warm_start")]
     return TrainedModel(
-        load_model(stored.data, copy.deepcopy(model_from_config), imports),
+        restored.model,
         checkpoint.number,
-        _n_learned(header),
-        header["written"],
-        stored.inputs,
-        stored.target_moments,
-        None if header.get("labels") is None else header["config"]["labels"]["key"],
+        sum(section["account"]["learned"] for section in counted if section is not None),
+        header["run"]["written"],
+        restored.inputs,
+        restored.target_moments,
+        None if labels is None else labels["config"]["key"],
         header["outputs"],
         name,
     )
-
-
-def _n_learned(header: Mapping[str, Any]) -> int:
-    warm = header.get("warm_start")
-    return int(header["account"]["learned"] + (0 if warm is None else warm["account"]["learned"]))
 
 
 def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
@@ -138,7 +139,7 @@ def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
     if plan.config.mode == "learn":  # it begins as the published one, whatever it was called
         return load_trained(checkpoint, plan.model, plan.config.imports)
     name = plan.config.publish or ""
-    published = checkpoint.header.get("published", "")
+    published = open_checkpoint(checkpoint).header["models"]["published"]
     model = plan.models.get(name or published, plan.model)
     if plan.models and published and (name or published) not in plan.models:
         raise UnfitError(

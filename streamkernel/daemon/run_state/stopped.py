@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError, DirectoryInUseError
 from streamkernel.daemon.checkpoints.file import Checkpoint
-from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.run_state.header import check_header
 
 __all__ = ["lock_stopped", "newest_of"]
 

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
-__all__ = ["MOST_REPLAYED", "LetterPlace", "ReplayedLetters"]
+from pydantic import Strict
+
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.run_state.component import Count, Saved, Snapshot, StateComponent
+from streamkernel.daemon.stream.processor import Processor
+
+if TYPE_CHECKING:
+    from streamkernel.daemon.run_state.start import Start
+
+__all__ = ["MOST_REPLAYED", "LetterPlace", "ReplayedLetters", "ReplayedState"]
 
 MOST_REPLAYED = 100_000
 """How many a checkpoint keeps: a megabyte, about."""
@@ -84,3 +93,19 @@ class ReplayedLetters:
 
     def __len__(self) -> int:
         return len(self._places)
+
+
+_Group: TypeAlias = Annotated[tuple[Literal["records", "labels"], Count, Count, list[Count]], Strict(False)]
+
+
+class ReplayedState(StateComponent):
+    """The dead letters that were replayed."""
+
+    name = "replayed"
+    section = list[_Group]
+
+    def snapshot(self, start: Start, plan: Plan, processor: Processor) -> Snapshot | None:  # noqa: ARG002
+        return Snapshot(start.replayed.to_json()) if len(start.replayed) else None
+
+    def restore(self, saved: Saved, start: Start, plan: Plan) -> None:  # noqa: ARG002
+        start.replayed = ReplayedLetters.from_json(saved.header.get(self.name) or [])

@@ -1,0 +1,179 @@
+"""A component of a run's state: what it writes to a checkpoint, what it must find there, and how it is restored.
+
+A checkpoint is a section for each component in the header, as JSON, and bytes in the payload. A component reads its
+own section and its own bytes only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, Strict
+
+from streamkernel.connectors.ports import Position
+from streamkernel.daemon.base.counts import RecordCounts
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.problems import shown
+from streamkernel.daemon.config.schema import SourceConfig
+from streamkernel.daemon.stream.processor import Processor
+
+if TYPE_CHECKING:
+    from streamkernel.daemon.run_state.start import Start
+
+__all__ = [
+    "SOURCE_KEYS",
+    "Count",
+    "Counts",
+    "InputNames",
+    "Places",
+    "Saved",
+    "Section",
+    "Snapshot",
+    "StateComponent",
+    "TargetMoments",
+    "differences",
+    "plain",
+    "positions_of",
+    "source_settings",
+]
+
+MOST = 2**63 - 1
+"""The largest number of a header."""
+
+COUNTS = frozenset(field.name for field in fields(RecordCounts))
+"""The names of the counts that this version knows."""
+
+
+def _complete(counts: dict[str, int]) -> dict[str, int]:
+    if missing := COUNTS - counts.keys():
+        raise ValueError(f"the count {min(missing)!r} is missing")
+    return counts
+
+
+def _one_place_each(positions: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    partitions = [partition for _, partition, _ in positions]
+    if len(set(partitions)) < len(partitions):
+        raise ValueError("a partition is listed twice")
+    return positions
+
+
+# JSON has no tuples: its lists are.
+Count: TypeAlias = Annotated[int, Field(ge=0, le=MOST)]
+Counts: TypeAlias = Annotated[dict[str, Count], AfterValidator(_complete)]
+Places: TypeAlias = Annotated[
+    list[Annotated[tuple[str, Count, Count], Strict(False)]],
+    AfterValidator(_one_place_each),
+]
+InputNames: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{16})*( ([0-9a-f]{2})+)*$")]
+#: The number of targets, their mean and the sum of their squared deviations.
+TargetMoments: TypeAlias = Annotated[
+    tuple[Annotated[int, Field(ge=0)], FiniteFloat, Annotated[float, Field(ge=0, allow_inf_nan=False)]],
+    Strict(False),
+]
+
+
+class Section(BaseModel):
+    """The section of a component; other entries than those used do no harm, and later versions may write more."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The section of a component in the header, and its bytes in the payload."""
+
+    section: Any
+    data: bytes = b""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint whose header was checked: the sections of all components, and the bytes of those that have some."""
+
+    header: Mapping[str, Any]
+    data: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class StateComponent:
+    """A component of a run's state; this one has nothing to save.
+
+    Attributes
+    ----------
+    name
+        Its section in the header.
+    section
+        What the section must hold.
+
+    """
+
+    name: str
+    section: Any = Section
+
+    def snapshot(self, start: Start, plan: Plan, processor: Processor) -> Snapshot | None:
+        """Return what a checkpoint saves; None where there is nothing.
+
+        Parameters
+        ----------
+        start
+            The state of the run.
+        plan
+            The configuration.
+        processor
+            The models, and the counts of the main source.
+
+        """
+        raise NotImplementedError
+
+    def differences(self, saved: Saved, plan: Plan) -> list[str]:  # noqa: ARG002
+        """Return a phrase for each reason why this configuration cannot continue from what was saved."""
+        return []
+
+    def restore(self, saved: Saved, start: Start, plan: Plan) -> None:
+        """Restore the state of a run from what was saved, which fits."""
+
+
+# What of a source decides which records the model sees. Not its path: a file is known by its first bytes, and may move.
+SOURCE_KEYS = (
+    *("kind", "target", "target_type", "delimiter", "encoding", "multiline", "dataset", "args"),
+    # Neither the brokers, which may move, nor the partitions: each of them has a position of its own.
+    *("topic", "include"),
+)
+# What else of a source a checkpoint tells those who read it, where it is set: how its columns and messages are read.
+_READ_KEYS = ("inputs", "value_format")
+
+
+def source_settings(written: Mapping[str, Any], source: SourceConfig) -> dict[str, Any]:
+    """Return what a checkpoint keeps of the section of a source, as the file has it: variables unreplaced."""
+    settings = {key: written.get(key, getattr(source, key)) for key in SOURCE_KEYS if hasattr(source, key)}
+    if "include" in settings:
+        settings["include"] = sorted(settings["include"])
+    settings |= {key: written[key] for key in _READ_KEYS if written.get(key) is not None}
+    return dict(plain(settings))
+
+
+def plain(settings: Any) -> Any:
+    """Return settings as a checkpoint has them: JSON has words for dates and numbers that are not finite.
+
+    Examples
+    --------
+    >>> plain({"scale": float("inf"), "path": ("a", "b")})
+    {'scale': 'Infinity', 'path': ['a', 'b']}
+
+    """
+    return json.loads(json.dumps(settings, default=str), parse_constant=str)
+
+
+def differences(name: str, before: Mapping[str, Any], now: Mapping[str, Any], keys: Iterable[str]) -> Iterator[str]:
+    """Yield a phrase for each key of a section whose value at the checkpoint is another one than now."""
+    for key in keys:
+        if before.get(key) != now.get(key):
+            was, is_now = shown(before.get(key)), shown(now.get(key))
+            yield f"{name}.{key} is {was} in the checkpoint and {is_now} in the configuration"
+
+
+def positions_of(section: Mapping[str, Any]) -> dict[int, Position]:
+    """Return where each partition continues, by a section."""
+    return {place[1]: Position(*place) for place in section["positions"]}
