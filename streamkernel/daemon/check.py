@@ -40,6 +40,7 @@ from streamkernel.daemon.first_records import POLL_SECONDS, FirstRecords, take_f
 from streamkernel.daemon.http.server import Server, ServerError
 from streamkernel.daemon.monitoring.dead_letter_advice import explained
 from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.header import sources_of
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.run_state.trained import trained_models
 from streamkernel.daemon.stream.in_flight import is_marked
@@ -122,11 +123,9 @@ def _positions(plan: Plan, starts: Sequence[Start]) -> dict[str, dict[int, Posit
     """Return where a run would read on in each source, by section; nothing where it begins at the beginning."""
     places: dict[str, dict[int, Position]] = {key: {} for key in plan.config.sources}
     for start in starts:  # several in a group, one for each partition
-        places["source"] |= start.positions if plan.source.resumable else {}
-        if start.join is not None and plan.labels is not None and plan.labels.resumable:
-            places["labels.source"] |= start.join.positions
-        if start.warm is not None:
-            places[_WARM] = start.warm.positions
+        for one in sources_of(start, plan):
+            if one.source.resumable:
+                places[one.section] |= one.positions
     return places
 
 

@@ -132,8 +132,7 @@ def _describe(evaluation: Evaluation, plan: Plan, processor: Processor) -> None:
     shown = {key: visible(plan.redact(text)) for key, text in about.items()}
     evaluation.about = shown
     evaluation.pipeline = drawn(processor.learner.model, plan.redact)
-    if (challengers := processor.challengers) is not None:
-        for name, other in evaluation.others.items():
-            reason = challengers.statuses[name].disabled
-            other.about = {**shown, **({"disabled": visible(plan.redact(reason))} if reason else {})}
-            other.pipeline = "" if reason else drawn(challengers.learners[name].model, plan.redact)
+    for name, other in evaluation.others.items():
+        reason = processor.challengers.statuses[name].disabled
+        other.about = {**shown, **({"disabled": visible(plan.redact(reason))} if reason else {})}
+        other.pipeline = "" if reason else drawn(processor.challengers.learners[name].model, plan.redact)

@@ -24,6 +24,7 @@ from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.header import COMPONENTS, sources_of
 from streamkernel.daemon.run_state.schedule import CheckpointObserver
 from streamkernel.daemon.stream.ending import all_dead, verify_ending
 from streamkernel.daemon.stream.loop import Feed, Loop
@@ -113,7 +114,7 @@ def _open(plan: Plan, fresh: bool, listener: LifecycleListener, stack: contextli
             sources=plan.sources,
         ),
         store,
-        parts.open_markers(plan, store, stack),
+        parts.open_markers(plan, start, store, stack),
         CheckpointObserver() if board is None else board.checkpoints,
         health,
         board,
@@ -148,9 +149,8 @@ def _follow(
     watch = _watch(opened, checkpoints, listener.alone, stack)
     checkpoints.begin(stopped)
     if not stopped():  # while it waited for a broker
-        parts.log_reading(plan.source, "record", start.counts.consumed)
-        if plan.labels is not None and start.join is not None:
-            parts.log_reading(plan.labels, "label", start.join.counts.taken)
+        for one in sources_of(start, plan):
+            parts.log_reading(one)
     opened.health.ready = True
     listener.reading(start.counts.consumed + 1)
     trained = start.trained
@@ -172,8 +172,8 @@ def _follow(
         why = _run_to_the_end(loop, checkpoints, opened.health)
     finally:
         opened.dead_letters.summarize("" if all_dead(processor) or not listener.alone else _way_back(plan))
-    if start.join is not None:
-        _log.info("%d records wait for their labels", len(start.join.pending))
+    for text in filter(None, (component.describe(start) for component in COMPONENTS)):
+        _log.info("%s", text)
     _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), checkpoints.safe())
     if why == "exhausted":
         verify_ending(processor)
@@ -190,8 +190,8 @@ def _watch(
     total = plan.source.total[0] if plan.source.total is not None else None
     show = stack.enter_context(show_progress(plan.path.stem, total, offset, shows_progress))
     if board is not None:
-        labels = {} if start.join is None else {"labels": start.join.positions}
-        show = board.follow(plan.source.describe, checkpoints, {"records": start.positions, **labels}, show)
+        positions = {f"{one.what}s": one.positions for one in sources_of(start, plan)}
+        show = board.follow(plan.source.describe, checkpoints, positions, show)
     watch = Watch(opened.processor, opened.exporter, checkpoints.describe, show, offset, opened.dead_letters)
     opened.health.trouble = watch.trouble
     opened.health.summary = lambda: watch.view.phrase()
@@ -222,7 +222,7 @@ def _way_back(plan: Plan) -> str:
 
 def _obstacle(plan: Plan) -> str | None:
     """Return why no records or labels come for now; None where they may."""
-    problems = (source.health_problem for source in (plan.source, plan.labels) if source is not None)
+    problems = (source.health_problem for source in plan.sources.values())
     return next((plan.redact(problem) for problem in problems if problem is not None), None)
 
 

@@ -59,8 +59,8 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
     start = copy.deepcopy(replace(start, newer=_nothing_newer))
     processor = make_processor(plan, start)
     processor.learner = _quick(processor.learner)
-    if (challengers := processor.challengers) is not None:
-        challengers.learners = {name: _quick(one) for name, one in challengers.learners.items()}
+    challengers = processor.challengers
+    challengers.learners = {name: _quick(one) for name, one in challengers.learners.items()}
     warm = first.get(_WARM)
     if warm is not None and start.warm is not None:
         warm_processor = make_warm_processor(plan, processor, start.warm)

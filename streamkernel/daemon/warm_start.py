@@ -23,6 +23,7 @@ from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
 from streamkernel.daemon.run_state.schedule import CheckpointObserver
 from streamkernel.daemon.run_state.start import Start
+from streamkernel.daemon.run_state.warm_start import WarmStartState
 from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.in_flight import InFlightMarkers
 from streamkernel.daemon.stream.loop import Loop
@@ -53,9 +54,6 @@ class WarmCheckpoints(CheckpointCoordinator):
         assert self.start.warm is not None
         self.start.warm.recent_dead = self.processor.rate.recent
         return super().save()
-
-    def _reach(self) -> str:
-        return f"record {self.processor.counts.consumed:,} of the warm start"
 
 
 @dataclass
@@ -138,7 +136,8 @@ def warm_up(run: OpenRun, max_records: int | None = None) -> tuple[str, View]:
     with source:
         source.open(warm.positions)
         checkpoints.begin(run.stopped)
-        log_reading(source, "record", warm.counts.consumed, "warm start: ")
+        for one in WarmStartState().sources(start, plan):
+            log_reading(one)
         run.health.ready = True
         watched = label_watch(plan, compared(plan, source, processor, place="warm_start.source"), "warm_start.source")
         loop = Loop(

@@ -15,6 +15,7 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.stage import JoinStage
+from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
@@ -199,7 +200,7 @@ class Daemon:
             ProgressiveLoss(10_000),
             DeadLetterRate(1.0, 10_000),
             RecordCounts(),
-            JoinStage(self.join, learner, DeadLetterRate(1.0, 10_000)),
+            JoinStage(self.join, learner, DeadLetterRate(1.0, 10_000), Challengers()),
         )
         self.lines: list[tuple[int, Any, Any]] = []
         self.letters: list[tuple[str, int, str]] = []

@@ -106,7 +106,7 @@ class Run:
         task = "regression" if isinstance(model, AdaptiveKernelRegressor) else "classification"
         metrics = ["mae"] if task == "regression" else ["accuracy"]
         learner = AdvancingLearner(model)
-        challengers, scores = None, {}
+        challengers, scores = Challengers(), {}
         if others:
             learners = {name: AdvancingLearner(one) for name, one in others.items()}
             statuses = {name: ModelStatus() for name in ("own", *others)}

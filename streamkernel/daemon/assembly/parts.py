@@ -6,10 +6,8 @@ import logging
 from contextlib import ExitStack
 from pathlib import Path
 
-from streamkernel.connectors.ports import Record, Source
 from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
 from streamkernel.daemon.assembly.processor import feed_of
-from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
@@ -17,6 +15,8 @@ from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.switching import short_turns
+from streamkernel.daemon.run_state.component import OpenSource
+from streamkernel.daemon.run_state.header import sources_of
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed
@@ -78,14 +78,13 @@ def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> t
 
 def open_feed(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) -> Feed:
     """Open the sources where the run begins, and return what the loop reads."""
-    if not plan.source.resumable:
-        start.positions = {}
-    stack.enter_context(plan.source).open(start.positions)
-    stopped.check()
-    if plan.labels is not None and start.join is not None:
-        if not plan.labels.resumable:
-            start.join.positions = {}
-        stack.enter_context(plan.labels).open(start.join.positions)
+    for one in sources_of(start, plan):
+        if one.first:
+            continue  # the warm start opens it
+        if not one.source.resumable:
+            one.positions.clear()
+        stack.enter_context(one.source).open(one.positions)
+        stopped.check()
     return feed_of(plan, start)
 
 
@@ -110,17 +109,16 @@ def open_sinks(
     return sinks
 
 
-def log_reading(source: Source, what: str, n_taken: int, when: str = "") -> None:
+def log_reading(one: OpenSource) -> None:
     """Log where an open source is read on; where no record may come yet, such as without a broker, log that, too."""
-    waits = "" if source.health_problem is None else ", once it can be read"
-    _log.info("%sreading %s from %s %d on%s", when, source.describe(), what, n_taken + 1, waits)
+    waits = "" if one.source.health_problem is None else ", once it can be read"
+    when = "warm start: " if one.first else ""
+    _log.info("%sreading %s from %s %d on%s", when, one.source.describe(), one.what, one.taken() + 1, waits)
 
 
-def open_markers(plan: Plan, store: CheckpointStore | None, stack: ExitStack) -> InFlightMarkers:
+def open_markers(plan: Plan, start: Start, store: CheckpointStore | None, stack: ExitStack) -> InFlightMarkers:
     """Open the write-ahead markers next to the checkpoints; none where nothing is saved."""
-    names: dict[type[Record], str] = {Record: "learning"}
-    if plan.labels is not None:
-        names[LabelRecord] = "learning-labels"
+    names = {one.kind: one.marker for one in sources_of(start, plan)}
     markers = {} if store is None else {kind: InFlightMarker(store.files, name) for kind, name in names.items()}
     for marker in markers.values():
         stack.callback(marker.close)

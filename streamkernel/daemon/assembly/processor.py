@@ -104,17 +104,14 @@ def _published(plan: Plan, start: Start) -> str:
     return start.models.published or (of_trained if plan.models else "") or of_plan
 
 
-def _make_challengers(plan: Plan, models: RunModels, rate: DeadLettersConfig) -> Challengers | None:
-    """Return the models next to the published one; None where there is but one model."""
-    if not models.statuses:
-        return None
+def _make_challengers(plan: Plan, models: RunModels, rate: DeadLettersConfig) -> Challengers:
+    """Return the models next to the published one."""
     learners = {name: make_learner(plan, one) for name, one in models.models.items() if name != models.published}
     return Challengers(models.published, models.statuses, learners, rate.max_rate, rate.max_rate_window)
 
 
-def _scores_of_challengers(plan: Plan, challengers: Challengers | None) -> dict[str, Scores]:
-    learners = {} if challengers is None else challengers.learners
-    return {name: _make_scores(plan, one.model) for name, one in learners.items()}
+def _scores_of_challengers(plan: Plan, challengers: Challengers) -> dict[str, Scores]:
+    return {name: _make_scores(plan, one.model) for name, one in challengers.learners.items()}
 
 
 def _make_scores(plan: Plan, model: Model) -> Scores:

@@ -51,13 +51,11 @@ class JoinStage:
     rate
         Watches the share of dead letters among the labels.
     challengers
-        The models next to it, asked for the loss of theirs; None where there are none.
+        The models next to it, asked for the loss of theirs.
 
     """
 
-    def __init__(
-        self, join: LabelJoin, learner: Learner, rate: DeadLetterRate, challengers: Challengers | None = None
-    ) -> None:
+    def __init__(self, join: LabelJoin, learner: Learner, rate: DeadLetterRate, challengers: Challengers) -> None:
         self.join = join
         self.learner = learner
         self._rate = rate
@@ -134,7 +132,7 @@ class JoinStage:
 
     def _keep_lags(self) -> None:
         """Let the join keep as many lags as a model wants, and begin with what such a model knows, if with nothing."""
-        learners = [self.learner, *(self._challengers.learners.values() if self._challengers else ())]
+        learners = [self.learner, *self._challengers.learners.values()]
         wanting = max((learner.model for learner in learners), key=n_lags)
         known: list[Label] = []
         if (one := lagging(wanting)) is not None and self.join.known is None:
@@ -191,7 +189,7 @@ class JoinStage:
 
     def _named(self, decision: Decision, prediction: Prediction, batch: RecordBatch) -> Mapping[str, Prediction]:
         """Return what each of several models predicted for a record, the published one first; else nothing."""
-        if self._challengers is None:
+        if not self._challengers.statuses:
             return {}
         if decision.status in _PREDICTED:
             now = {name: self._prediction(decision, result) for name, result in batch.others.items()}
@@ -230,11 +228,9 @@ class JoinStage:
             join.moments = join.moments.after(float(y))
         deviation, challengers = join.moments.deviation, self._challengers
         # After a promotion, another model may have been published when the record came.
-        own = prediction if challengers is None else named.get(challengers.published, prediction)
+        own = named.get(challengers.published, prediction)
         loss = partial(self.learner.loss, y, own, deviation)
         self._add_score(decision, own, batch.result, batch.labeled[""], loss)
-        if challengers is None:
-            return
         for name in list(challengers.learners):
             other = named.get(name, Prediction(None))
             labeled = batch.labeled.setdefault(name, Labeled(probabilities=[]))

@@ -76,9 +76,8 @@ class CurveRecorder(Watch):
     def _models(self) -> Iterator[tuple[str, Model]]:
         """Yield each model that learns with its name, the published one without."""
         yield "", self._processor.learner.model
-        if self._processor.challengers is not None:
-            for name, learner in self._processor.challengers.learners.items():
-                yield name, learner.model
+        for name, learner in self._processor.challengers.learners.items():
+            yield name, learner.model
 
     def _evaluation_of(self, name: str) -> Evaluation:
         return self.evaluation.others.setdefault(name, Evaluation(self.view)) if name else self.evaluation

@@ -47,8 +47,6 @@ class ModelView:
 def views_of_models(processor: Processor) -> dict[str, ModelView]:
     """Return the figures of each of several models by its name; none where there is one without."""
     challengers = processor.challengers
-    if challengers is None:
-        return {}
     views = {}
     for name, status in challengers.statuses.items():
         published = name == challengers.published

@@ -7,13 +7,13 @@ own section and its own bytes only.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, Strict
 
-from streamkernel.connectors.ports import Position
+from streamkernel.connectors.ports import Position, Record, Source
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import shown
@@ -28,6 +28,7 @@ __all__ = [
     "Count",
     "Counts",
     "InputNames",
+    "OpenSource",
     "Places",
     "Saved",
     "Section",
@@ -97,6 +98,41 @@ class Saved:
     data: Mapping[str, bytes] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class OpenSource:
+    """A source of a run, and how far it is taken.
+
+    Attributes
+    ----------
+    section
+        The section of the configuration.
+    source
+        The source.
+    positions
+        Where its partitions continue; kept up to date.
+    taken
+        Tells how many of its records were taken.
+    what
+        The name of one of its records.
+    kind
+        The class of its records.
+    marker
+        The name of the file that marks which of them are in flight.
+    first
+        Whether it is read to its end before the others are.
+
+    """
+
+    section: str
+    source: Source
+    positions: dict[int, Position]
+    taken: Callable[[], int]
+    what: str = "record"
+    kind: type[Record] = Record
+    marker: str = "learning"
+    first: bool = False
+
+
 class StateComponent:
     """A component of a run's state; this one has nothing to save.
 
@@ -126,6 +162,14 @@ class StateComponent:
 
         """
         raise NotImplementedError
+
+    def sources(self, start: Start, plan: Plan) -> Iterator[OpenSource]:  # noqa: ARG002
+        """Yield the sources that are still to be read, or followed."""
+        yield from ()
+
+    def describe(self, start: Start) -> str:  # noqa: ARG002
+        """Return a phrase for the log at the end of a run; empty where there is nothing to tell."""
+        return ""
 
     def differences(self, saved: Saved, plan: Plan) -> list[str]:  # noqa: ARG002
         """Return a phrase for each reason why this configuration cannot continue from what was saved."""

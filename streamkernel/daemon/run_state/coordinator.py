@@ -13,7 +13,7 @@ from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.run_state.header import take_snapshot
+from streamkernel.daemon.run_state.header import sources_of, take_snapshot
 from streamkernel.daemon.run_state.schedule import CheckpointObserver, CheckpointSchedule, SavedCheckpoint, reason
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.loop import Checkpoints
@@ -64,6 +64,7 @@ class CheckpointCoordinator(Checkpoints):
         self._reached: str | None = None
         self._unsaved = False
         self._refusal = ""
+        self._sources = sources_of(self.start, self.plan)
         self._offsets: Mapping[int, int] | None = None
         self.schedule: CheckpointSchedule | None = None
         settings = self.plan.config.checkpoint
@@ -307,14 +308,10 @@ class CheckpointCoordinator(Checkpoints):
                 self.saved(offsets)
 
     def _places(self) -> Iterator[tuple[Source, dict[int, Position]]]:
-        """Return each source with where its partitions continue."""
-        yield self.plan.source, self.start.positions
-        if self.plan.labels is not None and self.start.join is not None:
-            yield self.plan.labels, self.start.join.positions
-        if self.plan.warm is not None and self.start.warm is not None and not self.start.warm.done:
-            yield self.plan.warm, self.start.warm.positions
+        """Yield each source with where its partitions continue."""
+        return ((one.source, one.positions) for one in self._sources)
 
     def _reach(self) -> str:
-        join = self.start.join
-        labels = "" if join is None else f" and label {join.counts.taken:,}"
-        return f"record {self.processor.counts.consumed:,}{labels}"
+        """Return how far the sources are taken that are followed, or the one that is read before them."""
+        first = [f"record {one.taken():,} of the warm start" for one in self._sources if one.first]
+        return " and ".join(first or [f"{one.what} {one.taken():,}" for one in self._sources])

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.run_state.component import COUNTS, Count, Saved, Section, Snapshot, StateComponent
+from streamkernel.daemon.run_state.component import COUNTS, Count, OpenSource, Saved, Section, Snapshot, StateComponent
 from streamkernel.daemon.run_state.late_labels import LateLabelsState
 from streamkernel.daemon.run_state.models import ModelsState
 from streamkernel.daemon.run_state.outputs import OutputsState
@@ -23,7 +23,7 @@ from streamkernel.daemon.stream.processor import Processor
 if TYPE_CHECKING:
     from streamkernel.daemon.run_state.start import Start
 
-__all__ = ["COMPONENTS", "check_header", "encode", "open_checkpoint", "take_snapshot"]
+__all__ = ["COMPONENTS", "check_header", "encode", "open_checkpoint", "sources_of", "take_snapshot"]
 
 _ALWAYS: tuple[StateComponent, ...] = (RunState(), SourceState(), OutputsState(), ModelsState())
 _OPTIONAL: tuple[StateComponent, ...] = (LateLabelsState(), WarmStartState(), PredictedWithState(), ReplayedState())
@@ -37,6 +37,11 @@ _fields: dict[str, Any] = {
     "payload": (dict[str, Count], ...),
 }
 _Header: type[BaseModel] = create_model("_Header", __base__=Section, **_fields)
+
+
+def sources_of(start: Start, plan: Plan) -> list[OpenSource]:
+    """Return the sources of a run that are still to be read, or followed."""
+    return [source for component in COMPONENTS for source in component.sources(start, plan)]
 
 
 def take_snapshot(start: Start, plan: Plan, processor: Processor) -> tuple[dict[str, Any], bytes]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.run_state.component import (
     SOURCE_KEYS,
     Count,
+    OpenSource,
     Saved,
     Section,
     Snapshot,
@@ -49,6 +52,15 @@ class LateLabelsState(StateComponent):
             return None
         section, waiting = snapshot.dump(start.join)
         return Snapshot({"config": _settings(plan), **section}, waiting)
+
+    def sources(self, start: Start, plan: Plan) -> Iterator[OpenSource]:
+        join = start.join
+        if plan.labels is not None and join is not None:
+            names = ("label", LabelRecord, "learning-labels")
+            yield OpenSource("labels.source", plan.labels, join.positions, lambda: join.counts.taken, *names)
+
+    def describe(self, start: Start) -> str:
+        return "" if start.join is None else f"{len(start.join.pending)} records wait for their labels"
 
     def differences(self, saved: Saved, plan: Plan) -> list[str]:
         return self._differences(saved, plan) if plan.config.mode == "learn" else []

@@ -316,8 +316,8 @@ class ModelsState(StateComponent):
         data = {"": b""}
         learners: dict[str, dict[str, Any]] = {}
         challengers, published = processor.challengers, start.models.published
-        for name in [published] if challengers is None else challengers.statuses:
-            learner = processor.learner if name == published else challengers and challengers.learners.get(name)
+        for name in challengers.statuses or [published]:
+            learner = processor.learner if name == published else challengers.learners.get(name)
             entry: dict[str, Any] = {}
             data[name] = b""
             if learner:
@@ -325,11 +325,11 @@ class ModelsState(StateComponent):
                     data[name], digest = dump_with_digest(learner.model, plan.config.imports)
                     entry = _entry(learner, digest)
                 except Exception as error:  # what a class of the user's raises when it is written may be anything
-                    if challengers is None or name == published:
+                    if name == published:
                         raise
                     why = str(error) if isinstance(error, CheckpointError) else f"{type(error).__name__}: {error}"
                     challengers.disable(name, why)
-            status = {} if challengers is None else challengers.statuses[name].to_json()
+            status = challengers.statuses[name].to_json() if challengers.statuses else {}
             steps = _steps(plan, name or processor.name)
             learners[name] = {"bytes": len(data[name]), "steps": steps, **status, **entry}
         section = {"published": published, "promotions": start.models.promotions, "learners": learners}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -15,6 +16,7 @@ from streamkernel.daemon.run_state.component import (
     SOURCE_KEYS,
     Count,
     Counts,
+    OpenSource,
     Places,
     Saved,
     Section,
@@ -57,6 +59,9 @@ class SourceState(StateComponent):
                 "positions": [list(position) for position in start.positions.values()],
             }
         )
+
+    def sources(self, start: Start, plan: Plan) -> Iterator[OpenSource]:
+        yield OpenSource("source", plan.source, start.positions, lambda: start.counts.consumed)
 
     def differences(self, saved: Saved, plan: Plan) -> list[str]:
         before, now = saved.header["source"]["config"], source_settings(plan.raw["source"], plan.config.source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from streamkernel.daemon.run_state.component import (
     SOURCE_KEYS,
     Count,
     Counts,
+    OpenSource,
     Places,
     Saved,
     Section,
@@ -80,6 +82,11 @@ class WarmStartState(StateComponent):
                 "done": warm.done,
             }
         )
+
+    def sources(self, start: Start, plan: Plan) -> Iterator[OpenSource]:
+        warm = start.warm
+        if plan.warm is not None and warm is not None and not warm.done:
+            yield OpenSource("warm_start.source", plan.warm, warm.positions, lambda: warm.counts.consumed, first=True)
 
     def differences(self, saved: Saved, plan: Plan) -> list[str]:
         section = saved.header.get(self.name)

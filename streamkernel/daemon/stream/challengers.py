@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from streamkernel.daemon.base.events import Prediction
@@ -29,7 +30,7 @@ _LONGEST_REASON = 300
 
 
 class Challengers:
-    """The models next to the published one.
+    """The models next to the published one; by default there are none.
 
     Parameters
     ----------
@@ -46,11 +47,11 @@ class Challengers:
 
     def __init__(
         self,
-        published: str,
-        statuses: Mapping[str, ModelStatus],
-        learners: Mapping[str, Learner],
-        max_rate: float,
-        window: int,
+        published: str = "",
+        statuses: Mapping[str, ModelStatus] = MappingProxyType({}),
+        learners: Mapping[str, Learner] = MappingProxyType({}),
+        max_rate: float = 1.0,
+        window: int = 1,
     ) -> None:
         self.published = published
         self.statuses = dict(statuses)

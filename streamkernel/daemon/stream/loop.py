@@ -248,7 +248,7 @@ class Loop:
         if not deadly:
             _log.warning("the %s at position %d did no harm and is learned", what, record.position.offset)
             self._learn([record])
-            if self.processor.challengers is not None:  # one of them may be disabled since
+            if self.processor.challengers.statuses:  # one of them may be disabled since
                 self.checkpoints.save()
                 self.times.end("checkpoints")
             return

@@ -103,7 +103,7 @@ class Processor:
     name
         The name of the model, where there are several, which each line names, too.
     challengers
-        The models next to it; None where there are none.
+        The models next to it.
     others
         The scores of the challengers, by their names.
     writes_others
@@ -129,7 +129,7 @@ class Processor:
     checkpoint: int | None = None
     encoding: str = "utf-8"
     name: str = ""
-    challengers: Challengers | None = None
+    challengers: Challengers = field(default_factory=Challengers)
     others: Mapping[str, Scores] = field(default_factory=dict)
     writes_others: bool = False
     calibration: Calibration | None = None
@@ -144,8 +144,7 @@ class Processor:
     @property
     def models(self) -> list[Model]:
         """All models that learn, the published one first."""
-        others = self.challengers.learners.values() if self.challengers is not None else ()
-        return [self.learner.model, *(learner.model for learner in others)]
+        return [learner.model for learner in (self.learner, *self.challengers.learners.values())]
 
     def replace(self, learner: Learner) -> None:
         """Predict with another model of the same task from now on."""
@@ -168,7 +167,7 @@ class Processor:
             self.stage.fill(batch, left)
             start = time.perf_counter()
             self.learner.advance(batch, stopped)
-            if self.challengers is not None:
+            if self.challengers.statuses:
                 self.challengers.advance(batch, time.perf_counter() - start)
             crash.point("mid-batch")
             self.stage.settle(batch)
@@ -192,15 +191,14 @@ class Processor:
         rows = self.stage.rows(record)
         if isolation.kills(self.learner, rows, stopped):
             return True
-        if self.challengers is not None:
-            self.challengers.disable_deadly(rows, stopped)
+        self.challengers.disable_deadly(rows, stopped)
         return False
 
     def lines(self, batch: RecordBatch) -> list[dict[str, Any]]:
         """Return the lines of the predictions of a batch."""
         if self.source is not None or not batch.predicted:
             return []
-        written = self.challengers.others if self.writes_others and self.challengers is not None else ()
+        written = self.challengers.others if self.writes_others else ()
         others = {name: batch.others.get(name) for name in written}
         return predictions(batch.predicted, batch.result, batch.rows, self.name, others, self.checkpoint)
 

@@ -15,10 +15,8 @@ _log = logging.getLogger(__name__)
 
 def windows_of(processor: Processor) -> dict[str, WindowRefit]:
     """Return the models of a processor that are refitted on their windows, by name, the published one first."""
-    models = {processor.name: processor.learner.model}
-    if processor.challengers is not None:
-        models |= {name: learner.model for name, learner in processor.challengers.learners.items()}
-    found = {name: window_refit_of(model) for name, model in models.items()}
+    learners = {processor.name: processor.learner, **processor.challengers.learners}
+    found = {name: window_refit_of(learner.model) for name, learner in learners.items()}
     return {name: refit for name, refit in found.items() if refit is not None}
 
 
@@ -35,7 +33,7 @@ def refit_windows(processor: Processor) -> None:
         try:
             solved = refit.refit()
         except (Exception, SystemExit) as error:
-            if name == processor.name or processor.challengers is None:
+            if name == processor.name:
                 raise
             processor.challengers.disable(name, f"{type(error).__name__}: {error}")
             continue
