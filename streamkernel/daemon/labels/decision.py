@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from streamkernel.connectors.ports import Fault, Label, Position, Record
 from streamkernel.daemon.base.events import Prediction
-from streamkernel.daemon.labels.packed import PackedRecord
 
 __all__ = ["Decision", "EarlyLabel", "LabelStatus", "PendingEntry"]
 
@@ -41,9 +40,9 @@ class PendingEntry:
     size
         Its size in bytes; see `labels.sizes`.
     x, prediction, named
-        Its inputs, the prediction made for it, and of several models that of each; None once it is packed.
+        Its inputs, the prediction made for it, and of several models that of each; None once it is written.
     data
-        The same packed; None before.
+        The same as a line of JSON; None before.
     lags
         The targets known when it was predicted, the latest first: it is learned with them.
 
@@ -54,7 +53,7 @@ class PendingEntry:
     x: dict[str, Any] | None = None
     prediction: Prediction | None = None
     named: Mapping[str, Prediction] | None = None
-    data: PackedRecord | None = None
+    data: bytes | None = None
     lags: tuple[Label, ...] = ()
 
 

@@ -18,7 +18,7 @@ from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.labels.decision import Decision, EarlyLabel, LabelStatus, PendingEntry
 from streamkernel.daemon.labels.keyed_queue import KeyedQueue, UndoLog
-from streamkernel.daemon.labels.packed import PendingRecord, pack
+from streamkernel.daemon.labels.pending_record import PendingRecord, pack, unpack
 from streamkernel.daemon.labels.sizes import size_of_key, size_of_label, size_of_record
 
 __all__ = ["LabelJoin"]
@@ -228,7 +228,7 @@ class LabelJoin:
             decision.status, decision.pending, decision.y = LabelStatus.MATCHED, entry, record.y
             x = entry.x
             if entry.data is not None:
-                _, _, x, decision.prediction, decision.named, _ = entry.data.unpack()
+                _, _, x, decision.prediction, decision.named, _ = unpack(entry.data)
             assert x is not None
             if self.learn:
                 decision.rows.append((x, record.y, False, entry.lags))

@@ -1,7 +1,7 @@
 """The join in a checkpoint: plain values in the header, and what waits as one run of bytes after the model.
 
-The bytes begin with a line of JSON. Then come the lengths and the shapes of the records that wait, as 32-bit integers,
-and the records as they were packed when they came. Nothing in them is executed. All of it is checked before it is used.
+The bytes are lines of JSON: a head, then the records that wait. Nothing in them is executed, and all of it is checked
+before it is used.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from itertools import accumulate, pairwise
 from typing import Any
 
-import numpy as np
 import orjson
 
 from streamkernel.connectors.ports import Label, Position
@@ -22,14 +20,13 @@ from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.labels.decision import EarlyLabel, PendingEntry
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.labels.packed import PackedRecord, RecordShape, shape_of
+from streamkernel.daemon.labels.pending_record import checked
 from streamkernel.daemon.labels.sizes import size_of_record
 from streamkernel.state import excerpt
 
 __all__ = ["dump", "restore"]
 
-_VERSION = 3
-_NUMBERS = np.dtype("<u4")
+_VERSION = 4
 
 
 def dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
@@ -50,10 +47,9 @@ def dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
 def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
     records = [entry.data for _, entry in join.pending if entry.data is not None]
     _balance(join, len(records))
-    shapes: dict[RecordShape, int] = {}
-    numbers = [len(one.row) for one in records] + [shapes.setdefault(one.shape, len(shapes)) for one in records]
-    for shape in shapes:
-        shape_of(json.loads(shape.json))
+    for row in records:
+        if row.startswith(b" "):  # it has a value that JSON may not have
+            checked(row)
     streams: dict[str, int] = {}
     waiting = [
         [
@@ -69,14 +65,12 @@ def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
     head = {
         "version": _VERSION,
         "records": len(records),
-        "shapes": [json.loads(shape.json) for shape in shapes],
         "waiting": waiting,
         "streams": list(streams),
         "settled": [key for key, _ in settled],
         "labeled": "".join("1" if labeled else "0" for _, labeled in settled),
         "known": None if join.known is None else [_label(y) for y in join.known],
     }
-    blob = b"".join([_to_json(head), b"\n", np.array(numbers, _NUMBERS).tobytes(), *(one.row for one in records)])
     header = {
         "account": join.counts.to_json(),
         "pending": len(records),
@@ -87,7 +81,7 @@ def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
         "clock": _time(join.read_clock(), math.inf),
         "moments": list(_moments(join.moments)),
     }
-    return header, blob
+    return header, b"\n".join([_to_json(head), *records])
 
 
 def restore(join: LabelJoin, header: Mapping[str, Any], blob: bytes) -> None:
@@ -123,8 +117,8 @@ def _restore_header(join: LabelJoin, header: Mapping[str, Any]) -> None:
 
 
 def _restore_blob(join: LabelJoin, blob: bytes) -> None:
-    line, _, rest = blob.partition(b"\n")
-    head = json.loads(line)
+    lines = blob.split(b"\n")
+    head = json.loads(lines[0])
     version = head["version"]
     if _whole(version) != _VERSION:
         way = "update streamkernel" if version > _VERSION else "start over with --fresh"
@@ -134,21 +128,16 @@ def _restore_blob(join: LabelJoin, blob: bytes) -> None:
     if head["known"] is not None:
         join.known = tuple(_label(y) for y in head["known"])
     now = join.now
-    n_records = _whole(head["records"])
-    start = 2 * _NUMBERS.itemsize * n_records
-    numbers = np.frombuffer(rest[:start], _NUMBERS).tolist()
-    ends = [0, *accumulate(numbers[:n_records])]
-    if len(numbers) != 2 * n_records or start + ends[-1] != len(rest):
-        raise ValueError(f"{len(rest)} bytes are not what {n_records} records take")
-    shapes = [shape_of(parts) for parts in head["shapes"]]
+    rows = lines[1:]
+    if len(rows) != _whole(head["records"]):
+        raise ValueError(f"{len(rows)} lines are not the records there are")
     before = 0.0
-    for (first, last), place in zip(pairwise(ends), numbers[n_records:], strict=True):
-        data = PackedRecord(shapes[place], rest[start + first : start + last])
-        pending = data.check()
+    for row in rows:
+        pending = checked(row)
         before = _time(pending.arrived, now, before)
         _refuse_double(join, pending.key)
         size = size_of_record(pending.key, pending.x, pending.lags)
-        join.pending.put(pending.key, PendingEntry(before, size, data=data, lags=pending.lags))
+        join.pending.put(pending.key, PendingEntry(before, size, data=row, lags=pending.lags))
     before = 0.0
     for key, y, arrived, stream, partition, offset in head["waiting"]:
         before = _time(arrived, now, before)
