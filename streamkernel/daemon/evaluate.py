@@ -18,6 +18,7 @@ from streamkernel.daemon.monitoring.progress import show_progress
 from streamkernel.daemon.monitoring.status.pipeline import drawn
 from streamkernel.daemon.monitoring.visible import visible
 from streamkernel.daemon.run_state import resume
+from streamkernel.daemon.run_state.header import sources_of
 from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.processor import Processor
@@ -57,15 +58,12 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         Where there is no trained model in mode predict, or no initial one where one is asked for.
 
     """
-    sources = [(plan.config.source, plan.source)]
-    if plan.config.labels is not None and plan.labels is not None:
-        sources.append((plan.config.labels.source, plan.labels))
     for key, what in (("follow", "followed"), ("watch", "watched")):
         of = [section for section, one in plan.config.sources.items() if getattr(one, key, False)]
         if of:
             ending = " ".join(f"--set {section}.{key}=false" for section in of)
             raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is {what}: add {ending}")
-    if any(written.kind == "kafka" for written, _ in sources):
+    if any(written.kind == "kafka" for written in plan.config.sources.values()):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, a topic of Kafka does not")
     start = resume.restore(plan, None)
     if plan.config.mode == "predict":
@@ -73,10 +71,11 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
     processor = make_processor(plan, start)
     sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
     with contextlib.ExitStack() as stack:
-        for written, source in sources:
-            stack.enter_context(source).open()
-            if written.kind == "river" and source.total is None:
-                raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {source.describe()} does not")
+        for one in sources_of(start, plan):
+            if not one.first:  # the warm start opens that
+                stack.enter_context(one.source).open()
+            if plan.config.sources[one.section].kind == "river" and one.source.total is None:
+                raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {one.source.describe()} does not")
         dead_letters = DeadLetterLog(
             {key: section.kind for key, section in plan.config.sources.items()},
             refused=label_advice(plan),
@@ -90,8 +89,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         total = plan.source.total
         with show_progress(plan.path.stem, total[0] if total is not None else None) as show:
             recorder = CurveRecorder(processor, None, show=show, dead_letters=dead_letters)
-            label_key = None if start.trained is None else start.trained.label_key
-            feed = label_watch(plan, compared(plan, feed_of(plan, start), processor, label_key))
+            feed = label_watch(plan, compared(plan, feed_of(plan, start), processor, start))
             try:
                 loop = Loop(
                     feed,
@@ -111,8 +109,8 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
                 feed.verify(processor.counts)
             evaluation = recorder.finish()
     if why == "stopped":
-        for one in (evaluation, *evaluation.others.values()):
-            one.stopped = stopped.name
+        for each in (evaluation, *evaluation.others.values()):
+            each.stopped = stopped.name
     _describe(evaluation, plan, processor)
     if not evaluation.records or all(math.isnan(loss) for loss in evaluation.loss):
         _log.warning("%s: no record had a label: there is nothing to evaluate", plan.path)
@@ -123,8 +121,7 @@ def _describe(evaluation: Evaluation, plan: Plan, processor: Processor) -> None:
     """Write into an evaluation, and into those of challengers, what was evaluated: without secrets, fit to be shown."""
     about = {
         "configuration": str(plan.path),
-        "source": plan.source.describe(),
-        **({"labels": plan.labels.describe()} if plan.labels is not None else {}),
+        **{section.removesuffix(".source"): source.describe() for section, source in plan.sources.items()},
         "task": plan.task.replace("_", " "),
         "mode": plan.config.mode,
         "window": f"{processor.quality.window:,} records",

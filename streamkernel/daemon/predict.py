@@ -127,7 +127,8 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
             Problem("FILE", f"{request.file} is a directory: give a pattern such as '{request.file}/*.csv'")
         )
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
-    processor = make_processor(plan, Start(RunModels({"": trained.restored}), trained=trained))
+    start = Start(RunModels({"": trained.restored}), trained=trained)
+    processor = make_processor(plan, start)
     processor.name = trained.name
     assert plan.config.predictions is not None
     standard = make_sink(plan.config.predictions, "predictions")
@@ -138,7 +139,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
             plan,
             plan.source,
             processor,
-            label_key=trained.label_key,
+            start=start,
             place=request.file,
             advice="rename the columns, or try another --delimiter or --input-format",
         ),

@@ -154,7 +154,7 @@ def _follow(
     opened.health.ready = True
     listener.reading(start.counts.consumed + 1)
     trained = start.trained
-    watched = label_watch(plan, compared(plan, feed, processor, None if trained is None else trained.label_key))
+    watched = label_watch(plan, compared(plan, feed, processor, start))
     loop = Loop(
         watched,
         processor,

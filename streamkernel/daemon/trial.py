@@ -73,8 +73,7 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
     if late is not None and start.join is not None:
         feed = MergedSources(feed, MemorySource(late.records), start.join.label_next)
     if warm is None or warm.whole:  # else the copy has not learned all the inputs that the model will know
-        label_key = None if start.trained is None else start.trained.label_key
-        feed = compared(plan, feed, processor, label_key, tell=tell, empty=lambda _: main.empty)
+        feed = compared(plan, feed, processor, start, tell=tell, empty=lambda _: main.empty)
     _learn(plan, feed, processor, [main] if late is None else [main, late], tell)
 
 

@@ -143,7 +143,7 @@ def feed_of(plan: Plan, start: Start) -> Feed:
     return MergedSources(plan.source, plan.labels, start.join.label_next)
 
 
-def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None = None, **words: Any) -> Feed:
+def compared(plan: Plan, feed: Feed, processor: Processor, start: Start | None = None, **words: Any) -> Feed:
     """Return a feed whose first records are compared with the inputs that the model has learned by now.
 
     Parameters
@@ -154,8 +154,8 @@ def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None
         The open source, or what merges two.
     processor
         Has the model.
-    label_key
-        The field that joined late labels for a trained model.
+    start
+        The state of the run: the key of late labels that its model was trained with is no input.
     words
         The place, the advice, the listener and the empty columns of `ComparedFeed`.
 
@@ -164,7 +164,7 @@ def compared(plan: Plan, feed: Feed, processor: Processor, label_key: str | None
     known = KnownInputs.of(learner.model, learner.input_names)
     if known is None:
         return feed
-    ignored = (label_key, None if late is None else late.key)
+    ignored = (start.trained.label_key if start and start.trained else None, None if late is None else late.key)
     source = feed if isinstance(feed, Source) else plan.source
     words.setdefault("empty", lambda record: empty_inputs(source, record))
     return ComparedFeed(feed, known, plan.config.limits.min_known_inputs, ignored, **words)
