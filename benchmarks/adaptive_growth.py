@@ -8,21 +8,19 @@ second half the head's squared errors would have been lower with it, by more tha
 the block joins the head; otherwise it is dropped, and the next one is drawn.
 """
 
-import argparse
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
 import numpy as np
 
 from benchmarks import streams
-from benchmarks.asked import at_least, of_names
 from benchmarks.board import number
+from benchmarks.command import DATA, NAMES, asked, at_least
 from benchmarks.growing_head import RIDGE, WORST, F, GrowingHead, Metric
-from benchmarks.report import machine, table, write
-from benchmarks.streams import Stream
+from benchmarks.report import publish, table
+from benchmarks.streams import Stream, of_names
 from streamkernel import AdaptiveKernelRegressor
 from streamkernel.adaptive.metric import scales_of
 from streamkernel.compute.experts import DISCOUNT, hedge_weights
@@ -164,20 +162,18 @@ def change(found: list[list[dict[str, float]]], name: str, other: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("data"), help="folder of the files (data)")
-    parser.add_argument("--streams", help="names, parted by commas")
-    parser.add_argument("--records", type=at_least(1), help="the first records of each stream (all)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK_RECORDS:,} records of two streams, one seed")
-    options = parser.parse_args()
-    known = streams.catalog(options.data).values()
-    names = options.streams.split(",") if options.streams else QUICK if options.quick else STREAMS
-    chosen = of_names([stream for stream in known if not stream.n_classes], names)
+    options = asked(
+        __doc__,
+        quick=f"{QUICK_RECORDS:,} records of two streams, one seed",
+        data=DATA,
+        streams=NAMES,
+        records={"type": at_least(1), "help": "the first records of each stream (all)"},
+    )
+    known = [stream for stream in streams.catalog(options.data).values() if not stream.n_classes]
     limit = QUICK_RECORDS if options.quick else options.records
     window, every = (QUICK_WINDOW, SEEDS[:1]) if options.quick else (WINDOW, SEEDS)
     labels, found = [], []
-    for stream in chosen:
+    for stream in of_names(known, options.streams or (QUICK if options.quick else STREAMS)):
         runs = []
         for seed in every:
             runs.append(Runs(stream, limit, seed, window).measure())
@@ -186,44 +182,37 @@ def main() -> None:
         for drift, seeds in zip(DRIFTS, zip(*runs, strict=True), strict=True):
             labels.append([f"{stream.name}, q = {drift:g}"])
             found.append(list(seeds))
-    tables = [
+    alone, together = (
         table(["MAE", *columns], [label + cells(seeds, columns) for label, seeds in zip(labels, found, strict=True)])
         for columns in (ALONE, TOGETHER)
-    ]
-    text = f"""# Growth in the adaptive regressor
-
-`python -m benchmarks.adaptive_growth --data DIR` on {machine()}.
-
-A try that is no part of the estimators. Progressive validation in file order, mean ± deviation of the seeds
-{", ".join(map(str, every))}. A head is recursive least squares on the constant, the inputs and blocks of {F}
-frequencies, under the metrics that the estimator learns meanwhile, with ridge {RIDGE:g} and drift q. Another block
-learns what the head leaves over. After {window:,} records it joins if over the last {window // 2:,} of them the squared
-errors would have been lower with it by more than the standard error of their difference; otherwise it is dropped. Then
-the next one is tried, up to {MOST} blocks. The columns of blocks that join are multiplied by {AMPLITUDE:g}, those of
-blocks on what the estimator leaves over by {LEFT_AMPLITUDE:g}, which raises their ridge. Both numbers were chosen on
-these streams, in favour of growth.
-
-## A head alone
-
-With one block; with blocks that join; and with as many from the start as there were in the end. "Work" is the numbers
-of P over all records, those of the blocks that are tried counted, as a share of what the head has that begins with all.
-Beside one block the error changes by {change(found, JOIN, ONE)} with blocks that join, and by
-{change(found, START, ONE)} with as many from the start (geometric means over rows and seeds).
-
-{tables[0]}
-
-## In the mixture
-
-The estimator with defaults; with one more expert in a last mixture of two; and with `n_features` for as many blocks as
-any of the growing heads ended with. The expert is the head of one block, or the growing head, or what the estimator
-says and blocks, none at first, that join to learn what it leaves over. Beside the defaults the error changes by
-{change(found, AND_ONE, DEFAULTS)} with one block, by {change(found, AND_JOIN, DEFAULTS)} with blocks that join, by
-{change(found, LEFT, DEFAULTS)} with blocks on what is left over, and by {change(found, MORE, DEFAULTS)} with more
-features from the start.
-
-{tables[1]}
-"""
-    write(options.out / "adaptive_growth.md", text)
+    )
+    publish(
+        options,
+        "adaptive_growth",
+        "Growth in the adaptive regressor",
+        "A try that is no part of the estimators. Progressive validation in file order, mean ± deviation of the "
+        f"seeds {', '.join(map(str, every))}. A head is recursive least squares on the constant, the inputs and "
+        f"blocks of {F} frequencies, under the metrics that the estimator learns meanwhile, with ridge {RIDGE:g} and "
+        f"drift q. Another block learns what the head leaves over. After {window:,} records it joins if over the last "
+        f"{window // 2:,} of them the squared errors would have been lower with it by more than the standard error of "
+        f"their difference; otherwise it is dropped. Then the next one is tried, up to {MOST} blocks. The columns of "
+        f"blocks that join are multiplied by {AMPLITUDE:g}, those of blocks on what the estimator leaves over by "
+        f"{LEFT_AMPLITUDE:g}, which raises their ridge. Both numbers were chosen on these streams, in favor of growth.",
+        "## A head alone\n\nWith one block; with blocks that join; and with as many from the start as there were in "
+        "the "
+        'end. "Work" is the numbers of P over all records, those of the blocks that are tried counted, as a share of '
+        "what the head has that begins with all. Beside one block the error changes by "
+        f"{change(found, JOIN, ONE)} with blocks that join, and by {change(found, START, ONE)} with as many from the "
+        "start (geometric means over rows and seeds).",
+        alone,
+        "## In the mixture\n\nThe estimator with defaults; with one more expert in a last mixture of two; and with "
+        "`n_features` for as many blocks as any of the growing heads ended with. The expert is the head of one "
+        "block, or the growing head, or what the estimator says and blocks, none at first, that join to learn what "
+        f"it leaves over. Beside the defaults the error changes by {change(found, AND_ONE, DEFAULTS)} with one block, "
+        f"by {change(found, AND_JOIN, DEFAULTS)} with blocks that join, by {change(found, LEFT, DEFAULTS)} with "
+        f"blocks on what is left over, and by {change(found, MORE, DEFAULTS)} with more features from the start.",
+        together,
+    )
 
 
 if __name__ == "__main__":

@@ -6,15 +6,15 @@ that ran on all of the sixteen streams against its median time per record.
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 import statistics
 from pathlib import Path
 
+from benchmarks.command import RESULTS, asked
+from benchmarks.plots import panels
 from benchmarks.ranks import Ranking, ranking
 
-RESULTS = Path(__file__).parent / "results"
 OURS = {"AdaptiveKernel": "AdaptiveKernel*", "Kernel": "Kernel*"}
 
 
@@ -46,37 +46,27 @@ def measured(page: str) -> tuple[Ranking, dict[str, float]]:
 
 def plot(ranks: Ranking, times: dict[str, float], path: Path) -> None:
     """Draw each learner as a dot: best at the top left."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axis = pyplot.subplots(figsize=(7, 4), layout="constrained")
-    for name, rank in zip(ranks.models, ranks.ranks, strict=True):
-        ours = name in OURS
-        axis.scatter(times[name], rank, s=60 if ours else 30, color="tab:orange" if ours else "tab:gray")
-        crowded = any(
-            1 < times[other] / times[name] < 2.5 and abs(at - rank) < 0.4
-            for other, at in zip(ranks.models, ranks.ranks, strict=True)
-        )
-        offset, side = ((-6, -3), "right") if crowded else ((6, -3), "left")
-        label = OURS.get(name, name)
-        axis.annotate(label, (times[name], rank), offset, textcoords="offset points", ha=side, fontsize=9)
-    axis.set_xscale("log")
-    axis.set_xlim(right=1.9 * max(times.values()))
-    axis.invert_yaxis()
-    axis.set_xlabel("time to predict and learn one record, microseconds (median)")
-    axis.set_ylabel(f"mean rank on {ranks.n_streams} streams (1 is best)")
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=120)
+    with panels(path, 1, 1, (7, 4)) as (_, axes):
+        axis = axes[0][0]
+        for name, rank in zip(ranks.models, ranks.ranks, strict=True):
+            ours = name in OURS
+            axis.scatter(times[name], rank, s=60 if ours else 30, color="tab:orange" if ours else "tab:gray")
+            crowded = any(
+                1 < times[other] / times[name] < 2.5 and abs(at - rank) < 0.4
+                for other, at in zip(ranks.models, ranks.ranks, strict=True)
+            )
+            offset, side = ((-6, -3), "right") if crowded else ((6, -3), "left")
+            label = OURS.get(name, name)
+            axis.annotate(label, (times[name], rank), offset, textcoords="offset points", ha=side, fontsize=9)
+        axis.set_xscale("log")
+        axis.set_xlim(right=1.9 * max(times.values()))
+        axis.invert_yaxis()
+        axis.set_xlabel("time to predict and learn one record, microseconds (median)")
+        axis.set_ylabel(f"mean rank on {ranks.n_streams} streams (1 is best)")
 
 
 def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    plot(*measured((RESULTS / "accuracy.md").read_text()), arguments.out / "rank_time.png")
+    plot(*measured((RESULTS / "accuracy.md").read_text()), asked(__doc__).out / "rank_time.png")
 
 
 if __name__ == "__main__":

@@ -165,10 +165,12 @@ def test_a_quick_run_of_serving_answers_at_a_rate_and_as_fast_as_it_can(tmp_path
     assert all(row[6] == "0" for row in (*fixed[2:], *most[2:]))  # none failed
 
 
-def test_a_quick_run_of_late_lags_has_each_way_to_learn(tmp_path):
-    path = tmp_path / "late_lags.md"
-    late_lags.main(["--limit", "40", "--delays", "0", "3", "--streams", "TrumpApproval", "--to", str(path)])
-    rows = [line.split(" | ") for line in path.read_text().splitlines() if line.startswith("| TrumpApproval")]
+def test_a_quick_run_of_late_lags_has_each_way_to_learn(tmp_path, monkeypatch):
+    words = ["late_lags", "--limit", "40", "--delays", "0", "3", "--streams", "TrumpApproval", "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", words)
+    late_lags.main()
+    lines = (tmp_path / "late_lags.md").read_text().splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| TrumpApproval")]
     assert [row[1] for row in rows] == ["0", "3"]
     at_once, late = ([float(cell.strip(" |")) for cell in row[2:]] for row in rows)
     assert at_once[1] == at_once[2]  # where labels come at once the lags are the same
