@@ -6,7 +6,6 @@ import pytest
 
 from benchmarks import (
     ablation,
-    adaptive_growth,
     batch_step,
     growth_rates,
     late_lags,
@@ -118,14 +117,6 @@ def test_a_quick_run_of_memory_experts_has_each_size(tmp_path):
     for found in tables(run("memory_experts", tmp_path)):
         assert [int(row[1].replace(",", "")) for row in found[2:]] == list(memory_experts.SIZES)
         assert len({row[4] for row in found[2:4]}) == 2
-
-
-@pytest.mark.long
-def test_a_quick_run_of_adaptive_growth_has_each_way_to_grow(tmp_path):
-    alone, mixture = tables(run("adaptive_growth", tmp_path))
-    assert [row[0] for row in alone[2:]] == [row[0] for row in mixture[2:]]
-    assert len(alone) == 2 + len(adaptive_growth.QUICK) * len(adaptive_growth.DRIFTS)
-    assert all(float(cell) > 0 for row in (*alone[2:], *mixture[2:]) for cell in (row[3], row[-1]))
 
 
 @pytest.mark.long
