@@ -56,9 +56,9 @@ def span(values: Sequence[float], form: str = ",.0f") -> str:
     return middle if len(values) == 1 else f"{middle} ({min(values):{form}} to {max(values):{form}})"
 
 
-def publish(options: Namespace, page: str, title: str, *parts: str) -> None:
+def publish(options: Namespace, page: str, title: str, *parts: str, module: str = "") -> None:
     """Write a page into the folder of ``--out``: title, command and machine, then the parts that have text."""
-    head = f"`{command(page.replace('-', '_'))}` on {machine()}."
+    head = f"`{command(module or page.replace('-', '_'))}` on {machine()}."
     write(options.out / f"{page}.md", "\n\n".join([f"# {title}", head, *filter(None, parts)]))
 
 
