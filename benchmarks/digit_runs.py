@@ -137,16 +137,7 @@ class Stopwatch:
 
 
 def run(setting: Setting, images: Images, seed: int, code: str, keep: Callable[[Run], object]) -> Run:
-    """Learn a setting's records, looking at the test set now and then.
-
-    Parameters
-    ----------
-    setting, images, seed, code
-        What is learned, by what.
-    keep
-        Is called with the run after every look. Neither this nor the looks count for any of the seconds.
-
-    """
+    """Learn a setting's records; `keep` is called after every look at the test set. Looks take none of the seconds."""
     components = Components(images.train, setting.components)
     model = machine(setting, images, components, seed)
     test = components.of(flat(images.test))

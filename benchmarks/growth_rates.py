@@ -153,23 +153,12 @@ class Walk:
 
 
 class Rates(NamedTuple):
-    """What the runs of a growth leave after some steps.
+    """What the runs of a growth leave after some steps."""
 
-    Attributes
-    ----------
-    looks
-        After which steps it was looked.
-    errors, biases
-        E |f - f*|^2 and |E f - f*|^2 at each, means over the points.
-    blocks
-        The mean number of blocks at the last.
-
-    """
-
-    looks: Sequence[int]
-    errors: Array
-    biases: Array
-    blocks: float
+    looks: Sequence[int]  #: the steps
+    errors: Array  #: E |f - f*|^2 at each, the mean over the points
+    biases: Array  #: |E f - f*|^2
+    blocks: float  #: the mean number at the last look
 
     @property
     def slope(self) -> float:

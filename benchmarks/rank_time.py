@@ -1,16 +1,15 @@
 """Rank against time: how accurate each learner is, and what a record costs it.
 
-`python -m benchmarks.rank_time` draws, from the scores in benchmarks/results/accuracy.md, the mean rank of each learner
-that ran on all of the sixteen streams against its median time per record.
+`python -m benchmarks.rank_time` draws, from the runs in benchmarks/results/accuracy.jsonl, the mean rank of each
+learner that ran on all of the sixteen streams against its median time per record.
 """
 
-from __future__ import annotations
-
-import math
-import re
 import statistics
 from pathlib import Path
 
+from benchmarks import peers, streams
+from benchmarks.accuracy import kept
+from benchmarks.board import board
 from benchmarks.command import RESULTS, asked
 from benchmarks.plots import panels
 from benchmarks.ranks import Ranking, ranking
@@ -18,30 +17,13 @@ from benchmarks.ranks import Ranking, ranking
 OURS = {"AdaptiveKernel": "AdaptiveKernel*", "Kernel": "Kernel*"}
 
 
-def scores(page: str) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return by learner and stream the loss (infinite where it diverged) and the records per second."""
-    sixteen = re.findall(
-        r"^\| (\w+) \([\d,]+\) ", page.split("## The sixteen streams")[1].split("\n## ")[0], re.MULTILINE
-    )
-    found: dict[str, dict[str, tuple[float, float]]] = {}
-    sign = -1.0
-    for line in page.split("## Every score")[1].splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if cells[0] == "stream":
-            sign = -1.0 if cells[2].startswith("accuracy") else 1.0
-        if cells[0] in sixteen:
-            number = re.match(r"[\d.,]+", cells[2])
-            loss = sign * float(number[0].replace(",", "")) if number else math.inf
-            found.setdefault(cells[1], {})[cells[0]] = loss, float(cells[-2].replace(",", ""))
-    return {name: by_stream for name, by_stream in found.items() if by_stream.keys() == set(sixteen)}
-
-
-def measured(page: str) -> tuple[Ranking, dict[str, float]]:
+def measured(path: Path) -> tuple[Ranking, dict[str, float]]:
     """Return the mean ranks, and the median microseconds per record by learner."""
-    found = {name: by_stream for name, by_stream in scores(page).items() if "(" not in name and name != "no change"}
-    streams = sorted(next(iter(found.values())))
-    ranks = ranking("", list(found), [[found[name][stream][0] for name in found] for stream in streams])
-    return ranks, {name: statistics.median(1e6 / speed for _, speed in found[name].values()) for name in found}
+    rows = board([one for one in streams.built_in() if one.group == streams.SIXTEEN], kept(path), None).values()
+    known = [model.name for model in peers.models() if not model.lags and "(" not in model.name]
+    names = [name for name in known if all(name in row for row in rows)]
+    ranks = ranking("", names, [[row[name].loss for name in names] for row in rows])
+    return ranks, {name: statistics.median(1e6 / row[name].records_per_second for row in rows) for name in names}
 
 
 def plot(ranks: Ranking, times: dict[str, float], path: Path) -> None:
@@ -66,7 +48,7 @@ def plot(ranks: Ranking, times: dict[str, float], path: Path) -> None:
 
 
 def main() -> None:
-    plot(*measured((RESULTS / "accuracy.md").read_text()), asked(__doc__).out / "rank_time.png")
+    plot(*measured(RESULTS / "accuracy.jsonl"), asked(__doc__).out / "rank_time.png")
 
 
 if __name__ == "__main__":

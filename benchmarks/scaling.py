@@ -35,21 +35,12 @@ LIMIT = 512
 
 @dataclass
 class Panel:
-    """Lines over one quantity.
-
-    Attributes
-    ----------
-    title, x_label, y_label
-        What is shown.
-    lines
-        By name: y by x.
-
-    """
+    """Lines over one quantity."""
 
     title: str
     x_label: str
     y_label: str
-    lines: dict[str, dict[int, float]] = field(default_factory=dict)
+    lines: dict[str, dict[int, float]] = field(default_factory=dict)  #: y by x, by name
 
     def put(self, line: str, x: int, y: float) -> None:
         self.lines.setdefault(line, {})[x] = y

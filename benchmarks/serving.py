@@ -40,19 +40,10 @@ WANTED_MS = {False: 10, True: 50}
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured in one phase.
+    """What was measured in one phase."""
 
-    Attributes
-    ----------
-    load
-        What the client saw of the requests of one record.
-    cores
-        Of the run, the service and the client: processor seconds a second.
-
-    """
-
-    load: Load
-    cores: Sequence[float]
+    load: Load  #: what the client saw of the requests of one record
+    cores: Sequence[float]  #: of the run, the service and the client: processor seconds a second
 
     def cells(self) -> list[str]:
         """Return the cells of a table."""

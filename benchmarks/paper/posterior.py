@@ -27,20 +27,11 @@ NORMA, LEAST_SQUARES = "NORMA", "least squares"
 
 
 class Sizes(NamedTuple):
-    """Of the experiment; B is `process.BATCH`.
-
-    Attributes
-    ----------
-    n, n_test, n_points
-        Records, test points, and those of them at which the variance is taken.
-    block_size, passes
-        F, and passes over the records.
-
-    """
+    """Of the experiment; B is `process.BATCH`."""
 
     n: int
     n_test: int
-    n_points: int
+    n_points: int  #: test points at which the variance is taken
     block_size: int
     passes: int
 
@@ -49,16 +40,7 @@ WHOLE, QUICK = Sizes(2_048, 1_024, 48, 512, 20), Sizes(256, 32, 32, 32, 4)
 
 
 class PosteriorLearner:
-    """A Gaussian process of streamkernel behind the interface of the comparison.
-
-    Parameters
-    ----------
-    model
-        The estimator.
-    variance
-        Whether its variance is asked for, and not its mean.
-
-    """
+    """A Gaussian process of streamkernel with the interface of the comparison: its variance, or else its mean."""
 
     def __init__(self, model: GaussianProcessRegressor, variance: bool) -> None:
         self.model = model
@@ -145,22 +127,11 @@ def norma(problem: Problem) -> Norma:
 
 
 class Contender(NamedTuple):
-    """An algorithm of the comparison.
+    """An algorithm of the comparison."""
 
-    Attributes
-    ----------
-    problem, name
-        What it solves, and what it is called.
-    make
-        Makes it with a seed.
-    passes, batch_size
-        Over the records, and B.
-
-    """
-
-    problem: Problem
+    problem: Problem  #: what it solves
     name: str
-    make: Callable[[int], Make]
+    make: Callable[[int], Make]  #: makes it with a seed
     passes: int
     batch_size: int = process.BATCH
 

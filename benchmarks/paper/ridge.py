@@ -26,23 +26,12 @@ TARGET = -0.8
 
 
 class Convergence(NamedTuple):
-    """The squared distance to the function after some steps.
+    """The squared distance to the function after some steps."""
 
-    Attributes
-    ----------
-    steps
-        After which steps it was looked.
-    last, averaged
-        Mean squared difference between the function and the last or the averaged solution.
-    seconds
-        CPU seconds of learning, of the machine without and with the average.
-
-    """
-
-    steps: list[int]
-    last: list[float]
+    steps: list[int]  #: after which it was looked
+    last: list[float]  #: mean squared difference of the last solution
     averaged: list[float]
-    seconds: tuple[float, float]
+    seconds: tuple[float, float]  #: of learning, without and with the average
 
     def slope(self, errors: Sequence[float], first: int = FIRST) -> float:
         """The slope of errors in log-log from a step on, by least squares over the looks."""
