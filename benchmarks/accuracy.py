@@ -13,7 +13,6 @@ of a library that is not there are skipped, as are the streams whose files are n
 import argparse
 import json
 import multiprocessing
-import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -21,9 +20,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import peers, streams
+from benchmarks.command import DATA, RESULTS, asked
 from benchmarks.peers import Model
 from benchmarks.progressive import Result, evaluate
 from benchmarks.published import published
+from benchmarks.report import command
 from benchmarks.scoreboard import report
 from benchmarks.streams import Stream
 
@@ -110,26 +111,20 @@ def choose(options: argparse.Namespace) -> tuple[list[Stream], list[Model]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path("data"),
-        help="folder of the optional files (data); what is missing is skipped",
+    options = asked(
+        __doc__,
+        quick="fast models, 1,000 records, one seed: under two minutes",
+        data=DATA,
+        seeds=3,
+        limit=300.0,
+        streams={"help": "names or groups, separated by commas"},
+        models={"help": "names, separated by commas"},
+        jobs=2,
+        fresh={"action": "store_true", "help": "forget the runs there are"},
     )
-    parser.add_argument("--quick", action="store_true", help="fast models, 1,000 records, one seed: under two minutes")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for each model on each stream (300)")
-    parser.add_argument("--streams", help="names or groups, parted by commas")
-    parser.add_argument("--models", help="names, parted by commas")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
-    parser.add_argument("--out", type=Path, help="benchmarks/results, or out/accuracy-quick")
-    parser.add_argument("--fresh", action="store_true", help="forget the runs there are")
-    options = parser.parse_args()
     seeds, n_records = (1, QUICK_RECORDS) if options.quick else (options.seeds, None)
-    out = options.out or (Path("out/accuracy-quick") if options.quick else Path(__file__).parent / "results")
+    out = Path("out/accuracy-quick") if options.quick and options.out == RESULTS else options.out
     chosen, models = choose(options)
-
     out.mkdir(parents=True, exist_ok=True)
     path = out / "accuracy.jsonl"
     if options.fresh:
@@ -141,8 +136,6 @@ def main() -> None:
         if not done(results, model, stream, seed, options.limit, n_records)
     ]
     print(f"{len(runs)} runs to do", flush=True)
-    # One thread a model: set before the processes start, for NumPy reads these when it is imported.
-    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
     with (
         ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as pool,
         path.open("a") as file,
@@ -160,9 +153,8 @@ def main() -> None:
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # an interrupted benchmark does not run on
             raise
-    command = f"python -m benchmarks.accuracy {'--quick' if options.quick else '--data DIR'}"
     known = list(streams.catalog(options.data).values())
-    report(out, known, kept(path), n_records, command, published(options.data, known))
+    report(out, known, kept(path), n_records, command("accuracy"), published(options.data, known))
 
 
 if __name__ == "__main__":

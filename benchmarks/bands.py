@@ -6,16 +6,14 @@ Progressive validation, one by one, on the regressions of `benchmarks.accuracy`.
 asked for a band of 90%: between `quantile(.05)` and `quantile(.95)`, and 1.645 deviations either way.
 """
 
-import argparse
-from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.asked import at_least
-from benchmarks.report import machine, table, write
-from benchmarks.streams import Stream, built_in, from_files
+from benchmarks import streams
+from benchmarks.command import DATA, asked, at_least
+from benchmarks.report import publish, table
+from benchmarks.streams import Stream
 from streamkernel import AdaptiveKernelRegressor
 
 #: Records before the first band, and from one band to the next.
@@ -53,48 +51,33 @@ def measure(stream: Stream, limit: int | None) -> Measured:
     return Measured(covered, gaussian_covered, own / gaussian, of_mean, of_median)
 
 
-def rows(measured: Iterable[tuple[Stream, Measured]]) -> list[list[str]]:
-    """Lines of the table."""
-    return [
-        [
-            stream.name,
-            f"{one.covered:.1%}",
-            f"{one.gaussian_covered:.1%}",
-            f"{one.width:.2f}",
-            f"{one.mean:.4g}" if one.mean < 1e3 else f"{one.mean:,.0f}",
-            f"{one.median:.4g}" if one.median < 1e3 else f"{one.median:,.0f}",
-            f"{one.median / one.mean - 1:+.1%}",
-        ]
-        for stream, one in measured
-    ]
+def row(stream: Stream, one: Measured) -> list[str]:
+    """Return a line of the table."""
+    errors = [f"{error:.4g}" if one.mean < 1e3 else f"{error:,.0f}" for error in (one.mean, one.median)]
+    shares = f"{one.covered:.1%}", f"{one.gaussian_covered:.1%}", f"{one.width:.2f}"
+    return [stream.name, *shares, *errors, f"{one.median / one.mean - 1:+.1%}"]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="the folder of the files of benchmarks.accuracy")
-    parser.add_argument("--limit", type=at_least(FIRST + 1), help="records of a stream (all)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--quick", action="store_true", help="few records of the streams that need no file, for a test")
-    options = parser.parse_args()
-    streams = [*built_in(), *(from_files(options.data) if options.data else [])]
-    regressions = [stream for stream in streams if not stream.n_classes and stream.there]
+    limited = {"type": at_least(FIRST + 1), "help": "records of a stream (all)"}
+    options = asked(__doc__, quick="few records of the streams that need no file", data=DATA, limit=limited)
+    known = streams.built_in() if options.quick else streams.catalog(options.data).values()
+    regressions = [stream for stream in known if not stream.n_classes and stream.there]
     limit = FIRST + 100 if options.quick else options.limit
     measured = [(stream, measure(stream, limit)) for stream in regressions]
     change = np.mean([np.log(one.median / one.mean) for _, one in measured])
     head = ["stream", "in the band", "in the Gaussian's", "width / Gaussian's", "MAE", "MAE of the median", "change"]
     length = f"{limit:,} records at most" if limit else "all records"
-    text = f"""# Bands and medians
-
-`python -m benchmarks.bands --data DIR` on {machine()}.
-
-Progressive validation of `AdaptiveKernelRegressor(seed={SEED})`, {length}.
-Bands of 90% from the {FIRST}th record on, every {EVERY}th: of `quantile(.05)` and `quantile(.95)`, and of the Gaussian;
-their mean widths divided. Then the mean absolute errors of `predicts="mean"` and of `predicts="median"`; over all
-streams they change by {np.expm1(change):+.1%} (geometric mean).
-
-{table(head, rows(measured))}
-"""
-    write(options.out / "bands.md", text)
+    publish(
+        options,
+        "bands",
+        "Bands and medians",
+        f"Progressive validation of `AdaptiveKernelRegressor(seed={SEED})`, {length}. Bands of 90% from the {FIRST}th "
+        f"record on, every {EVERY}th: of `quantile(.05)` and `quantile(.95)`, and of the Gaussian; their mean widths "
+        'divided. Then the mean absolute errors of `predicts="mean"` and of `predicts="median"`; over all streams they '
+        f"change by {np.expm1(change):+.1%} (geometric mean).",
+        table(head, [row(*one) for one in measured]),
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 One pass: every row is predicted before its batch, or it, is learned. Writes batch-step.md.
 """
 
-import argparse
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ import numpy as np
 from river.datasets import synth
 
 from benchmarks import streams
-from benchmarks.report import machine, table, write
+from benchmarks.command import DATA, asked
+from benchmarks.report import publish, table
 from benchmarks.streams import Pair, Stream
 from streamkernel import KernelClassifier, KernelRegressor
 
@@ -85,11 +85,11 @@ def drawn(name: str, n_classes: int, generator: Any) -> Stream:
     return Stream(name, streams.SIXTEEN, N_RECORDS, n_classes, rows)
 
 
-def chosen(folder: Path | None, n: int) -> list[Data]:
-    """The streams that need no file, and those of files where a folder is given."""
+def chosen(folder: Path, n: int, quick: bool) -> list[Data]:
+    """Return the streams that need no file and, in a whole run, those of files."""
     rbf = synth.RandomRBF(seed_model=1, seed_sample=1, n_classes=4, n_features=10, n_centroids=50)
     found = [drawn("Friedman", 0, synth.Friedman(seed=1)), drawn("RandomRBF", 4, rbf)]
-    if folder is not None:
+    if not quick:
         found += streams.readable(stream for stream in streams.from_files(folder) if stream.name in FROM_FILES)
     return [waves(n), *(of_stream(stream, n) for stream in found)]
 
@@ -138,43 +138,32 @@ def rows_of(data: Data, passes: dict[str, list[list[Pass]]], number: str, places
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of the streams that are files; without, those are left out")
-    parser.add_argument("--quick", action="store_true", help="one seed, 1,024 records, smaller batches")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, quick="one seed, 1,024 records, smaller batches, no files", data=DATA)
     seeds, n, sizes = (range(1, 2), 1_024, (64, 256)) if options.quick else (range(1, 3), N_RECORDS, SIZES)
-    found = [(data, compared(data, seeds, sizes)) for data in chosen(options.data, n)]
+    found = [(data, compared(data, seeds, sizes)) for data in chosen(options.data, n, options.quick)]
     head = ["stream", "measure", "setting", "record by record", *(f"batches of {size:,}" for size in sizes)]
 
     def of_number(number: str, places: int) -> str:
         return table(head, [row for data, passes in found for row in rows_of(data, passes, number, places)])
 
-    given = " --quick" if options.quick else " --data DIR" if options.data else ""
-    write(
-        options.out / "batch-step.md",
-        "\n\n".join(
-            [
-                "# Batch steps beside records one by one",
-                f"`python -m benchmarks.batch_step{given}` on {machine()}. One pass of the growing estimators over "
-                "each stream, in which every record is predicted before it, or its batch, is learned; means of "
-                f"{len(seeds)} seed{'s' * (len(seeds) > 1)}. Record by record a step is of 32 records, in batches of "
-                "all that are given. What is not said in a setting is the default: blocks of 64, two of them a step, "
-                "4,096 features at most.",
-                "The loss over the second half of the records, in per cent: wrong labels, or the mean squared error as "
-                "a share of the variance. "
-                + ", ".join(f"{data.name} has {len(data.y):,} records" for data, _ in found)
-                + ".",
-                of_number("half", 2),
-                "Over all records. A batch is predicted before anything of it is known, and the first one by a model "
-                "that knows nothing (a regressor predicts 0): of large batches that is most of it.",
-                of_number("whole", 2),
-                "Features at the end:",
-                of_number("n_features", 0),
-                "Seconds of the pass, on a machine with others at work on it:",
-                of_number("seconds", 1),
-            ]
-        ),
+    publish(
+        options,
+        "batch-step",
+        "Batch steps beside records one by one",
+        "One pass of the growing estimators over each stream, in which every record is predicted before it, or its "
+        f"batch, is learned; means of {len(seeds)} seed{'s' * (len(seeds) > 1)}. Record by record a step is of 32 "
+        "records, in batches of all that are given. What is not said in a setting is the default: blocks of 64, two of "
+        "them a step, 4,096 features at most.",
+        "The loss over the second half of the records, in per cent: wrong labels, or the mean squared error as a share "
+        f"of the variance. {', '.join(f'{data.name} has {len(data.y):,} records' for data, _ in found)}.",
+        of_number("half", 2),
+        "Over all records. A batch is predicted before anything of it is known, and the first one by a model that "
+        "knows nothing (a regressor predicts 0): of large batches that is most of it.",
+        of_number("whole", 2),
+        "Features at the end:",
+        of_number("n_features", 0),
+        "Seconds of the pass, on a machine with others at work on it:",
+        of_number("seconds", 1),
     )
 
 

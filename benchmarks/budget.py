@@ -7,22 +7,20 @@ Of River's trees and forests each is the largest that fits from the first record
 its own, and forests of ever fewer trees.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from river import forest, preprocessing, tree
 
 from benchmarks import streams
-from benchmarks.asked import of_names
 from benchmarks.board import number
+from benchmarks.command import DATA, NAMES, asked
 from benchmarks.progressive import ClassScores, ErrorScores, follow
-from benchmarks.report import machine, table, write
-from benchmarks.streams import Stream
+from benchmarks.report import publish, table
+from benchmarks.streams import Stream, of_names
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 
 BUDGETS = {"128 KiB": 2**17, "512 KiB": 2**19, "2 MiB": 2**21, "8 MiB": 2**23}
@@ -113,33 +111,22 @@ def rows(stream: Stream, limit: float, n_records: int | None) -> Iterator[list[s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("data"), help="folder of the optional files (data)")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK_RECORDS} records of two streams")
-    parser.add_argument("--streams", help="names, parted by commas")
-    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds for each run (60)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
-    names = options.streams.split(",") if options.streams else QUICK if options.quick else STREAMS
-    chosen = of_names(streams.catalog(options.data).values(), names)
+    options = asked(__doc__, quick=f"{QUICK_RECORDS} records of two streams", data=DATA, streams=NAMES, limit=60.0)
+    names = options.streams or (QUICK if options.quick else STREAMS)
     n_records = QUICK_RECORDS if options.quick else None
+    chosen = of_names(streams.catalog(options.data).values(), names)
     lines = [line for stream in chosen for line in rows(stream, options.limit, n_records)]
-    header = ["stream (records)", "measure", "budget", "AdaptiveKernel", "HAT", "ARF", "AMF"]
-    command = "python -m benchmarks.budget --data DIR" + f" --limit {options.limit:g}"
-    command += " --quick" * options.quick + f" --streams {options.streams}" * bool(options.streams)
-    text = f"""# Accuracy in so many bytes
-
-`{command}` on {machine()}.
-
-Progressive validation, seed {SEED}. Ours is told `max_bytes`, and its bytes are `memory_bytes`; those of River's
-models, behind a StandardScaler, are `_raw_memory_usage`, looked at after every {BETWEEN} records. Each of River's is
-the largest that fits from the first record to the last: HAT by ever smaller values of `max_size`, ARF and AMF of 10,
-5, 2 or 1 trees; "none fits" where the smallest of these takes more. In brackets what was reached in
-{options.limit:g} CPU seconds.
-
-{table(header, lines)}
-"""
-    write(options.out / "budget.md", text)
+    publish(
+        options,
+        "budget",
+        "Accuracy in so many bytes",
+        f"Progressive validation, seed {SEED}. Ours is told `max_bytes`, and its bytes are `memory_bytes`; those of "
+        "River's models, after a StandardScaler, are `_raw_memory_usage`, looked at after every "
+        f"{BETWEEN} records. Each of River's is the largest that fits from the first record to the last: HAT by ever "
+        'smaller values of `max_size`, ARF and AMF of 10, 5, 2 or 1 trees; "none fits" where the smallest of these '
+        f"takes more. In brackets what was reached in {options.limit:g} CPU seconds.",
+        table(["stream (records)", "measure", "budget", "AdaptiveKernel", "HAT", "ARF", "AMF"], lines),
+    )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ indicators few. Then a time is read as text and as a date, and files of CSV and 
 `inputs`.
 """
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -21,8 +20,9 @@ from unittest import mock
 
 import numpy as np
 
+from benchmarks.command import asked
 from benchmarks.decoding import ours
-from benchmarks.report import machine, table, write
+from benchmarks.report import publish, table
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
 from streamkernel.connectors import CsvSource, JsonLinesSource
 from streamkernel.connectors.columns.dates import DateParts
@@ -220,37 +220,27 @@ def reading(n: int, rounds: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=6000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="300 records and one round: to see that it works")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
-    if options.quick:
-        options.records, options.rounds = 300, 1
+    options = asked(__doc__, quick="300 records and one round", records=6000, rounds=5)
+    n, rounds, n_read = (300, 1, 500) if options.quick else (options.records, options.rounds, 20_000)
     for make in MODELS.values():  # compiled before anything is timed
         few = streams(500)[0]
         learned(make, few.xs, few.ys)
-    write(
-        options.out / "columns.md",
-        "\n\n".join(
-            [
-                "# Columns",
-                f"`python -m benchmarks.columns --records {options.records}` on {machine()}.",
-                "## Columns that identify",
-                "Six numbers decide the label, of which 3% are turned round; customers and categories move it, too. "
-                f"Accuracy is progressive, over the second half of {options.records:,} records. An input has {FREE} "
-                "values before its repetitions count.",
-                identifying(options.records),
-                "## Dates",
-                "An hourly demand with peaks by hour and weekday and a season, from its time alone; its noise has a "
-                "mean absolute value of 4. Over the second half, by an AdaptiveKernelRegressor.",
-                dates(options.records),
-                "## Reading",
-                "Records of eight columns and a label, read alone; ratios are medians over the rounds.",
-                reading(500 if options.quick else 20_000, options.rounds),
-            ]
-        ),
+    publish(
+        options,
+        "columns",
+        "Columns",
+        "## Columns that identify",
+        "Six numbers decide the label, of which 3% are turned round; customers and categories move it, too. Accuracy "
+        f"is progressive, over the second half of {n:,} records. An input has {FREE} values before its repetitions "
+        "count.",
+        identifying(n),
+        "## Dates",
+        "An hourly demand with peaks by hour and weekday and a season, from its time alone; its noise has a mean "
+        "absolute value of 4. Over the second half, by an AdaptiveKernelRegressor.",
+        dates(n),
+        "## Reading",
+        "Records of eight columns and a label, read alone; ratios are medians over the rounds.",
+        reading(n_read, rounds),
     )
 
 

@@ -7,7 +7,6 @@ writing JSON. The runs of all alternate, so that a machine whose speed drifts tr
 thread for arithmetic.
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -16,18 +15,15 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# NumPy reads these when it is imported, here and in the processes started from here.
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
-
-import numpy as np
 from river import feature_extraction, linear_model, preprocessing
 
 from benchmarks import decoding
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.report import publish, span, table
+from benchmarks.waves import write_waves
 
 FEATURES = 512
 INPUTS = "abcdefgh"
@@ -48,20 +44,6 @@ class Cost(NamedTuple):
 
     wall: float
     cpu: float
-
-
-def make_streams(folder: Path, n_records: int) -> None:
-    """Eight numbers and a non-linear label a line, the same in both formats."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_records, len(INPUTS)))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0
-    with (folder / "stream.jsonl").open("w") as objects, (folder / "stream.csv").open("w") as rows:
-        rows.write(",".join(INPUTS) + ",label\n")
-        for row, label in zip(X, y.tolist(), strict=True):
-            texts = [f"{value:.6f}" for value in row]
-            rows.write(",".join(texts) + f",{label}\n")
-            numbers = ", ".join(f'"{name}": {text}' for name, text in zip(INPUTS, texts, strict=True))
-            objects.write(f'{{{numbers}, "label": {json.dumps(label)}}}\n')
 
 
 def configure(folder: Path, kind: str) -> Path:
@@ -114,11 +96,6 @@ def by_hand(folder: Path, n_records: int) -> float:
     return time.perf_counter() - start
 
 
-def spread(values: Sequence[float]) -> str:
-    """Median, lowest and highest."""
-    return f"{statistics.median(values):,.0f} ({min(values):,.0f} to {max(values):,.0f})"
-
-
 def shares(found: dict[str, list[dict[str, float]]]) -> str:
     """Where the time goes: of each kind of stream, the run whose whole took the median."""
     chosen = {kind: sorted(runs, key=lambda run: sum(run.values()))[len(runs) // 2] for kind, runs in found.items()}
@@ -136,62 +113,48 @@ def shares(found: dict[str, list[dict[str, float]]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, records=1_000_000, runs=5)
     peer_records = max(options.records // 500, 100)
     rates: dict[str, list[float]] = defaultdict(list)
     profile: dict[str, list[dict[str, float]]] = defaultdict(list)
     starts: list[float] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make_streams(folder, options.records)
+        for kind in KINDS:
+            write_waves(folder / f"stream.{kind}", options.records, INPUTS)
         daemon(folder, "jsonl", 1000)  # fills the compiler's cache, which a fresh machine fills once
         for _ in range(options.runs):
-            for kind in KINDS:
+            for kind, called in KINDS.items():
                 start, whole = daemon(folder, kind, 100), daemon(folder, kind, options.records)
                 starts.append(start.wall)
-                rates[f"{kind} whole"].append(options.records / whole.wall)
-                rates[f"{kind} loop"].append((options.records - 100) / (whole.wall - start.wall))
-                rates[f"{kind} cpu"].append((options.records - 100) / (whole.cpu - start.cpu))
+                n = options.records - 100
+                rates[f"{called}: the loop, without the start of the process"].append(n / (whole.wall - start.wall))
+                rates[f"{called}: the same a second of CPU"].append(n / (whole.cpu - start.cpu))
+                rates[f"{called}: the whole process"].append(options.records / whole.wall)
                 profile[kind].append(parts(folder, kind, options.records))
-            rates["peer"].append(peer_records / by_hand(folder, peer_records))
+            by = f"by hand, River RBFSampler + LogisticRegression ({peer_records:,} records)"
+            rates[by].append(peer_records / by_hand(folder, peer_records))
         decoded = decoding.measure(folder, options.runs)
-    ratio = [ours / theirs for ours, theirs in zip(rates["jsonl loop"], rates["peer"], strict=True)]
-    rows = []
-    for kind, called in KINDS.items():
-        rows += [
-            [f"{called}: the loop, without the start of the process", spread(rates[f"{kind} loop"])],
-            [f"{called}: the same a second of CPU", spread(rates[f"{kind} cpu"])],
-            [f"{called}: the whole process", spread(rates[f"{kind} whole"])],
-        ]
-    rows += [
-        [f"by hand, River RBFSampler + LogisticRegression ({peer_records:,} records)", spread(rates["peer"])],
-        ["ratio of the loops on JSON lines", f"{spread(ratio)} x"],
-    ]
-    write(
-        options.out / "daemon.md",
-        "\n\n".join(
-            [
-                "# The daemon end to end",
-                f"`python -m benchmarks.daemon` on {machine()}; `streamkernel run` over {options.records:,} records of "
-                f"{len(INPUTS)} numbers, `KernelClassifier(max_features={FEATURES})`, predictions, "
-                f"dead letters, checkpoints and metrics on; median (lowest to highest) of {options.runs} runs.",
-                table(["what", "records/s"], rows),
-                "Start of the process (imports, compiled code from its cache, a checkpoint, 100 records): "
-                f"{statistics.median(starts):.1f} s.",
-                "## Where the time goes",
-                "`python -m benchmarks.daemon_parts`: time each part had to itself, waiting for the disk included.",
-                shares(profile),
-                "## Decoding alone",
-                "Records a second of CPU from the file to dictionaries, in one process. Ours are whole records, with "
-                "the position and the raw bytes of each line and every value checked; the others stop at the "
-                "dictionary.",
-                table(["what", "records/s"], [[name, spread(values)] for name, values in decoded.items()]),
-            ]
-        ),
+    loops = rates["JSON lines: the loop, without the start of the process"]
+    ratio = [ours / theirs for ours, theirs in zip(loops, rates[by], strict=True)]
+    rows = [[what, span(values)] for what, values in rates.items()]
+    publish(
+        options,
+        "daemon",
+        "The daemon end to end",
+        f"`streamkernel run` over {options.records:,} records of {len(INPUTS)} numbers, "
+        f"`KernelClassifier(max_features={FEATURES})`, predictions, dead letters, checkpoints and metrics on; median "
+        f"(lowest to highest) of {options.runs} runs.",
+        table(["what", "records/s"], [*rows, ["ratio of the loops on JSON lines", f"{span(ratio)} x"]]),
+        "Start of the process (imports, compiled code from its cache, a checkpoint, 100 records): "
+        f"{statistics.median(starts):.1f} s.",
+        "## Where the time goes",
+        "`python -m benchmarks.daemon_parts`: time each part had to itself, waiting for the disk included.",
+        shares(profile),
+        "## Decoding alone",
+        "Records a second of CPU from the file to dictionaries, in one process. Ours are whole records, with the "
+        "position and the raw bytes of each line and every value checked; the others stop at the dictionary.",
+        table(["what", "records/s"], [[name, span(values)] for name, values in decoded.items()]),
     )
 
 

@@ -12,7 +12,7 @@ import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,10 +78,10 @@ class Stopwatch:
         return wrapped
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Time all `PARTS` as long as this lasts."""
+    def watching(self, parts: Mapping[str, list[tuple[type, str]]]) -> Iterator[None]:
+        """Time the methods of all parts as long as this lasts."""
         with ExitStack() as stack:
-            for part, methods in PARTS.items():
+            for part, methods in parts.items():
                 for kind, name in methods:
                     wrapped = self.timed(part, getattr(kind, name))
                     stack.enter_context(mock.patch.object(kind, name, wrapped))
@@ -95,7 +95,7 @@ def main() -> None:
     options = parser.parse_args()
     stopwatch = Stopwatch()
     plan = prepare(options.config)
-    with stopwatch.watching():
+    with stopwatch.watching(PARTS):
         view = run(plan, fresh=True, max_records=options.max_records)
     seconds = stopwatch.seconds
     parts = {part: seconds[part] for part in PARTS}

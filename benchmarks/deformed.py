@@ -20,30 +20,13 @@ GRID = 5
 
 @dataclass(frozen=True)
 class Deformation:
-    """How far images are deformed at most (uniformly), the displacement on average.
+    """How far images are deformed at most (uniformly), the displacement on average; pixels are those of 28 by 28."""
 
-    Pixels are those of an image of 28 by 28; of another as many more or fewer.
-
-    Attributes
-    ----------
-    shift
-        Pixels of 28, along either axis.
-    scale
-        The logarithm of the factor of each axis.
-    shear
-        Its tangent.
-    rotation
-        Radians.
-    displacement
-        Pixels of 28, root mean square, along either axis: normal, and smooth over about a quarter of the image.
-
-    """
-
-    shift: float = 1.5
-    scale: float = 0.12
-    shear: float = 0.15
-    rotation: float = 0.17
-    displacement: float = 0.7
+    shift: float = 1.5  #: pixels, along either axis
+    scale: float = 0.12  #: the logarithm of the factor of each axis
+    shear: float = 0.15  #: its tangent
+    rotation: float = 0.17  #: radians
+    displacement: float = 0.7  #: pixels, root mean square along either axis: smooth over a quarter of the image
 
 
 class DeformedImages:

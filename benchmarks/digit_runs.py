@@ -52,15 +52,7 @@ class SquaredError(MultiClassLoss):
 class FallingStep(Scheduler):
     """A step size that stays for half of the steps and then falls in a straight line.
 
-    Parameters
-    ----------
-    first
-        The size at the beginning.
-    last
-        The size of the last step; equal to `first`, the size never changes.
-    n_steps
-        How many steps there are.
-
+    Of `n_steps` steps the first half has the size `first`; the last one has the size `last`.
     """
 
     def __init__(self, first: float, last: float, n_steps: int) -> None:
@@ -77,77 +69,39 @@ class FallingStep(Scheduler):
 class Setting:
     """A machine and what it learns: records of the endless stream once each, or all training images so many times.
 
-    Attributes
-    ----------
-    name
-        In the tables.
-    growth
-        "DSG" or "CDSG".
-    block_size, batch_size, max_features, precondition, blocks_per_step, average
-        Arguments of the estimator.
-    squared
-        Whether the loss is the squared error of one-hot targets in place of the softmax.
-    weight
-        The weight of every record. The ridge of a preconditioned step is divided by it; nothing else changes in one.
-    step, last_step
-        The size of the steps of the first half, in solutions where they are preconditioned, and of the last step, to
-        which it falls from there; None is the default rule, or that it does not fall.
-    records
-        Deformed digits, each learned once; 0 for the training images themselves.
-    passes
-        Over the training images, in a new order each.
-    components
-        Principal components that are the inputs; 0 for the pixels.
-    bandwidth
-        In median distances of training images.
-    structured
-        Whether the frequencies are orthogonal, of Walsh-Hadamard transforms.
-    default
-        Whether the estimator has its defaults, a mixture, and none of the arguments above.
-
+    The attributes without a comment are arguments of the estimator.
     """
 
     name: str
-    growth: str
+    growth: str  #: "DSG" or "CDSG"
     block_size: int
     batch_size: int
     max_features: int | None
     precondition: bool = False
     blocks_per_step: int = 1
     average: bool = False
-    squared: bool = False
-    weight: float = 1.0
-    step: float | None = None
-    last_step: float | None = None
-    records: int = 0
-    passes: int = 0
-    components: int = 50
-    bandwidth: float = 0.4
+    squared: bool = False  #: whether the loss is the squared error of one-hot targets in place of the softmax
+    weight: float = 1.0  #: of every record; the ridge of a preconditioned step is divided by it
+    step: float | None = None  #: of the first half, in solutions if preconditioned; None is the default rule
+    last_step: float | None = None  #: to which it falls from there; None if it does not fall
+    records: int = 0  #: deformed digits, each learned once; 0 for the training images themselves
+    passes: int = 0  #: over the training images, in a new order each
+    components: int = 50  #: principal components that are the inputs; 0 for the pixels
+    bandwidth: float = 0.4  #: in median distances of training images
     structured: bool = True
-    default: bool = False
+    default: bool = False  #: whether the estimator has its defaults, a mixture, and none of the arguments above
 
 
 @dataclass
 class Look:
-    """What there is after some records.
-
-    Attributes
-    ----------
-    records, features
-        Records learned, and features in use.
-    error
-        The share of test images that are not recognized.
-    learning, learning_core, making_core
-        Seconds of learning by the clock and of all cores; of making the records, their components included.
-
-    """
+    """What there is after some records; seconds are of the clock (`learning`) or of all cores."""
 
     records: int
     features: int
-    error: float
+    error: float  #: the share of test images that are not recognized
     learning: float
     learning_core: float
-    making_core: float
+    making_core: float  #: of making the records, their components included
 
     @property
     def core_seconds(self) -> float:
@@ -183,16 +137,7 @@ class Stopwatch:
 
 
 def run(setting: Setting, images: Images, seed: int, code: str, keep: Callable[[Run], object]) -> Run:
-    """Learn a setting's records, looking at the test set now and then.
-
-    Parameters
-    ----------
-    setting, images, seed, code
-        What is learned, by what.
-    keep
-        Is called with the run after every look. Neither this nor the looks count for any of the seconds.
-
-    """
+    """Learn a setting's records; `keep` is called after every look at the test set. Looks take none of the seconds."""
     components = Components(images.train, setting.components)
     model = machine(setting, images, components, seed)
     test = components.of(flat(images.test))

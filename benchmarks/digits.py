@@ -8,14 +8,15 @@ and the same code is not repeated, and --runs chooses some by their names. The t
 (digits.png) are made of that file. --quick takes scikit-learn's small digits, into out/digits-quick.
 """
 
-import argparse
 import json
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.command import DATA, NAMES, RESULTS, asked
 from benchmarks.digit_runs import Look, Run, Setting, run
 from benchmarks.digits_report import report
 from benchmarks.images import mnist, small
@@ -44,7 +45,7 @@ PASSES = [
 ]
 
 
-def wanted(options: argparse.Namespace) -> list[tuple[Setting, int]]:
+def wanted(options: Namespace) -> list[tuple[Setting, int]]:
     """Every run asked for: the endless stream with one seed, MNIST itself with several."""
     endless, passes, seeds = ENDLESS, PASSES, options.seeds
     if options.quick:
@@ -52,7 +53,7 @@ def wanted(options: argparse.Namespace) -> list[tuple[Setting, int]]:
         passes, seeds = [smaller(one) for one in PASSES], 1
     runs = [(one, 1) for one in endless] + [(one, seed) for one in passes for seed in range(1, seeds + 1)]
     names = list(dict.fromkeys(one.name for one, _ in runs))
-    chosen = set(options.runs.split(",")) if options.runs else set(names)
+    chosen = set(options.runs or names)
     if unknown := chosen - set(names):
         raise SystemExit(f"no run is called {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     return [(one, seed) for one, seed in runs if one.name in chosen]
@@ -84,19 +85,15 @@ def keep(path: Path, others: Sequence[Run], one: Run) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder with mnist.npz")
-    parser.add_argument("--quick", action="store_true", help="scikit-learn's small digits: seconds")
-    parser.add_argument("--runs", help="names, parted by commas")
-    parser.add_argument("--seeds", type=int, default=3, help="of MNIST itself (3)")
-    parser.add_argument("--out", type=Path, help="benchmarks/results, or out/digits-quick")
-    parser.add_argument("--fresh", action="store_true", help="forget the runs there are")
-    options = parser.parse_args()
-    if not options.quick and (options.data is None or not (options.data / "mnist.npz").exists()):
+    fresh = {"action": "store_true", "help": "forget the runs there are"}
+    small_images = "scikit-learn's small digits: seconds"
+    options = asked(__doc__, quick=small_images, threads=None, data=DATA, runs=NAMES, seeds=3, fresh=fresh)
+    if not options.quick and not (options.data / "mnist.npz").exists():
         raise SystemExit("no mnist.npz in --data: give the folder that has it, or --quick")
-    out = options.out or (Path("out/digits-quick") if options.quick else Path(__file__).parent / "results")
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "digits.jsonl"
+    if options.quick and options.out == RESULTS:
+        options.out = Path("out/digits-quick")
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "digits.jsonl"
     if options.fresh:
         path.unlink(missing_ok=True)
     images, runs, code = small() if options.quick else mnist(options.data), kept(path), own_code()
@@ -105,7 +102,7 @@ def main() -> None:
             continue
         others = [one for one in runs if (one.setting.name, one.seed) != (setting.name, seed)]
         runs = [*others, run(setting, images, seed, code, partial(keep, path, others))]
-    report(runs, images.name, out, options.quick)
+    report(options, runs, images.name)
 
 
 if __name__ == "__main__":

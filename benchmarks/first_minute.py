@@ -5,9 +5,6 @@ pip to the first record, a clone to the first loss, and an own CSV file to predi
 `make dist`. `--checkout FOLDER` measures another commit.
 """
 
-from __future__ import annotations
-
-import argparse
 import os
 import platform
 import statistics
@@ -17,8 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import report
+from benchmarks.command import asked
 from benchmarks.first_use import MODELS
+from benchmarks.report import load, publish, table
 
 ROOT = Path(__file__).parent.parent
 #: A record that takes longer, in seconds, has waited for a compiler, or was interrupted.
@@ -148,27 +146,6 @@ def own_file(wheel: Path, folder: Path, checkout: Path) -> list[list[str]]:
     ]
 
 
-def text(wheel: Path, checkout: Path, runs: int) -> str:
-    """The report."""
-    load = os.getloadavg()[0]
-    reads_only = os.getuid() != 0 or stranger(Path(sys.executable)) is not None
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # nobody may look into it
-        rows = [*installed(wheel, folder, runs), *cloned(checkout, folder), *own_file(wheel, folder, checkout)]
-    return "\n\n".join(
-        [
-            "# The first minute",
-            f"`python -m benchmarks.first_minute --wheel dist` on {report.machine()}; {os.cpu_count()} processors, "
-            f"load {load:.1f} before. Empty home, cold caches. The first record is the median of {runs} processes "
-            f"without a home{', which cannot write the package folder either' if reads_only else ''}. Waits are all of "
-            f"the next 2,000 records that took over {1e3 * WAIT:g} ms. Packages come from the registry that pip is set "
-            "to.",
-            report.table(["step", "seconds", "lowest to highest", "later waits"], rows),
-        ]
-    )
-
-
 def chosen(place: Path) -> Path:
     """Return the wheel of a folder that is for this interpreter; one for every platform where there is none."""
     if place.is_file():
@@ -181,15 +158,24 @@ def chosen(place: Path) -> Path:
 
 
 def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wheel", type=Path, required=True, help="a wheel, or a folder with some")
-    parser.add_argument("--checkout", type=Path, default=ROOT, help="the checkout to clone; default: this one")
-    parser.add_argument("--runs", type=int, default=5, help="processes for each first record")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    arguments = parser.parse_args()
-    found = text(chosen(arguments.wheel), arguments.checkout, arguments.runs)
-    report.write(arguments.out / "first_minute.md", found)
+    wheels = {"type": Path, "required": True, "help": "a wheel, or a folder with some"}
+    clone = {"type": Path, "default": ROOT, "help": "the checkout to clone; default: this one"}
+    options = asked(__doc__, threads=None, wheel=wheels, checkout=clone, runs=5)
+    wheel, checkout, busy = chosen(options.wheel), options.checkout, load()
+    reads_only = os.getuid() != 0 or stranger(Path(sys.executable)) is not None
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # nobody may look into it
+        rows = [*installed(wheel, folder, options.runs), *cloned(checkout, folder), *own_file(wheel, folder, checkout)]
+    publish(
+        options,
+        "first_minute",
+        "The first minute",
+        f"{busy}. Empty home, cold caches. The first record is the median of {options.runs} processes without a home"
+        f"{', which cannot write the package folder either' if reads_only else ''}. Waits are all of the next 2,000 "
+        f"records that took over {1e3 * WAIT:g} ms. Packages come from the registry that pip is set to.",
+        table(["step", "seconds", "lowest to highest", "later waits"], rows),
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 compiled code and once more with it filled.
 """
 
-import argparse
 import json
 import math
 import os
@@ -14,10 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
-from benchmarks import report
+from benchmarks.command import asked
+from benchmarks.report import load, publish, table
 from streamkernel.compute.levels import LEVEL
 
 MODELS = "AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor"
@@ -122,64 +121,48 @@ def waits(name: str, cold: list[dict[str, Any]]) -> list[list[str]]:
     ]
 
 
-def text(n: int, caches: int) -> str:
-    """The report."""
-    native = {name: cold_and_warm(name, n, caches) for name in MODELS}
-    imported = statistics.median(run["import"] for cold, _ in native.values() for run in cold)
-    header = ["model", "first record", "longest later wait", "all waits", "all waits, warm", "a record, warm, us"]
-    return "\n\n".join(
-        [
-            "# First use",
-            f"`python -m benchmarks.first_use` on {report.machine()}; {os.cpu_count()} processors, load "
-            f"{os.getloadavg()[2]:.1f} in the last 15 minutes (what else ran is in all seconds of the clock).",
-            f"Seconds, of the clock and (of the processor), that the first {n:,} records wait for code to be compiled: "
-            "`predict_one`, then `learn_one`, with default arguments. Medians of "
-            f"{caches} processes that began with no compiled code; warm is one that finds it. Importing takes "
-            f"{imported:.1f} s more. The aim: the first record within {FIRST:g} s, a later wait within {LATER:g} s, "
-            f"all within {TOGETHER:g} s.",
-            report.table(header, [summary(name, *found) for name, found in native.items()]),
-            f"Each wait of more than {WAIT:g} s, and the first record.",
-            report.table(
-                ["model", "record", "seconds", "of the processor", f"processes of {caches}"],
-                [row for name, (cold, _) in native.items() for row in waits(name, cold)],
-            ),
-            for_this_processor(n, caches),
-        ]
-    )
-
-
 def for_this_processor(n: int, rounds: int) -> str:
-    """The section on native code."""
+    """Return the table of native code."""
     took = {name: level_and_native(name, n, rounds) for name in MODELS}
-    return "\n\n".join(
-        [
-            "## For this processor alone",
-            f"By default code is compiled for a level of x86-64 (here {LEVEL}), so that it is found on every processor "
-            "of that level. With `STREAMKERNEL_CPU=native` it is compiled for all that this processor has. Medians of "
-            f"{rounds} processes of either in turn.",
-            report.table(
-                ["model", "a record, warm, us", "native", "ratio"],
-                [[name, f"{own:.0f}", f"{other:.0f}", f"{other / own:.2f}"] for name, (own, other) in took.items()],
-            ),
-        ]
-    )
+    rows = [[name, f"{own:.0f}", f"{other:.0f}", f"{other / own:.2f}"] for name, (own, other) in took.items()]
+    return table(["model", "a record, warm, us", "native", "ratio"], rows)
 
 
 def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", help="measure one, and print JSON")
-    parser.add_argument("--records", type=int, default=RECORDS)
-    parser.add_argument("--caches", type=int, default=3, help="fresh folders for each model")
-    parser.add_argument("--native", action="store_true", help="print the section on native code alone")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    arguments = parser.parse_args()
-    if arguments.model:
-        json.dump(first_records(arguments.model, arguments.records), sys.stdout)
-    elif arguments.native:
-        print(for_this_processor(arguments.records, arguments.caches))
-    else:
-        report.write(arguments.out / "first_use.md", text(arguments.records, arguments.caches))
+    model = {"help": "measure one, and print JSON"}
+    native = {"action": "store_true", "help": "print the table of native code alone"}
+    options = asked(__doc__, threads=None, records=RECORDS, caches=3, model=model, native=native)
+    n, caches = options.records, options.caches
+    if options.model:
+        json.dump(first_records(options.model, n), sys.stdout)
+        return
+    if options.native:
+        print(for_this_processor(n, caches))
+        return
+    found = {name: cold_and_warm(name, n, caches) for name in MODELS}
+    imported = statistics.median(run["import"] for cold, _ in found.values() for run in cold)
+    header = ["model", "first record", "longest later wait", "all waits", "all waits, warm", "a record, warm, us"]
+    publish(
+        options,
+        "first_use",
+        "First use",
+        f"{load()} (what else ran is in all seconds of the clock). Seconds, of the clock and (of the processor), that "
+        f"the first {n:,} records wait for code to be compiled: `predict_one`, then `learn_one`, with default "
+        f"arguments. Medians of {caches} processes that began with no compiled code; warm is one that finds it. "
+        f"Importing takes {imported:.1f} s more. The aim: the first record within {FIRST:g} s, a later wait within "
+        f"{LATER:g} s, all within {TOGETHER:g} s.",
+        table(header, [summary(name, *both) for name, both in found.items()]),
+        f"Each wait of more than {WAIT:g} s, and the first record.",
+        table(
+            ["model", "record", "seconds", "of the processor", f"processes of {caches}"],
+            [row for name, (cold, _) in found.items() for row in waits(name, cold)],
+        ),
+        "## For this processor alone",
+        f"By default code is compiled for a level of x86-64 (here {LEVEL}), so that it is found on every processor of "
+        "that level. With `STREAMKERNEL_CPU=native` it is compiled for all that this processor has. Medians of "
+        f"{caches} processes of either in turn.",
+        for_this_processor(n, caches),
+    )
 
 
 if __name__ == "__main__":

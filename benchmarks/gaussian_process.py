@@ -7,17 +7,19 @@ costs beside River's Bayesian regression and scikit-learn's exact process. Write
 (benchmarks/results).
 """
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from river.linear_model import BayesianLinearRegression
+from sklearn.gaussian_process import GaussianProcessRegressor as ExactRegressor
+from sklearn.gaussian_process.kernels import RBF
 
-from benchmarks import gaussian_process_speed as speed
+from benchmarks import rounds
+from benchmarks.command import asked
 from benchmarks.growth import median_distance
-from benchmarks.report import machine, table, write
+from benchmarks.report import publish, table
 from streamkernel import GaussianProcessRegressor
 from streamkernel.gaussian_process import TestPointFunctions, VarianceEstimator, VarianceOperator
 from streamkernel.kernels import Gaussian
@@ -114,8 +116,61 @@ def spread(values: Array) -> str:
     return f"{values.mean():.1%} ({values.max():.1%})"
 
 
-def report(quick: bool, out: Path) -> None:
-    """Run everything and write it."""
+#: Records of a call that predicts and learns them one by one.
+_A_CALL = 25
+COST_HEADER = ["what", "peer", "ours, ms", "peer, ms", "peer over ours"]
+
+
+def cost_of_records(given: Setting, n_features: int, n_rounds: int) -> list[str]:
+    """Return the row of a record that is predicted with its distribution, then learned; the peer gets the columns."""
+    X = given.X[:_A_CALL]
+    turns = X @ np.random.default_rng(0).normal(size=(X.shape[1], n_features)) / given.bandwidth
+    columns = np.hstack([np.cos(turns), np.sin(turns)]) / np.sqrt(n_features)
+
+    def one_by_one(regressor: Any, rows: Array) -> Any:
+        records = [(dict(enumerate(row)), target) for row, target in zip(rows.tolist(), given.y.tolist(), strict=False)]
+
+        def call() -> None:
+            for x, target in records:
+                regressor.predict_one(x, with_dist=True)
+                regressor.learn_one(x, target)
+
+        return call
+
+    calls = {
+        "ours": one_by_one(model(given, n_features=n_features, seed=1), X),
+        "peer": one_by_one(BayesianLinearRegression(alpha=1.0, beta=1 / NOISE), columns),
+    }
+    what = f"a record, predicted with its distribution and learned, F = {n_features}"
+    return cost_row(what, "River's BayesianLinearRegression, given the columns", calls, n_rounds, _A_CALL)
+
+
+def cost_of_all(given: Setting, n_features: int, n_rounds: int) -> list[str]:
+    """Return the row of all records learned by one call, and all test points predicted with deviations."""
+
+    def ours() -> None:
+        process = model(given, n_features=n_features, seed=1)
+        process.learn_many(given.X, given.y)
+        process.predict_many(given.Z, with_dist=True)
+
+    def peer() -> None:
+        exact = ExactRegressor(RBF(given.bandwidth), alpha=NOISE, optimizer=None)
+        exact.fit(given.X, given.y).predict(given.Z, return_std=True)
+
+    what = f"{len(given.X):,} records learned and {len(given.Z):,} predicted with deviations, F = {n_features}"
+    return cost_row(what, "scikit-learn's GaussianProcessRegressor, exact", {"ours": ours, "peer": peer}, n_rounds, 1)
+
+
+def cost_row(what: str, peer: str, calls: rounds.Calls, n_rounds: int, n: int) -> list[str]:
+    """Return a row with the milliseconds of both, a call being of n."""
+    ours, peers = rounds.interleaved(calls, n_rounds).values()
+    times = [f"{np.median(seconds) * 1e3 / n:,.2f}" for seconds in (ours, peers)]
+    return [what, peer, *times, rounds.spread(rounds.over(peers, ours))]
+
+
+def main() -> None:
+    options = asked(__doc__, quick="a small run, to see that it works")
+    quick = options.quick
     given = setting(256 if quick else 2048, 32 if quick else 1024)
     sizes = (16, 32) if quick else (64, 128, 256, 512)
     seeds = range(1 if quick else 3)
@@ -134,45 +189,27 @@ def report(quick: bool, out: Path) -> None:
             by_gradients.append([name, f"{step:,}", f"{errors.mean():.4f}", f"{errors.max():.4f}"])
             print(by_gradients[-1], flush=True)
     n_rounds = 1 if quick else 5
-    costs = [
-        speed.of_records(given.X, given.y, given.bandwidth, NOISE, 256, n_rounds),
-        speed.of_all(given.X, given.y, given.Z, given.bandwidth, NOISE, sizes[-1], n_rounds),
-    ]
-    text = f"""# The Gaussian process against the exact posterior
-
-The setting of the DSG paper's section 7.2: {len(given.X):,} records of two inputs, {len(given.Z):,} test points,
-noise variance .1, Gaussian kernel, bandwidth the median distance. The prior's variance is 1.
-{machine()}; `python -m benchmarks.gaussian_process`{", --quick" if quick else ""}.
-
-## Least-squares posterior
-
-One pass; relative L2 errors at the test points, mean over {len(seeds)} seeds (the largest in brackets).
-
-{table(["frequencies", "F", "mean", "variance", "MB"], rows)}
-
-## Variance by doubly stochastic gradients
-
-Absolute error of A(x, x) at {len(few.Z)} test points, B = {BATCH}, passes over the same {len(few.X):,} records
-(`sample_size={len(few.X)}`) in other orders. The functions of the test points have at most {POINT_FEATURES:,}
-features in blocks of 64, the operator {OPERATOR_FEATURES} of each stream in blocks of 64:
-{(2 * OPERATOR_FEATURES) ** 2 * 8 / 1e6:.1f} MB.
-
-{table(["estimator", "steps", "mean error", "largest error"], by_gradients)}
-
-## What it costs
-
-CPU time of all threads, medians of {n_rounds} rounds that take both in turn; the lowest and highest ratio in brackets.
-The exact process is solved anew whenever a record comes, in time that grows with the cube of their number; ours has the
-same cost for each.
-
-{table(speed.HEADER, costs)}
-"""
-    write(out / "gaussian_process.md", text)
+    costs = [cost_of_records(given, 256, n_rounds), cost_of_all(given, sizes[-1], n_rounds)]
+    publish(
+        options,
+        "gaussian_process",
+        "The Gaussian process against the exact posterior",
+        f"The setting of the DSG paper's section 7.2: {len(given.X):,} records of two inputs, {len(given.Z):,} test "
+        "points, noise variance .1, Gaussian kernel, bandwidth the median distance. The prior's variance is 1.",
+        f"## Least-squares posterior\n\nOne pass; relative L2 errors at the test points, mean over {len(seeds)} seeds "
+        "(the largest in brackets).",
+        table(["frequencies", "F", "mean", "variance", "MB"], rows),
+        f"## Variance by doubly stochastic gradients\n\nAbsolute error of A(x, x) at {len(few.Z)} test points, B = "
+        f"{BATCH}, passes over the same {len(few.X):,} records (`sample_size={len(few.X)}`) in other orders. The "
+        f"functions of the test points have at most {POINT_FEATURES:,} features in blocks of 64, the operator "
+        f"{OPERATOR_FEATURES} of each stream in blocks of 64: {(2 * OPERATOR_FEATURES) ** 2 * 8 / 1e6:.1f} MB.",
+        table(["estimator", "steps", "mean error", "largest error"], by_gradients),
+        f"## What it costs\n\nCPU time of all threads, medians of {n_rounds} rounds that take both in turn; the lowest "
+        "and highest ratio in brackets. The exact process is solved again whenever a record comes, in time that grows "
+        "with the cube of their number; ours has the same cost for each.",
+        table(COST_HEADER, costs),
+    )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    given_arguments = parser.parse_args()
-    report(given_arguments.quick, given_arguments.out)
+    main()

@@ -7,7 +7,6 @@ Work is counted in feature evaluations, records x features touched, because seco
 MNIST and a9a are read from --data where given. Writes growth.md and growth.png to --out (benchmarks/results).
 """
 
-import argparse
 import math
 import time
 from collections.abc import Callable
@@ -19,7 +18,11 @@ from typing import Any
 import numpy as np
 from river import datasets, evaluate, linear_model, metrics
 
-from benchmarks.report import machine, table, write
+from benchmarks.command import DATA, asked
+from benchmarks.images import Components, flat
+from benchmarks.images import mnist as mnist_images
+from benchmarks.plots import COLORS, panels
+from benchmarks.report import publish, table
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.growth import CDSG, DSG, UDSG, Growth
 from streamkernel.kernels import Gaussian
@@ -147,9 +150,7 @@ def a9a(folder: Path) -> Pass | None:
         "a9a, 26,000 rows, unscaled, B = F = 32",
         (records[:26_000], labels[:26_000]),
         (records[26_000:], labels[26_000:]),
-        lambda growth, seed: KernelClassifier(
-            growth=growth, standardize=False, max_features=None, precondition=False, seed=seed
-        ),
+        plain,
     )
 
 
@@ -157,28 +158,22 @@ def mnist(folder: Path) -> Pass | None:
     """The first 100 principal components of the training images."""
     if not (folder / "mnist.npz").exists():
         return None
-    data = np.load(folder / "mnist.npz", allow_pickle=True)
-    train, test = (data[name].reshape(len(data[name]), -1) / 255.0 for name in ("X_train", "X_test"))
-    mean = train.mean(axis=0)
-    axes = np.linalg.eigh(np.cov(train, rowvar=False))[1][:, ::-1][:, :100]
-    (X, X_test), y, y_test = ((part - mean) @ axes for part in (train, test)), data["y_train"], data["y_test"]
+    images = mnist_images(folder)
+    components = Components(images.train, 100, fitted=None)
+    X, X_test = (components.of(flat(part)) for part in (images.train, images.test))
     order = np.random.default_rng(0).permutation(len(X))
     kernel = Gaussian(0.4 * median_distance(X))
     return Pass(
         "MNIST, 100 principal components, .4 median distances, B = F = 64",
-        ([dict(enumerate(row)) for row in X[order].tolist()], y[order].tolist()),
-        ([dict(enumerate(row)) for row in X_test.tolist()], y_test.tolist()),
-        lambda growth, seed: KernelClassifier(
-            kernel=kernel,
-            growth=growth,
-            block_size=64,
-            batch_size=64,
-            standardize=False,
-            max_features=None,
-            precondition=False,
-            seed=seed,
-        ),
+        ([dict(enumerate(row)) for row in X[order].tolist()], images.labels[order].tolist()),
+        ([dict(enumerate(row)) for row in X_test.tolist()], images.test_labels.tolist()),
+        lambda growth, seed: plain(growth, seed, kernel=kernel, block_size=64, batch_size=64),
     )
+
+
+def plain(growth: Growth, seed: int, **more: Any) -> KernelClassifier:
+    """The papers' machine with plain steps, on inputs as they are."""
+    return KernelClassifier(growth=growth, seed=seed, standardize=False, max_features=None, precondition=False, **more)
 
 
 def one_pass(task: Pass, growth: Growth, seed: int) -> tuple[float, int, float]:
@@ -216,46 +211,29 @@ def progressive(model: Any) -> float:
 
 
 def plot(curves: dict[str, dict[str, list[Curve]]], path: Path) -> None:
-    """Objective and blocks against work, a column a task."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    colors = {"DSG": "#0072B2", "UDSG": "#E69F00", "CDSG": "#009E73"}
-    figure, axes = pyplot.subplots(2, len(curves), figsize=(4.4 * len(curves), 6.4), squeeze=False, sharex=True)
-    for column, (task, by_policy) in enumerate(curves.items()):
-        for policy, runs in by_policy.items():
-            looks = min(len(run.work) for run in runs)
-            work = np.mean([run.work[:looks] for run in runs], axis=0)
-            for row, attribute in enumerate(("objective", "blocks")):
-                values = np.array([getattr(run, attribute)[:looks] for run in runs])
-                axes[row][column].plot(work, values.mean(axis=0), color=colors[policy], label=policy, linewidth=2)
-                axes[row][column].fill_between(
-                    work, values.min(axis=0), values.max(axis=0), color=colors[policy], alpha=0.15, linewidth=0
-                )
-        axes[0][column].set_title(task)
-        axes[1][column].set_xlabel("work (batches x blocks)")
-    axes[0][0].set_ylabel("training objective")
-    axes[1][0].set_ylabel("blocks")
-    axes[0][0].legend(frameon=False)
-    for axis in axes.flat:
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(alpha=0.25)
-    figure.suptitle("Equal work: lower objective and fewer blocks are better (band: lowest to highest seed)")
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    """Draw objective and blocks against work, a column a task."""
+    colors = dict(zip(POLICIES, COLORS, strict=False))
+    with panels(path, 2, len(curves), (4.4, 3.2), sharex=True) as (figure, axes):
+        for column, (task, by_policy) in enumerate(curves.items()):
+            for policy, runs in by_policy.items():
+                looks = min(len(run.work) for run in runs)
+                work = np.mean([run.work[:looks] for run in runs], axis=0)
+                for axis, attribute in zip(axes[:, column], ("objective", "blocks"), strict=True):
+                    values = np.array([getattr(run, attribute)[:looks] for run in runs])
+                    axis.plot(work, values.mean(axis=0), color=colors[policy], label=policy, linewidth=2)
+                    band = values.min(axis=0), values.max(axis=0)
+                    axis.fill_between(work, *band, color=colors[policy], alpha=0.15, linewidth=0)
+            axes[0][column].set_title(task)
+            axes[1][column].set_xlabel("work (batches x blocks)")
+        axes[0][0].set_ylabel("training objective")
+        axes[1][0].set_ylabel("blocks")
+        axes[0][0].legend(frameon=False)
+        figure.suptitle("Equal work: lower objective and fewer blocks are better (band: lowest to highest seed)")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder with mnist.npz and a9a")
-    parser.add_argument("--quick", action="store_true", help="one seed, a quarter of the work, no data files")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, quick="one seed, a quarter of the work, no data files", threads=None, data=DATA)
     seeds = range(1, 2 if options.quick else 4)
-    options.out.mkdir(parents=True, exist_ok=True)
-
     curves: dict[str, dict[str, list[Curve]]] = {}
     rows = []
     for task in (digits(), image_segments(), synthetic()):
@@ -266,44 +244,31 @@ def main() -> None:
             blocks = np.mean([curve.blocks[-1] for curve in runs])
             rows.append([task.name, name, f"{np.mean(final):.3f} ± {np.std(final):.3f}", f"{blocks:.0f}"])
     plot(curves, options.out / "growth.png")
-
     passes = []
     for load in (mnist, a9a):
-        one = None if options.data is None or options.quick else load(options.data)
+        one = None if options.quick else load(options.data)
         if one is None:
             passes.append([load.__name__, "skipped: no such file in --data", "", "", ""])
             continue
         for name, make in POLICIES.items():
             results = [one_pass(one, make(), seed) for seed in seeds]
             errors, blocks_, seconds = (np.array(part) for part in zip(*results, strict=True))
-            passes.append(
-                [
-                    one.name,
-                    name,
-                    f"{100 * errors.mean():.2f} ± {100 * errors.std():.2f}",
-                    f"{blocks_.mean():.0f} ({blocks_.min()} to {blocks_.max()})",
-                    f"{np.median(seconds):.1f}",
-                ]
-            )
-
-    write(
-        options.out / "growth.md",
-        "\n\n".join(
-            [
-                "# Growth policies at equal work",
-                f"`python -m benchmarks.growth{' --quick' if options.quick else ' --data DIR'}` on {machine()}; "
-                f"mean ± deviation of {len(seeds)} seeds.",
-                "Training objective (mean loss over the training set; of the regression, half the squared error over "
-                f"the variance) after {7_800 // (4 if options.quick else 1):,} B F feature evaluations, B = F = 64, "
-                "bandwidth the median distance (a tenth of it on the 2-D synthetic of section 7.1 of the DSG paper). "
-                "CDSG is the paper's, with cap = 2.",
-                table(["data", "policy", "objective", "blocks"], rows),
-                "One pass, then the test set:",
-                table(["data", "policy", "test error %", "blocks", "seconds of learning"], passes),
-                "River's Bananas, raw records in:",
-                bananas(seeds),
-            ]
-        ),
+            error = f"{100 * errors.mean():.2f} ± {100 * errors.std():.2f}"
+            grown = f"{blocks_.mean():.0f} ({blocks_.min()} to {blocks_.max()})"
+            passes.append([one.name, name, error, grown, f"{np.median(seconds):.1f}"])
+    publish(
+        options,
+        "growth",
+        "Growth policies at equal work",
+        f"Mean ± deviation of {len(seeds)} seeds. Training objective (mean loss over the training set; of the "
+        f"regression, half the squared error over the variance) after {7_800 // (4 if options.quick else 1):,} B F "
+        "feature evaluations, B = F = 64, bandwidth the median distance (a tenth of it on the 2-D synthetic of "
+        "section 7.1 of the DSG paper). CDSG is the paper's, with cap = 2.",
+        table(["data", "policy", "objective", "blocks"], rows),
+        "One pass, then the test set:",
+        table(["data", "policy", "test error %", "blocks", "seconds of learning"], passes),
+        "River's Bananas, raw records in:",
+        bananas(seeds),
     )
 
 

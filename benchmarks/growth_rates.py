@@ -6,7 +6,6 @@ The inputs are 16 points, so that the best function is known to rounding. Steps 
 theta nu = 1.5, and blocks are never bounded. Writes growth_rates.md and growth_rates.png.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from river.optim.base import Scheduler
 
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.plots import COLORS, panels
+from benchmarks.report import publish, table
 from streamkernel import KernelClassifier
 from streamkernel.estimators.base import machine_of
 from streamkernel.growth import CDSG, DSG, UDSG, BlockUpdate, Growth, GrowthContext
@@ -152,23 +153,12 @@ class Walk:
 
 
 class Rates(NamedTuple):
-    """What the runs of a growth leave after some steps.
+    """What the runs of a growth leave after some steps."""
 
-    Attributes
-    ----------
-    looks
-        After which steps it was looked.
-    errors, biases
-        E |f - f*|^2 and |E f - f*|^2 at each, means over the points.
-    blocks
-        The mean number of blocks at the last.
-
-    """
-
-    looks: Sequence[int]
-    errors: Array
-    biases: Array
-    blocks: float
+    looks: Sequence[int]  #: the steps
+    errors: Array  #: E |f - f*|^2 at each, the mean over the points
+    biases: Array  #: |E f - f*|^2
+    blocks: float  #: the mean number at the last look
 
     @property
     def slope(self) -> float:
@@ -192,37 +182,25 @@ def measure(growth: Growth, size: int, looks: Sequence[int], seeds: Sequence[int
 
 
 def plot(found: dict[int, dict[str, Rates]], path: Path) -> None:
-    """Error and bias against steps, a column a size."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    colors = dict(zip(GROWTHS, ("#0072B2", "#E69F00", "#009E73", "#D55E00"), strict=True))
-    figure, axes = pyplot.subplots(
-        2, len(found), figsize=(4.4 * len(found), 6.4), squeeze=False, sharex=True, sharey=True
-    )
-    for column, (size, by_growth) in enumerate(found.items()):
-        for name, rates in by_growth.items():
-            for row, values in enumerate((rates.errors, rates.biases)):
-                axes[row][column].loglog(rates.looks, values, color=colors[name], label=name, linewidth=2, marker="o")
-        first = by_growth["DSG"]
-        for row, values in enumerate((first.errors, first.biases)):
-            guide = values[0] * first.looks[0] / np.array(first.looks)
-            axes[row][column].loglog(first.looks, guide, color="#888888", label="1 / steps", linestyle=":")
-        axes[0][column].set_title(f"B = F = {size}")
-        axes[1][column].set_xlabel("steps")
-        axes[1][column].set_xticks(first.looks, [f"{look:,}" for look in first.looks], fontsize=8)
-        axes[1][column].minorticks_off()
-    axes[0][0].set_ylabel("squared error")
-    axes[1][0].set_ylabel("squared bias")
-    axes[0][-1].legend(frameon=False)
-    for axis in axes.flat:
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(alpha=0.25)
-    figure.suptitle("DSG, UDSG and CDSG() fall like 1 / steps; the longer steps of CDSG(cap=2) leave a bias")
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    """Draw error and bias against steps, a column a size."""
+    colors = dict(zip(GROWTHS, COLORS, strict=False))
+    with panels(path, 2, len(found), (4.4, 3.2), sharex=True, sharey=True) as (figure, axes):
+        for column, (size, by_growth) in enumerate(found.items()):
+            for row, kind in enumerate(("errors", "biases")):
+                axis, first = axes[row][column], by_growth["DSG"]
+                for name, rates in by_growth.items():
+                    values = getattr(rates, kind)
+                    axis.loglog(rates.looks, values, color=colors[name], label=name, linewidth=2, marker="o")
+                guide = getattr(first, kind)[0] * first.looks[0] / np.array(first.looks)
+                axis.loglog(first.looks, guide, color="#888888", label="1 / steps", linestyle=":")
+            axes[0][column].set_title(f"B = F = {size}")
+            axes[1][column].set_xlabel("steps")
+            axes[1][column].set_xticks(first.looks, [f"{look:,}" for look in first.looks], fontsize=8)
+            axes[1][column].minorticks_off()
+        axes[0][0].set_ylabel("squared error")
+        axes[1][0].set_ylabel("squared bias")
+        axes[0][-1].legend(frameon=False)
+        figure.suptitle("DSG, UDSG and CDSG() fall like 1 / steps; the longer steps of CDSG(cap=2) leave a bias")
 
 
 def rows(found: dict[int, dict[str, Rates]]) -> list[list[str]]:
@@ -254,37 +232,27 @@ def verdict(found: dict[int, dict[str, Rates]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="two seeds, steps to 512")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, quick="two seeds, steps to 512")
     looks, seeds = (LOOKS[:2], range(2)) if options.quick else (LOOKS, range(10))
-    options.out.mkdir(parents=True, exist_ok=True)
-    found: dict[int, dict[str, Rates]] = {}
-    for size in SIZES:
-        found[size] = {}
+    found: dict[int, dict[str, Rates]] = {size: {} for size in SIZES}
+    for size, by_growth in found.items():
         for name, make in GROWTHS.items():
-            rates = found[size][name] = measure(make(), size, looks, seeds)
+            rates = by_growth[name] = measure(make(), size, looks, seeds)
             print(f"B = F = {size}, {name}: slope {rates.slope:.2f}, squared bias {rates.biases[-1]:.2e}", flush=True)
     plot(found, options.out / "growth_rates.png")
     heads = [*(f"error, {look:,}" for look in looks), "slope"]
     heads += [f"bias, {look:,}" for look in (looks[0], looks[-1])]
-    write(
-        options.out / "growth_rates.md",
-        "\n\n".join(
-            [
-                "# Rates of the growth policies",
-                f"`python -m benchmarks.growth_rates{' --quick' if options.quick else ''}` on {machine()}; "
-                f"{len(seeds)} seeds.",
-                f"Logistic loss on 16 points in [-2, 2], plain steps theta / (t + theta), nu = {NU}, theta nu = 1.5, "
-                "blocks without end. Errors are E |f - f*|², biases |E f - f*|², both means over the points after so "
-                "many steps. f* is the best function of the kernel. The slope is that of the errors in log-log. E is "
-                f"the mean of the seeds, so that an unbiased growth shows about 1 / {len(seeds)} of its error as bias.",
-                table(["sizes", "growth", *heads, "blocks"], rows(found)),
-                verdict(found),
-                "![Squared error and squared bias against steps](growth_rates.png)",
-            ]
-        ),
+    publish(
+        options,
+        "growth_rates",
+        "Rates of the growth policies",
+        f"{len(seeds)} seeds. Logistic loss on 16 points in [-2, 2], plain steps theta / (t + theta), nu = {NU}, theta "
+        "nu = 1.5, blocks without end. Errors are E |f - f*|², biases |E f - f*|², both means over the points after so "
+        "many steps. f* is the best function of the kernel. The slope is that of the errors in log-log. E is the mean "
+        f"of the seeds, so that an unbiased growth shows about 1 / {len(seeds)} of its error as bias.",
+        table(["sizes", "growth", *heads, "blocks"], rows(found)),
+        verdict(found),
+        "![Squared error and squared bias against steps](growth_rates.png)",
     )
 
 

@@ -46,15 +46,17 @@ class Components:
     Parameters
     ----------
     images
-        Those to fit, uint8 of shape (n, side, side); the first 20,000 are taken.
+        Those to fit, uint8 of shape (n, side, side).
     n
         How many components; 0 for the pixels as they are.
+    fitted
+        How many images are fitted. None takes all.
 
     """
 
-    def __init__(self, images: Array, n: int) -> None:
+    def __init__(self, images: Array, n: int, fitted: int | None = FITTED) -> None:
         self._n = n
-        pixels = flat(images[:FITTED])
+        pixels = flat(images[:fitted])
         self._mean = pixels.mean(axis=0)
         self._axes = np.linalg.eigh(np.cov(pixels, rowvar=False))[1][:, ::-1][:, :n].astype(np.float32)
 

@@ -6,28 +6,22 @@ A backlog of N records of twenty numbers in one partition, JSON. Beside the daem
 orjson. Needs Java and Maven, as the tests do.
 """
 
-import argparse
+import contextlib
 import json
-import os
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# NumPy reads these when it is imported, here and in the processes started from here.
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
-
-import numpy as np
 import orjson
 from kafka import KafkaConsumer, TopicPartition
 
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.processes import resident, running
+from benchmarks.report import publish, span, table
+from benchmarks.waves import waves
 from streamkernel.connectors.kafka.reading.source import KafkaSource
 from tests.kafka.broker import Broker
 from tests.kafka.producing import produce
@@ -46,7 +40,7 @@ model:
   - streamkernel.KernelClassifier: {{max_features: {features}, precondition: false, seed: 1}}
 predictions: {predictions}
 dead_letters: {{kind: none}}
-checkpoint: {{directory: {folder}/state}}
+checkpoint: {{directory: state}}
 metrics: {{port: 0}}
 """
 
@@ -61,21 +55,15 @@ class Sample(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A run: records a second between the first and the last sample that moved, CPU seconds, and the samples."""
+    """A run: records a second between the first and the last sample that moved, and the samples."""
 
     rate: float
-    cpu: float
     samples: list[Sample]
 
 
 def records(n_records: int) -> Iterator[dict[str, Any]]:
-    """Twenty numbers and a non-linear label each."""
-    rng = np.random.default_rng(0)
-    for _ in range(0, n_records, 10_000):
-        X = rng.normal(size=(min(10_000, n_records), len(INPUTS))).round(6)
-        labels = (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0).tolist()
-        for row, label in zip(X.tolist(), labels, strict=True):
-            yield {**dict(zip(INPUTS, row, strict=True)), "label": label}
+    """Yield twenty numbers and a non-linear label each."""
+    return ({**x, "label": y} for x, y in waves(n_records, INPUTS, 6))
 
 
 def polled(bootstrap: str, topic: str, n_records: int, decode: bool) -> float:
@@ -109,62 +97,35 @@ def sourced(bootstrap: str, topic: str, n_records: int) -> float:
 
 
 def daemon(broker: Broker, topic: str, n_records: int, output: str | None, folder: Path) -> Run:
-    """The daemon from the first record of the backlog to the last, watched by its own metrics."""
-    config = folder / "kafka.yaml"
+    """Run the daemon from the first record of the backlog to the last, and watch its metrics."""
     # Runs come one after the other, and write the same records' lines each time.
     to = f"kind: kafka, bootstrap_servers: {broker.bootstrap}, topic: {output}, existing: append"
     predictions = f"{{{to}}}" if output else "null"
-    config.write_text(
-        CONFIG.format(
-            bootstrap=broker.bootstrap, topic=topic, features=FEATURES, predictions=predictions, folder=folder
-        )
-    )
-    command = [sys.executable, "-m", "streamkernel", "run", str(config), "--fresh", "--max-records", str(n_records)]
-    with (folder / "log").open("w+") as log:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
-        samples: list[Sample] = []
-        start = time.perf_counter()
-        while process.poll() is None:
-            sample = _sample((folder / "log").read_text(), process.pid, time.perf_counter() - start)
-            if sample is not None:
-                samples.append(sample)
+    config = CONFIG.format(bootstrap=broker.bootstrap, topic=topic, features=FEATURES, predictions=predictions)
+    samples: list[Sample] = []
+    start = time.perf_counter()
+    with running(folder, "run", "--fresh", "--max-records", str(n_records), config=config) as program:
+        program.wait_for("serving metrics at ")
+        while program.alive:
+            with contextlib.suppress(OSError, LookupError):  # it ends, or has no lag yet
+                samples.append(_sample(program.metrics(), program.pid, time.perf_counter() - start))
             time.sleep(0.1)
-        assert process.returncode == 0, (folder / "log").read_text()[-2000:]
-    cpu = os.times().children_user + os.times().children_system
+        assert program.process.returncode == 0, program.log[-2000:]
     moving = [sample for sample in samples if WARM <= sample.consumed < n_records]
     first, last = moving[0], moving[-1]
-    return Run((last.consumed - first.consumed) / (last.seconds - first.seconds), cpu, samples)
+    return Run((last.consumed - first.consumed) / (last.seconds - first.seconds), samples)
 
 
-def _sample(log: str, pid: int, seconds: float) -> Sample | None:
-    mark = "serving metrics at "
-    if mark not in log:
-        return None
-    url = log.partition(mark)[2].split()[0]
-    try:
-        text = urllib.request.urlopen(url, timeout=1).read().decode()
-        memory = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    except OSError:  # it ends
-        return None
+def _sample(text: str, pid: int, seconds: float) -> Sample:
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     lags = [float(value) for name, value in values.items() if name.startswith("streamkernel_consumer_lag_records{")]
     if not lags:
-        return None
-    consumed = float(values["streamkernel_records_consumed_total"])
-    return Sample(seconds, consumed, sum(lags), int(memory) * os.sysconf("SC_PAGE_SIZE") / 1e6)
-
-
-def spread(values: Sequence[float]) -> str:
-    """Median, lowest and highest."""
-    return f"{statistics.median(values):,.0f} ({min(values):,.0f} to {max(values):,.0f})"
+        raise LookupError("no lag")
+    return Sample(seconds, float(values["streamkernel_records_consumed_total"]), sum(lags), resident(pid))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, records=1_000_000, runs=3)
     n = options.records
     rates: dict[str, list[float]] = defaultdict(list)
     watched: list[Run] = []
@@ -187,21 +148,18 @@ def main() -> None:
     off = max(abs(sample.consumed + sample.lag - n) for run in watched for sample in run.samples)
     tenths = [[run.samples[len(run.samples) * i // 10] for i in (2, 9)] for run in watched]
     growth = max(late.memory - early.memory for early, late in tenths)
-    write(
-        options.out / "kafka.md",
-        "\n\n".join(
-            [
-                "# The daemon on Kafka",
-                f"`python -m benchmarks.kafka` on {machine()}; a backlog of {n:,} records of {len(INPUTS)} numbers "
-                f"({size:.0f} bytes of JSON) in one partition, the broker (Apache Kafka, one node) on the same two "
-                f"cores; `KernelClassifier(max_features={FEATURES}, precondition=False)`, checkpoints and metrics on; "
-                f"wall clock, median (lowest to highest) of {options.runs} runs.",
-                table(["what", "records/s"], [[what, spread(values)] for what, values in rates.items()]),
-                f"While it catches up, `records_consumed_total` and `consumer_lag_records` of one scrape add up to the "
-                f"{n:,} records to within {off:,.0f}; from a fifth of the way to nine tenths resident memory grows by "
-                f"{growth:.1f} MB at most.",
-            ]
-        ),
+    publish(
+        options,
+        "kafka",
+        "The daemon on Kafka",
+        f"A backlog of {n:,} records of {len(INPUTS)} numbers ({size:.0f} bytes of JSON) in one partition, the broker "
+        "(Apache Kafka, one node) on the same two cores; "
+        f"`KernelClassifier(max_features={FEATURES}, precondition=False)`, checkpoints and metrics on; wall clock, "
+        f"median (lowest to highest) of {options.runs} runs.",
+        table(["what", "records/s"], [[what, span(values)] for what, values in rates.items()]),
+        "While it catches up, `records_consumed_total` and `consumer_lag_records` of one scrape add up to the "
+        f"{n:,} records to within {off:,.0f}; from a fifth of the way to nine tenths resident memory grows by "
+        f"{growth:.1f} MB at most.",
     )
 
 

@@ -6,7 +6,6 @@ JSON lines of 20 numbers and a key. Each label comes `pending` records after its
 Times are of the processor, on one core, unless they are called elapsed.
 """
 
-import argparse
 import json
 import tempfile
 import time
@@ -17,8 +16,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from benchmarks.memory import resident
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.processes import resident
+from benchmarks.report import publish, table
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.assembly.processor import feed_of, make_processor
 from streamkernel.daemon.checkpoints.payload import dump_model
@@ -132,25 +132,21 @@ def measure(folder: Path, records: int, pending: int) -> tuple[list[list[str]], 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=200_000)
-    parser.add_argument("--pending", type=int, default=100_000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, records=200_000, pending=100_000)
     with tempfile.TemporaryDirectory() as folder, rare_collections():
         speeds, checkpoints = measure(Path(folder), options.records, options.pending)
-    write(
-        options.out / "labels.md",
-        f"# Late labels\n\n`python -m benchmarks.labels` on {machine()}\n\n"
-        f"JSON lines of {INPUTS} numbers and a key, `KernelClassifier` of 512 features, one core. A record and\n"
-        "its label count as one; memory is what the process grew by while the first records came to wait.\n\n"
-        + table(["labels come", "records that wait", "records/s", "memory, MB"], speeds)
-        + "\n\nA checkpoint with so many records that wait:\n\n"
-        + table(
+    publish(
+        options,
+        "labels",
+        "Late labels",
+        f"JSON lines of {INPUTS} numbers and a key, `KernelClassifier` of 512 features, one core. A record and its "
+        "label count as one; memory is what the process grew by while the first records came to wait.",
+        table(["labels come", "records that wait", "records/s", "memory, MB"], speeds),
+        "A checkpoint with so many records that wait:",
+        table(
             ["records", "size, MB", "to collect, ms", "to write, ms", "to write, ms elapsed", "to read, ms"],
             checkpoints,
-        )
-        + "\n",
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.adaptive_speed import classifiers
 from benchmarks.memory import CHUNK, numbers
 from benchmarks.rounds import Ratio, interleaved, over, spread
+from benchmarks.waves import waves
 from streamkernel import KernelClassifier
 from streamkernel.growth import DSG
 from streamkernel.losses import Log
@@ -33,11 +34,7 @@ SIZES = FEATURES, 16_384
 
 def stream(n_records: int) -> list[Pair]:
     """Twenty numbers and a non-linear label."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_records, INPUTS))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0
-    names = [f"x{i}" for i in range(INPUTS)]
-    return [(dict(zip(names, row, strict=True)), label) for row, label in zip(X.tolist(), y.tolist(), strict=True)]
+    return list(waves(n_records, [f"x{i}" for i in range(INPUTS)]))
 
 
 def one_by_one(model: Any) -> Learn:

@@ -1,25 +1,23 @@
 """Least squares by batches: what a batch step loses against records one by one, and what the adaptive estimators add.
 
-    python -m benchmarks.least_squares [--data DIR] [--streams NAME ...] [--seeds N ...] [--quick] [--out DIR]
+    python -m benchmarks.least_squares [--data DIR] [--streams A,B] [--seeds N ...] [--quick] [--out DIR]
 
 Every record is predicted before it is learned; a batch before any of its records is. Scored are the records after the
 first 2,048, so that each batch size has learned something by then.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks import streams
-from benchmarks.asked import at_least, of_names
 from benchmarks.board import number
-from benchmarks.report import machine, table, write
-from benchmarks.streams import Pair, Stream
+from benchmarks.command import DATA, NAMES, asked, at_least
+from benchmarks.report import publish, table
+from benchmarks.streams import Pair, Stream, of_names
 from streamkernel import (
     AdaptiveKernelClassifier,
     AdaptiveKernelRegressor,
@@ -29,18 +27,9 @@ from streamkernel import (
 
 SIZES = (2048, 256, 64)
 SEEDS = (1, 2, 3)
-NAMES = (
-    "Bananas",
-    "Agrawal",
-    "SEA",
-    "LED",
-    "RandomRBFDrift",
-    "Hyperplane",
-    "Waveform",
-    "Friedman",
-    "FriedmanDrift",
-    "Planes2D",
-    "Mv",
+STREAMS = (
+    *("Bananas", "Agrawal", "SEA", "LED", "RandomRBFDrift", "Hyperplane", "Waveform", "Friedman", "FriedmanDrift"),
+    *("Planes2D", "Mv"),
 )
 QUICK = ("SEA", "Friedman")
 #: Records that are not scored, and those of a quick run, with theirs.
@@ -107,46 +96,31 @@ def measured(stream: Stream, seeds: Sequence[int], quick: bool) -> dict[str, lis
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("data"))
-    parser.add_argument("--streams", nargs="+", metavar="NAME")
-    parser.add_argument("--seeds", nargs="+", type=at_least(0), default=SEEDS, metavar="N")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    options = parser.parse_args()
-    asked = options.streams or (QUICK if options.quick else NAMES)
+    seeds_given = {"nargs": "+", "type": at_least(0), "default": SEEDS, "metavar": "N"}
+    options = asked(__doc__, quick="short streams, one seed", data=DATA, streams=NAMES, seeds=seeds_given)
+    names = options.streams or (QUICK if options.quick else STREAMS)
     seeds = options.seeds[:1] if options.quick else options.seeds
-    found = {
-        stream: measured(stream, seeds, options.quick)
-        for stream in of_names(streams.catalog(options.data).values(), asked)
-    }
+    chosen = of_names(streams.catalog(options.data).values(), names)
+    found = {stream: measured(stream, seeds, options.quick) for stream in chosen}
     columns = list(next(iter(found.values())))
-
-    def scores(stream: Stream, runs: dict[str, list[Run]]) -> list[str]:
+    scores, times = [], []
+    for stream, runs in found.items():
         measure = "accuracy" if stream.n_classes else "error"
-        return [stream.name, *(number(fmean(r.score for r in runs[name]), measure) for name in columns)]
-
-    def times(stream: Stream, runs: dict[str, list[Run]]) -> list[str]:
-        return [stream.name, *(f"{fmean(r.microseconds for r in runs[name]):,.0f}" for name in columns)]
-
-    skipped = QUICK_UNSCORED if options.quick else UNSCORED
-    text = f"""# Least squares by batches
-
-`python -m benchmarks.least_squares` on {machine()}.
-
-`KernelLeastSquaresClassifier` and `KernelLeastSquaresRegressor` by defaults, by batches and by records one by one,
-beside the adaptive estimators, in file order; mean of the seeds {", ".join(map(str, seeds))}. Every record is predicted
-before it is learned, a batch before any of its records. Scored are the records after the first {skipped:,}.
-
-## Accuracy in per cent, or mean absolute error
-
-{table(["stream", *columns], [scores(*one) for one in found.items()])}
-
-## Microseconds a record, predicted and learned
-
-{table(["stream", *(f"us, {name}" for name in columns)], [times(*one) for one in found.items()])}
-"""
-    write(options.out / "least_squares.md", text)
+        scores.append([stream.name, *(number(fmean(r.score for r in runs[name]), measure) for name in columns)])
+        times.append([stream.name, *(f"{fmean(r.microseconds for r in runs[name]):,.0f}" for name in columns)])
+    publish(
+        options,
+        "least_squares",
+        "Least squares by batches",
+        "`KernelLeastSquaresClassifier` and `KernelLeastSquaresRegressor` by defaults, by batches and by records one "
+        f"by one, and the adaptive estimators, in file order; mean of the seeds {', '.join(map(str, seeds))}. Every "
+        "record is predicted before it is learned, a batch before any of its records. Scored are the records after "
+        f"the first {QUICK_UNSCORED if options.quick else UNSCORED:,}.",
+        "## Accuracy in per cent, or mean absolute error",
+        table(["stream", *columns], scores),
+        "## Microseconds a record, predicted and learned",
+        table(["stream", *(f"us, {name}" for name in columns)], times),
+    )
 
 
 if __name__ == "__main__":

@@ -7,30 +7,24 @@ inputs tell (Friedman's function). At each d all models go on by the same record
 machine disturbs all of them; CPU time of `advance`, by the median of the calls of the stream's second half.
 """
 
-import argparse
-import os
 import statistics
 import time
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
-
-# One thread a model: NumPy reads these when it is imported.
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
 
 import numpy as np
 from river.datasets import synth
 
-from benchmarks.asked import at_least
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked, at_least
+from benchmarks.report import load, publish, table
+from benchmarks.streams import Pair
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.state import to_bytes
 
 SIZES = (0, 500, 2_000, 10_000)
 INPUTS = (5, 10, 20, 50)
 CALL = 500
-Pair = tuple[dict[Any, Any], Any]
 
 
 def moving_centers(d: int) -> Iterator[Pair]:
@@ -94,31 +88,23 @@ def rows(named: str, kind: type, stream: Any, n_records: int, inputs: tuple[int,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--records", type=at_least(CALL), default=20_000, help=f"records of a stream, in calls of {CALL} (20,000)"
-    )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--quick", action="store_true", help="one d and few records, for a test")
-    options = parser.parse_args()
+    records = {"type": at_least(CALL), "default": 20_000, "help": f"records of a stream, in calls of {CALL} (20,000)"}
+    options = asked(__doc__, quick="one d and few records", records=records)
     n_records, inputs = (2 * CALL, (5,)) if options.quick else (options.records // CALL * CALL, INPUTS)
     head = ["records asked", "us a record", "state, MB"]
     classes = rows("centers", AdaptiveKernelClassifier, moving_centers, n_records, inputs)
     numbers = rows("Friedman", AdaptiveKernelRegressor, friedman, n_records, inputs)
-    text = f"""# What a memory costs
-
-`python -m benchmarks.memory_experts` on {machine()}; load {os.getloadavg()[-1]:.1f} in the last
-15 minutes.
-
-{n_records:,} records of every stream, all other arguments at their defaults, one thread. A record predicted and learned
-by calls of `advance` with {CALL} records: CPU time, the median of the calls of the second half, all models by the same
-records in turns. The state is as it is pickled at the end. Progressive validation from the first record on.
-
-{table(["classes of moving centers", *head, "accuracy"], classes)}
-
-{table(["Friedman's function", *head, "MAE"], numbers)}
-"""
-    write(options.out / "memory_experts.md", text)
+    publish(
+        options,
+        "memory_experts",
+        "What a memory costs",
+        f"{load()}. {n_records:,} records of every stream, all other arguments at their defaults, one thread. A record "
+        f"predicted and learned by calls of `advance` with {CALL} records: CPU time, the median of the calls of the "
+        "second half, all models by the same records in turns. The state is as it is pickled at the end. Progressive "
+        "validation from the first record on.",
+        table(["classes of moving centers", *head, "accuracy"], classes),
+        table(["Friedman's function", *head, "MAE"], numbers),
+    )
 
 
 if __name__ == "__main__":

@@ -6,20 +6,17 @@ Each record is predicted, then learned. Both models take each stream in turn, in
 a ratio is of times next to each other. Errors are of the second half of a stream.
 """
 
-import argparse
 import math
 import random
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 from river import datasets, multioutput
 
-from benchmarks.asked import at_least
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.report import publish, span, table
 from streamkernel import KernelMultiTargetRegressor, KernelRegressor
 
 Pair = tuple[dict[str, Any], dict[str, float]]
@@ -88,51 +85,30 @@ def rows(title: str, records: Sequence[Pair], rounds: int) -> list[list[str]]:
     ratios = [chain.microseconds / one.microseconds for one, chain in zip(found[SEVERAL], found[CHAIN], strict=True)]
     lines = []
     for name, runs in found.items():
-        faster = spread([1.0] if name == CHAIN else ratios, ".1f")
-        cells = spread([one.microseconds for one in runs], ".0f"), faster, spread([one.left for one in runs], ".3f")
+        faster = span([1.0] if name == CHAIN else ratios, ".1f")
+        cells = span([one.microseconds for one in runs], ".0f"), faster, span([one.left for one in runs], ".3f")
         lines.append([title, str(len(names)), name, *cells])
     return lines
 
 
-def spread(values: Sequence[float], form: str) -> str:
-    """Return the median of values, with the lowest and the highest."""
-    if len(values) == 1:
-        return f"{values[0]:{form}}"
-    return f"{median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
-
-
 def main() -> None:
-    """Print the page of the results, and keep it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=at_least(1), default=7, help="rounds, each with another seed")
-    parser.add_argument("--records", type=at_least(800), default=20_000, help="records of the five functions")
-    parser.add_argument("--quick", action="store_true", help="a short run that only shows that it works")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", help="the folder of the page")
-    options = parser.parse_args()
+    options = asked(__doc__, quick="a short run that only shows that it works", rounds=7, records=20_000)
     rounds, n = (1, 800) if options.quick else (options.rounds, options.records)
     lines = rows(f"Five functions ({n:,})", list(five_functions(n)), rounds)
     flares = list(datasets.SolarFlare())[: n if options.quick else None]
     lines += rows(f"SolarFlare ({len(flares):,})", flares, rounds)
-    header = ["stream", "targets", "model", "us a record", "times as fast", "variance left"]
-    write(options.out / "multi_target.md", page(table(header, lines), rounds))
-
-
-def page(found: str, rounds: int) -> str:
-    """Return the page of the results."""
-    return f"""# Several targets at once
-
-`python -m benchmarks.multi_target` on {machine()}.
-
-Each record is predicted, then learned, by `predict_one` and `learn_one`, with the defaults. Medians of {rounds} rounds,
-each with another seed (lowest to highest). Both models take the stream in turn. The variance left is the mean squared
-error over the variance of a target, the mean over the targets, of the second half of the stream. The mean of a target
-would leave 1.
-
-- **{SEVERAL}** is one machine with an output for each target.
-- **{CHAIN}** is River's chain. It has a machine for each target, and gives it the targets before as inputs.
-
-{found}
-"""
+    publish(
+        options,
+        "multi_target",
+        "Several targets at once",
+        f"Each record is predicted, then learned, by `predict_one` and `learn_one`, with the defaults. Medians of "
+        f"{rounds} rounds, each with another seed (lowest to highest). Both models take the stream in turn. The "
+        "variance left is the mean squared error over the variance of a target, the mean over the targets, of the "
+        "second half of the stream. The mean of a target would leave 1.",
+        f"- **{SEVERAL}** is one machine with an output for each target.\n"
+        f"- **{CHAIN}** is River's chain. It has a machine for each target, and gives it the targets before as inputs.",
+        table(["stream", "targets", "model", "us a record", "times as fast", "variance left"], lines),
+    )
 
 
 if __name__ == "__main__":

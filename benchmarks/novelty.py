@@ -6,7 +6,6 @@ writes benchmarks/results/novelty.md. DIR holds shuttle.npz and mnist.npz; a str
 and the report says so.
 """
 
-import argparse
 import math
 import time
 from collections.abc import Iterator
@@ -18,12 +17,12 @@ from river import anomaly, feature_extraction, preprocessing
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
-from benchmarks.report import machine, table, write
+from benchmarks.command import DATA, asked
+from benchmarks.report import publish, table
 from streamkernel import KernelDensityRatio, KernelNoveltyDetector
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 
-RESULT = Path(__file__).parent / "results" / "novelty.md"
 N_TRAIN, N_TEST, BURN_IN = 16_000, 6000, 6000
 NUS = (0.1, 0.05)
 SEEDS = (1, 2, 3)
@@ -184,50 +183,25 @@ def ratios() -> list[list[object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("data"), help="the folder of shuttle.npz and mnist.npz")
-    data = parser.parse_args().data
-    absent = [f"{name} was not run: no {file} in the folder." for name, (file, _) in FILES.items()]
-    absent = [line for line, (file, _) in zip(absent, FILES.values(), strict=True) if not (data / file).exists()]
-    missing = "".join(f"\n{line}\n" for line in absent)
-    found = table(
-        [
-            "stream",
-            "nu",
-            "model",
-            "AUC",
-            "against exact",
-            "flagged after burn-in",
-            "test, least",
-            "test, most",
-            "CPU seconds",
-        ],
-        detection(data),
-    )
-    divergences = table(["p and q", "share of p", "steps", "KL", "divergence, three seeds", "farthest"], ratios())
-    write(
-        RESULT,
-        f"""# Novelty detection and density ratios
-
-`python -m benchmarks.novelty --data DIR` on {machine()}.
-
-## Novelty detection
-
-{N_TRAIN:,} records are learned in one pass (by the exact machine, every second of them), the {N_TEST:,} after them are
-the test. All get the same scaled rows, and the kernel machines the same Gaussian kernel. Ours are run with {len(SEEDS)}
-seeds. *AUC*: of the test, in the mean over the seeds. *Flagged after burn-in*: the share of records {BURN_IN:,} to
-{N_TRAIN:,} that were flagged before they were learned. *Test, least* and *most*: the share of the test that the model
-flags as it stands after {", ".join(f"{look:,}" for look in LOOKS)} records. The AUC of River's detectors is
-that of their scores as they give them; those of its OneClassSVM are large where records are usual.
-{missing}
-{found}
-
-## Density ratios
-
-30,000 records; the divergence looks back 5,000 of either sample, and is to be the Kullback-Leibler divergence in nats.
-
-{divergences}
-""",
+    options = asked(__doc__, data=DATA)
+    absent = [(name, file) for name, (file, _) in FILES.items() if not (options.data / file).exists()]
+    head = ["stream", "nu", "model", "AUC", "against exact", "flagged after burn-in", "test, least", "test, most"]
+    publish(
+        options,
+        "novelty",
+        "Novelty detection and density ratios",
+        f"## Novelty detection\n\n{N_TRAIN:,} records are learned in one pass (by the exact machine, every second of "
+        f"them), the {N_TEST:,} after them are the test. All get the same scaled rows, and the kernel machines the "
+        f"same Gaussian kernel. Ours are run with {len(SEEDS)} seeds. *AUC*: of the test, in the mean over the seeds. "
+        f"*Flagged after burn-in*: the share of records {BURN_IN:,} to {N_TRAIN:,} that were flagged before they were "
+        "learned. *Test, least* and *most*: the share of the test that the model flags as it stands after "
+        f"{', '.join(f'{look:,}' for look in LOOKS)} records. The AUC of River's detectors is that of their scores as "
+        "they give them; those of its OneClassSVM are large where records are usual.",
+        "\n".join(f"{name} was not run: no {file} in the folder." for name, file in absent),
+        table([*head, "CPU seconds"], detection(options.data)),
+        "## Density ratios\n\n30,000 records; the divergence looks back 5,000 of either sample, and is to be the "
+        "Kullback-Leibler divergence in nats.",
+        table(["p and q", "share of p", "steps", "KL", "divergence, three seeds", "farthest"], ratios()),
     )
 
 

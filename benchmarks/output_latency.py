@@ -7,29 +7,23 @@ they are committed), and the daemon's own histogram is read at the end. Cost: a 
 lines that come with the checkpoints alone, in turns. Needs Java and Maven, as the tests do.
 """
 
-import argparse
 import itertools
 import json
-import os
 import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# NumPy reads these when it is imported, here and in the processes started from here.
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
-
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.processes import running
+from benchmarks.report import publish, span, table
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
 from tests.kafka.broker import Broker
@@ -162,24 +156,15 @@ def latency(place: Place, seconds: float, rate: int) -> list[str]:
     """Return median and 99% of the latency of a daemon that keeps up, by its own clock and as a reader sees it."""
     place.begin()
     output = place.configure("live", FLUSH_SECONDS, "{port: 0}", follow=True)
-    command = [sys.executable, "-m", "streamkernel", "run", str(place.folder / "config.yaml")]
-    with (place.folder / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
-    try:
-        while "reading " not in (said := (place.folder / "log").read_text()):
-            assert process.poll() is None, said
-            time.sleep(0.1)
+    with running(place.folder, "run") as program:
+        program.wait_for("reading ")
         warm = int(2 * rate)
         read: list[float] = []
         reader = threading.Thread(target=lambda: read.extend(place.seen(output, warm + int(seconds * rate))))
         reader.start()
         sent = place.feed(2, rate) + place.feed(seconds, rate)
         reader.join(120)
-        url = said.partition("serving metrics at ")[2].split()[0]
-        text = urllib.request.urlopen(url, timeout=10).read().decode()
-    finally:
-        process.terminate()
-        process.wait(30)
+        text = program.metrics()
     late = [there - gone for gone, there in zip(sent, read, strict=True)][warm:]
     own = [quantile(text, share) for share in (0.5, 0.99)]
     return [f"{value:.2f}" for value in (*own, *np.quantile(late, (0.5, 0.99)))]
@@ -205,17 +190,11 @@ def cost(place: Place, n_records: int, runs: int) -> list[str]:
     timed, alone = found.values()
     ratios = [[a[which] / b[which] for a, b in zip(timed, alone, strict=True)] for which in (0, 1)]
     rates = [f"{statistics.median(wall for wall, _ in one):,.0f}" for one in (alone, timed)]
-    return [*rates, *(f"{statistics.median(one):.3f} ({min(one):.3f} to {max(one):.3f})" for one in ratios)]
+    return [*rates, *(span(one, ".3f") for one in ratios)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--rate", type=int, default=200)
-    parser.add_argument("--records", type=int, default=300_000)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, seconds=60.0, rate=200, records=300_000, runs=5)
     late, costs = [], []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         for what, with_broker in (("a followed file to a file", None), ("a topic to a topic", broker)):
@@ -224,36 +203,23 @@ def main() -> None:
             place = Place(folder, with_broker)
             late.append([what, *latency(place, options.seconds, options.rate)])
             costs.append([what, *cost(place, options.records, options.runs)])
-    write(
-        options.out / "output_latency.md",
-        "\n\n".join(
-            [
-                "# How late others can read a line",
-                f"`python -m benchmarks.output_latency` on {machine()}; `KernelClassifier(max_features={FEATURES})`, "
-                f"`flush_seconds` {FLUSH_SECONDS:g}, a checkpoint every 5 s, topics with transactions and their broker "
-                "on the same two cores.",
-                "## Latency",
-                f"{options.rate} records a second for {options.seconds:g} s. By the daemon: from the reading of a "
-                "record, `streamkernel_output_latency_seconds`. By a reader: from the record's being there until its "
-                "line could be read, of a topic once it was committed. Seconds; the aim is 99% within "
-                f"{FLUSH_SECONDS + 0.5:g} s.",
-                table(["from and to", "median, by the daemon", "99%", "median, by a reader", "99%"], late),
-                "## Cost",
-                f"A backlog of {options.records:,} records; median (lowest to highest) of {options.runs} runs. "
-                "A ratio is that of the rate with `flush_seconds` to the rate with lines that come with the "
-                "checkpoints alone.",
-                table(
-                    [
-                        "from and to",
-                        "records/s, with checkpoints alone",
-                        "records/s, with flush_seconds",
-                        "ratio by the clock",
-                        "ratio by the processor",
-                    ],
-                    costs,
-                ),
-            ]
-        ),
+    rates = ["records/s, with checkpoints alone", "records/s, with flush_seconds"]
+    publish(
+        options,
+        "output_latency",
+        "How late others can read a line",
+        f"`KernelClassifier(max_features={FEATURES})`, `flush_seconds` {FLUSH_SECONDS:g}, a checkpoint every 5 s, "
+        "topics with transactions and their broker on the same two cores.",
+        "## Latency",
+        f"{options.rate} records a second for {options.seconds:g} s. By the daemon: from the reading of a record, "
+        "`streamkernel_output_latency_seconds`. By a reader: from the record's being there until its line could be "
+        "read, of a topic once it was committed. Seconds; the aim is 99% within "
+        f"{FLUSH_SECONDS + 0.5:g} s.",
+        table(["from and to", "median, by the daemon", "99%", "median, by a reader", "99%"], late),
+        "## Cost",
+        f"A backlog of {options.records:,} records; median (lowest to highest) of {options.runs} runs. A ratio is that "
+        "of the rate with `flush_seconds` to the rate with lines that come with the checkpoints alone.",
+        table(["from and to", *rates, "ratio by the clock", "ratio by the processor"], costs),
     )
 
 

@@ -2,91 +2,71 @@
 
     python -m benchmarks.parts [--quick] [--out DIR]
 
-Trees are left out by `n_trees=0`; learning again after a change, by never finding one. The first streams are those of
-`benchmarks.accuracy`, the others have changes in them; all other arguments are defaults.
+`n_trees=0` leaves trees out. Learning again after a change is left out by never finding a change. The first streams are
+those of `benchmarks.accuracy`, the others change; all other arguments are defaults.
 """
 
-import argparse
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from itertools import chain
-from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 from river.datasets import synth
 
 from benchmarks import streams
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.progressive import score
+from benchmarks.report import publish, table
 from benchmarks.streams import Pair
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 
 SEEDS = (1, 2)
 QUICK_RECORDS = 400
-
-
-class Comparison(NamedTuple):
-    """A part to leave out, and a stream to leave it out on."""
-
-    part: str
-    stream: str
-    has_classes: bool
-    records: list[Pair]
-
-    def row(self) -> list[str]:
-        """The line of the table: accuracies in per cent with two digits, errors with four that count."""
-        shown = "{:.2f}".format if self.has_classes else "{:.4g}".format
-        if self.part == TREES:
-            without = self.score(n_trees=0)
-        else:
-            with no_change():
-                without = self.score()
-        measure = "accuracy %" if self.has_classes else "MAE"
-        return [self.part, self.stream, measure, shown(without), shown(self.score())]
-
-    def score(self, **arguments: Any) -> float:
-        """The mean over the seeds; every record is predicted, then learned."""
-        xs, ys = map(list, zip(*self.records, strict=True))
-        scores = []
-        for seed in SEEDS:
-            kind = AdaptiveKernelClassifier if self.has_classes else AdaptiveKernelRegressor
-            predictions = kind(seed=seed, **arguments).advance(xs, ys).predictions
-            pairs = zip(ys, predictions, strict=True)
-            scores.append(fmean(100 * (y == said) if self.has_classes else abs(y - said) for y, said in pairs))
-        return fmean(scores)
-
-
 TREES, CHANGES = "trees", "learning again after a change"
 
 
-def no_change() -> AbstractContextManager[Any]:
-    """While it is entered, no block of losses is taken for a change."""
-    return mock.patch("streamkernel.adaptive.change.LEAST", math.inf)
+def row(part: str, stream: str, classes: bool, records: list[Pair]) -> list[str]:
+    """Return a line of the table: accuracies in per cent with two digits, errors with four that count."""
+    kind = AdaptiveKernelClassifier if classes else AdaptiveKernelRegressor
+
+    def mean(**arguments: Any) -> str:
+        found = fmean(score(kind(seed=seed, **arguments), records, classes) for seed in SEEDS)
+        return f"{100 * found:.2f}" if classes else f"{found:.4g}"
+
+    if part == TREES:
+        without = mean(n_trees=0)
+    else:
+        with mock.patch("streamkernel.adaptive.change.LEAST", math.inf):  # no block of losses counts as a change
+            without = mean()
+    return [part, stream, "accuracy %" if classes else "MAE", without, mean()]
 
 
-def comparisons(limit: int | None) -> Iterator[Comparison]:
-    """Yield the lines to measure, on the first records of each stream."""
+def rows(limit: int | None) -> Iterator[list[str]]:
+    """Yield the lines, measured on the first records of each stream."""
     catalog = {stream.name: stream for stream in streams.built_in()}
-    for name in ("Agrawal", "Mixed", "Mv", "ChickWeights"):
-        stream = catalog[name]
-        yield Comparison(TREES, name, stream.n_classes > 0, list(stream.records(limit)))
-    for name in ("FriedmanDrift", "Shuttle"):
-        stream = catalog[name]
-        yield Comparison(CHANGES, name, stream.n_classes > 0, list(stream.records(limit)))
-    later = synth.FriedmanDrift(drift_type="gra", position=(2000, 5000), seed=2)
-    yield Comparison(CHANGES, "FriedmanDrift, seed 2, changes at 2,000 and 5,000", False, taken(later, 8_000, limit))
-    for window in (200, 1000):
-        moving = synth.FriedmanDrift("gsg", (1500, 3500), transition_window=window, seed=1)
-        name = f"FriedmanDrift, changes that take {window:,} records"
-        yield Comparison(CHANGES, name, False, taken(moving, 5_000, limit))
+    for part, names in ((TREES, ("Agrawal", "Mixed", "Mv", "ChickWeights")), (CHANGES, ("FriedmanDrift", "Shuttle"))):
+        for name in names:
+            yield row(part, name, catalog[name].n_classes > 0, list(catalog[name].records(limit)))
+    moving = {
+        "FriedmanDrift, seed 2, changes at 2,000 and 5,000": (synth.FriedmanDrift("gra", (2000, 5000), seed=2), 8_000),
+        **{
+            f"FriedmanDrift, changes that take {window:,} records": (
+                synth.FriedmanDrift("gsg", (1500, 3500), transition_window=window, seed=1),
+                5_000,
+            )
+            for window in (200, 1000)
+        },
+    }
+    for name, (stream, n) in moving.items():
+        yield row(CHANGES, name, False, list(stream.take(min(n, limit or n))))
     before, after = (synth.Agrawal(classification_function=number, seed=1) for number in (0, 3))
     halves = chain(before.take((limit or 5_000) // 2), after.take((limit or 5_000) // 2))
-    yield Comparison(CHANGES, "Agrawal, half by function 0, half by 3", True, list(halves))
+    yield row(CHANGES, "Agrawal, half by function 0, half by 3", True, list(halves))
 
 
-def found(limit: int | None) -> Iterator[list[str]]:
+def changes(limit: int | None) -> Iterator[list[str]]:
     """Yield how many changes are found on each of the sixteen streams."""
     for stream in streams.built_in():
         if stream.group == streams.SIXTEEN:
@@ -96,32 +76,19 @@ def found(limit: int | None) -> Iterator[list[str]]:
             yield [stream.name, str(model.n_drifts_detected)]
 
 
-def taken(stream: Any, n_records: int, limit: int | None) -> list[Pair]:
-    return list(stream.take(min(n_records, limit or n_records)))
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the first 400 records of each stream")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, quick=f"the first {QUICK_RECORDS} records of each stream")
     limit = QUICK_RECORDS if options.quick else None
-    text = f"""# Parts of the adaptive estimators
-
-`python -m benchmarks.parts` on {machine()}.
-
-Progressive validation without a part and with it: mean of seeds {SEEDS[0]} and {SEEDS[1]}, all other arguments
-defaults. Streams that are not described here are those of [the accuracy benchmark](accuracy.md).
-
-{table(["part", "stream", "measure", "without", "with"], [one.row() for one in comparisons(limit)])}
-
-## Changes found
-
-On the sixteen streams, seed {SEEDS[0]}.
-
-{table(["stream", "changes found"], list(found(limit)))}
-"""
-    write(options.out / "parts.md", text)
+    publish(
+        options,
+        "parts",
+        "Parts of the adaptive estimators",
+        f"Progressive validation without a part and with it: mean of seeds {SEEDS[0]} and {SEEDS[1]}, all other "
+        "arguments defaults. Streams that are not described here are those of [the accuracy benchmark](accuracy.md).",
+        table(["part", "stream", "measure", "without", "with"], list(rows(limit))),
+        f"## Changes found\n\nOn the sixteen streams, seed {SEEDS[0]}.",
+        table(["stream", "changes found"], list(changes(limit))),
+    )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from statistics import fmean
 from typing import Any
 
 from benchmarks.peers import Model
@@ -149,3 +150,10 @@ def follow(learner: Any, records: Iterable[Pair], classes: bool, guesses: list[A
             learner.learn_one(x, y)
             if guesses is not None:
                 guesses.append(guess)
+
+
+def score(model: Any, records: Iterable[Pair], classes: bool, skip: int = 0) -> float:
+    """Predict and learn all records by `advance`; return the accuracy, or the mean absolute error, after the first."""
+    xs, ys = map(list, zip(*records, strict=True))
+    pairs = list(zip(ys, model.advance(xs, ys).predictions, strict=True))[skip:]
+    return fmean(float(y == guess) if classes else abs(y - guess) for y, guess in pairs)

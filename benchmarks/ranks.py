@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata, studentized_range
 
+from benchmarks.plots import panels
+
 
 @dataclass(frozen=True)
 class Ranking:
@@ -40,50 +42,41 @@ def ranking(title: str, models: Sequence[str], losses: Sequence[Sequence[float]]
 
 
 def plot(rankings: Sequence[Ranking], path: Path) -> None:
-    """An axis of mean ranks for each ranking, bars joining what does not differ."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+    """Draw an axis of mean ranks for each ranking, bars joining what does not differ."""
     heights = [1.6 + 0.24 * len(r.models) / 2 + 0.12 * len(r.groups()) for r in rankings]
-    figure, axes = pyplot.subplots(
-        len(rankings), figsize=(9, sum(heights)), squeeze=False, gridspec_kw={"height_ratios": heights}
-    )
-    for axis, result in zip(axes[:, 0], rankings, strict=True):
-        k, groups = len(result.models), result.groups()
-        top = 0.12 * len(groups) + 0.1
-        axis.set_axis_off()
-        axis.set_title(
-            f"{result.title}: mean rank over {result.n_streams} streams (1 is best; "
-            f"critical difference {result.critical:.2f})",
-            fontsize=10,
-        )
-        axis.hlines(0, 1, k, color="black", linewidth=1)
-        for tick in range(1, k + 1):
-            axis.vlines(tick, 0, 0.07, color="black", linewidth=1)
-            axis.text(tick, 0.1, str(tick), ha="center", va="bottom", fontsize=9)
-        for level, (first, last) in enumerate(groups):
-            y = -0.1 - 0.12 * level
-            axis.hlines(y, result.ranks[first] - 0.05, result.ranks[last] + 0.05, color="#444444", linewidth=3.5)
-        half = (k + 1) // 2
-        for i, (name, rank) in enumerate(zip(result.models, result.ranks, strict=True)):
-            left = i < half
-            y = -top - 0.24 * ((i if left else k - 1 - i) + 0.5)
-            end = 0.6 if left else k + 0.4
-            color = "#D55E00" if "Kernel" in name else "#0072B2"
-            axis.plot([rank, rank, end], [0, y, y], color=color, linewidth=1)
-            axis.text(
-                end + (-0.06 if left else 0.06),
-                y,
-                f"{name} ({rank:.2f})",
-                ha="right" if left else "left",
-                va="center",
-                fontsize=9,
-                color=color,
+    size = 9, sum(heights) / len(rankings)
+    with panels(path, len(rankings), 1, size, gridspec_kw={"height_ratios": heights}) as (_, axes):
+        for axis, result in zip(axes[:, 0], rankings, strict=True):
+            k, groups = len(result.models), result.groups()
+            top = 0.12 * len(groups) + 0.1
+            axis.set_axis_off()
+            axis.set_title(
+                f"{result.title}: mean rank over {result.n_streams} streams (1 is best; "
+                f"critical difference {result.critical:.2f})",
+                fontsize=10,
             )
-        axis.set_xlim(1 - 0.35 * k, k + 0.35 * k)
-        axis.set_ylim(-top - 0.24 * (half + 0.5), 0.4)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
+            axis.hlines(0, 1, k, color="black", linewidth=1)
+            for tick in range(1, k + 1):
+                axis.vlines(tick, 0, 0.07, color="black", linewidth=1)
+                axis.text(tick, 0.1, str(tick), ha="center", va="bottom", fontsize=9)
+            for level, (first, last) in enumerate(groups):
+                y = -0.1 - 0.12 * level
+                axis.hlines(y, result.ranks[first] - 0.05, result.ranks[last] + 0.05, color="#444444", linewidth=3.5)
+            half = (k + 1) // 2
+            for i, (name, rank) in enumerate(zip(result.models, result.ranks, strict=True)):
+                left = i < half
+                y = -top - 0.24 * ((i if left else k - 1 - i) + 0.5)
+                end = 0.6 if left else k + 0.4
+                color = "#D55E00" if "Kernel" in name else "#0072B2"
+                axis.plot([rank, rank, end], [0, y, y], color=color, linewidth=1)
+                axis.text(
+                    end + (-0.06 if left else 0.06),
+                    y,
+                    f"{name} ({rank:.2f})",
+                    ha="right" if left else "left",
+                    va="center",
+                    fontsize=9,
+                    color=color,
+                )
+            axis.set_xlim(1 - 0.35 * k, k + 0.35 * k)
+            axis.set_ylim(-top - 0.24 * (half + 0.5), 0.4)

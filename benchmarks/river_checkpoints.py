@@ -53,23 +53,8 @@ DOCS = Path(__file__).parents[1] / "docs" / "checkpoints.md"
 BEGIN, END = "<!-- the table begins -->\n", "<!-- the table ends -->\n"
 LEARNED, CONTINUED = 150, 20
 WORDS = [
-    "the",
-    "stream",
-    "of",
-    "records",
-    "never",
-    "ends",
-    "but",
-    "a",
-    "model",
-    "that",
-    "learns",
-    "from",
-    "it",
-    "must",
-    "fit",
-    "into",
-    "memory",
+    *("the", "stream", "of", "records", "never", "ends", "but", "a", "model", "that"),
+    *("learns", "from", "it", "must", "fit", "into", "memory"),
 ]
 
 #: It visits its graph in the order of sets of strings.

@@ -56,28 +56,13 @@ def spread(values: Sequence[float]) -> str:
 
 
 class Ratio(NamedTuple):
-    """A line of the table of ratios.
+    """A line of the table of ratios."""
 
-    Attributes
-    ----------
-    number
-        Which of the nine it belongs to.
-    what
-        What is compared with what.
-    values
-        Of every round.
-    target
-        None where there is none.
-    at_least
-        Whether the target is the least, not the most.
-
-    """
-
-    number: int
+    number: int  #: which of the nine it belongs to
     what: str
-    values: Sequence[float]
+    values: Sequence[float]  #: of every round
     target: float | None = None
-    at_least: bool = False
+    at_least: bool = False  #: whether the target is the least, not the most
 
     def row(self) -> list[str]:
         """Number, what, target, measured, and whether the median reaches the target."""

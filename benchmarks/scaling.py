@@ -6,9 +6,7 @@ One thread; CPU time, the median of rounds that have all sizes and lines. Models
 random coefficients instead of learned. Writes scaling.md and scaling.png.
 """
 
-import argparse
 import math
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -17,14 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# One thread for all: NumPy reads these when it is imported, here and in the processes started from here.
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
-
 import numpy as np
 
+from benchmarks.command import asked
 from benchmarks.footprint import BATCH, BLOCK, Model, classifier, measured, regressor
 from benchmarks.memory import CHUNK, numbers
-from benchmarks.report import machine, table, write
+from benchmarks.plots import panels as drawn
+from benchmarks.report import publish, table
 from benchmarks.rounds import interleaved
 from streamkernel import KernelClassifier
 from streamkernel.growth import DSG
@@ -38,21 +35,12 @@ LIMIT = 512
 
 @dataclass
 class Panel:
-    """Lines over one quantity.
-
-    Attributes
-    ----------
-    title, x_label, y_label
-        What is shown.
-    lines
-        By name: y by x.
-
-    """
+    """Lines over one quantity."""
 
     title: str
     x_label: str
     y_label: str
-    lines: dict[str, dict[int, float]] = field(default_factory=dict)
+    lines: dict[str, dict[int, float]] = field(default_factory=dict)  #: y by x, by name
 
     def put(self, line: str, x: int, y: float) -> None:
         self.lines.setdefault(line, {})[x] = y
@@ -101,8 +89,9 @@ def _work(model: Model, d: int) -> dict[str, Callable[[], object]]:
     }
 
 
-def costs(panel: Panel, models: dict[tuple[str, int], tuple[Model, int]], rounds: int) -> None:
-    """Microseconds a record of models by (kind, x), given with their d."""
+def costs(title: str, x_label: str, models: dict[tuple[str, int], tuple[Model, int]], rounds: int) -> Panel:
+    """Return microseconds a record of models by (kind, x), given with their d."""
+    panel = Panel(title, x_label, "us a record")
     calls: dict[str, Callable[[], object]] = {}
     for (kind, x), (model, d) in models.items():
         for what, work in _work(model, d).items():
@@ -110,6 +99,7 @@ def costs(panel: Panel, models: dict[tuple[str, int], tuple[Model, int]], rounds
     for name, seconds in interleaved(calls, rounds, at_least=0.01).items():
         line, _, x_text = name.partition("|")
         panel.put(line.strip(), int(x_text), 1e6 * statistics.median(seconds) / ROWS)
+    return panel
 
 
 def gaussian(d: int, structured: bool = False) -> Gaussian:
@@ -119,37 +109,30 @@ def gaussian(d: int, structured: bool = False) -> Gaussian:
 KINDS = {"iid": False, "structured": True}
 
 
+def of_outputs(K: int) -> Model:
+    """Return a model of so many outputs."""
+    kernel = gaussian(INPUTS)
+    return regressor(FEATURES, INPUTS, kernel) if K == 1 else classifier(FEATURES, INPUTS, K, kernel)
+
+
 def cost_panels(sizes: list[int], dimensions: list[int], outputs: list[int], rounds: int) -> list[Panel]:
-    """Cost against m, d and K."""
-    microseconds = "us a record"
-    by_m = Panel(f"Cost against features (d = {INPUTS})", "m", microseconds)
-    costs(
-        by_m,
-        {
-            (kind, m): (regressor(m, INPUTS, gaussian(INPUTS, structured)), INPUTS)
-            for kind, structured in KINDS.items()
-            for m in sizes
-        },
-        rounds,
-    )
-    by_d = Panel(f"Cost against inputs (m = {FEATURES:,})", "d", microseconds)
-    costs(
-        by_d,
-        {
-            (kind, d): (regressor(FEATURES, d, gaussian(d, structured)), d)
-            for kind, structured in KINDS.items()
-            for d in dimensions
-        },
-        rounds,
-    )
-    by_k = Panel(f"Cost against outputs (m = {FEATURES:,}, d = {INPUTS})", "K", microseconds)
-    models: dict[tuple[str, int], tuple[Model, int]] = {}
-    for K in outputs:
-        kernel = gaussian(INPUTS)
-        model = regressor(FEATURES, INPUTS, kernel) if K == 1 else classifier(FEATURES, INPUTS, K, kernel)
-        models["", K] = model, INPUTS
-    costs(by_k, models, rounds)
-    return [by_m, by_d, by_k]
+    """Return the cost against m, d and K."""
+    by_m: dict[tuple[str, int], tuple[Model, int]] = {
+        (kind, m): (regressor(m, INPUTS, gaussian(INPUTS, structured)), INPUTS)
+        for kind, structured in KINDS.items()
+        for m in sizes
+    }
+    by_d: dict[tuple[str, int], tuple[Model, int]] = {
+        (kind, d): (regressor(FEATURES, d, gaussian(d, structured)), d)
+        for kind, structured in KINDS.items()
+        for d in dimensions
+    }
+    by_k = {("", K): (of_outputs(K), INPUTS) for K in outputs}
+    return [
+        costs(f"Cost against features (d = {INPUTS})", "m", by_m, rounds),
+        costs(f"Cost against inputs (m = {FEATURES:,})", "d", by_d, rounds),
+        costs(f"Cost against outputs (m = {FEATURES:,}, d = {INPUTS})", "K", by_k, rounds),
+    ]
 
 
 def stream_panels(n_limited: int, n_unlimited: int) -> list[Panel]:
@@ -201,9 +184,7 @@ def memory_panels(sizes: list[int], dimensions: list[int], outputs: list[int]) -
             panel.put("a stored W", x, 4 * m * d / 1e6)
     by_k = Panel(f"Memory against outputs (m = {FEATURES:,}, d = {INPUTS})", "K", "MB")
     for K in outputs:
-        kernel = gaussian(INPUTS)
-        model: Model = regressor(FEATURES, INPUTS, kernel) if K == 1 else classifier(FEATURES, INPUTS, K, kernel)
-        by_k.put("coefficients", K, model.memory_bytes / 1e6)
+        by_k.put("coefficients", K, of_outputs(K).memory_bytes / 1e6)
     return [by_m, by_d, by_k]
 
 
@@ -219,40 +200,25 @@ def style(line: str) -> dict[str, Any]:
 
 
 def plot(panels: list[Panel], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import NullFormatter
-
-    figure, axes = plt.subplots(2, 3, figsize=(16, 10))
-    for panel, ax in zip(panels, axes.flat, strict=True):
-        for name, line in panel.lines.items():
-            points = [(x, y) for x, y in sorted(line.items()) if y > 0]
-            found = slope(line)
-            label = name if found is None else f"{name} ({_slope_text(line)})"
-            ax.loglog(*zip(*points, strict=True), label=label, markersize=5, linewidth=1.5, **style(name))
-        ax.set_title(panel.title, fontsize=12)
-        ax.set_xlabel(panel.x_label, fontsize=11)
-        ax.set_ylabel(panel.y_label, fontsize=11)
-        low, high = ax.get_ylim()
-        high = max(high, 30 * low)
-        # Room above for the legend.
-        ax.set_ylim(low, high * (high / low) ** (0.08 + 0.075 * len(panel.lines)))
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_minor_formatter(NullFormatter())
-        ax.legend(fontsize=9, loc="upper left", framealpha=0.9)
-        ax.grid(True, which="major", alpha=0.3)
-    figure.suptitle("In brackets: the slope of the upper half of a line", fontsize=12)
-    figure.tight_layout()
-    figure.savefig(path, dpi=100)
+    """Draw the lines on logarithmic axes."""
+    with drawn(path, 2, 3, (5.3, 5.0)) as (figure, axes):
+        for panel, ax in zip(panels, axes.flat, strict=True):
+            for name, line in panel.lines.items():
+                points = [(x, y) for x, y in sorted(line.items()) if y > 0]
+                label = name if slope(line) is None else f"{name} ({_slope_text(line)})"
+                ax.loglog(*zip(*points, strict=True), label=label, markersize=5, linewidth=1.5, **style(name))
+            ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+            low, high = ax.get_ylim()
+            high = max(high, 30 * low)
+            # Room above for the legend.
+            ax.set_ylim(low, high * (high / low) ** (0.08 + 0.075 * len(panel.lines)))
+            ax.minorticks_off()
+            ax.legend(fontsize=9, loc="upper left", framealpha=0.9)
+        figure.suptitle("In brackets: the slope of the upper half of a line", fontsize=12)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small models, few rounds")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, quick="small models, few rounds")
     rounds = 2 if options.quick else 5
     sizes = [round(10 ** (k / 2)) // BLOCK * BLOCK for k in range(6, 9 if options.quick else 13)]
     dimensions = [2, 8, 32] if options.quick else [2, 8, 32, 128, 512, 2048, 4096]
@@ -260,30 +226,27 @@ def main() -> None:
     by_m, by_d, by_k = cost_panels(sizes, dimensions, outputs, rounds)
     stream, stream_memory = stream_panels(*((31_000, 10_000) if options.quick else (1_000_000, 100_000)))
     memory_m, memory_d, memory_k = memory_panels(sizes, dimensions, outputs)
-    options.out.mkdir(parents=True, exist_ok=True)
     plot([by_m, by_d, by_k, stream, memory_m, memory_d], options.out / "scaling.png")
-    costs_, memories = (by_m, by_d, by_k, stream), (memory_m, memory_d, memory_k, stream_memory)
-    write(
-        options.out / "scaling.md",
-        "\n\n".join(
-            [
-                "# Cost and memory against size",
-                f"`python -m benchmarks.scaling{' --quick' if options.quick else ''}` on {machine()}.",
-                f"One thread, float32, CPU time, the median of {rounds} rounds. A slope is the exponent of the upper "
-                "half of a line, by least squares on the logarithms: 1 is proportional, 0 is flat. KernelRegressor "
-                "(KernelClassifier for K and the stream) is the machine of the papers: preconditioned steps of two "
-                f"blocks, B = {BATCH}, F = {BLOCK}, a cache of 64 MB; "
-                f"`predict_many` takes {ROWS} rows of an array, `advance` predicts and learns as many dicts, whose "
-                "reading is part of the cost.",
-                "![The lines](scaling.png)",
-                "## Cost",
-                *(part for panel in costs_ for part in (f"{panel.title}:", panel.table())),
-                "## Memory",
-                "memory_bytes is the model's own account, coefficients and cache. The peak is what resident memory "
-                "rose by while a restored model predicted 64 rows and learned 32, a process each; 0 is less than the "
-                "process had at hand.",
-                *(part for panel in memories for part in (f"{panel.title}:", panel.table())),
-            ]
+    publish(
+        options,
+        "scaling",
+        "Cost and memory against size",
+        f"One thread, float32, CPU time, the median of {rounds} rounds. A slope is the exponent of the upper half of a "
+        "line, by least squares on the logarithms: 1 is proportional, 0 is flat. KernelRegressor (KernelClassifier for "
+        "K and the stream) is the machine of the papers: preconditioned steps of two blocks, "
+        f"B = {BATCH}, F = {BLOCK}, a cache of 64 MB; `predict_many` takes {ROWS} rows of an array, `advance` predicts "
+        "and learns as many dicts. Reading them is part of the cost.",
+        "![The lines](scaling.png)",
+        "## Cost",
+        *(part for panel in (by_m, by_d, by_k, stream) for part in (f"{panel.title}:", panel.table())),
+        "## Memory",
+        "memory_bytes is the model's own account, coefficients and cache. The peak is what resident memory rose by "
+        "while a restored model predicted 64 rows and learned 32, a process each; 0 is less than the process had at "
+        "hand.",
+        *(
+            part
+            for panel in (memory_m, memory_d, memory_k, stream_memory)
+            for part in (f"{panel.title}:", panel.table())
         ),
     )
 

@@ -9,28 +9,22 @@ durable, and its label follows a second later; the run learns them from the jour
 learned each of them once.
 """
 
-import argparse
 import json
 import os
 import random
-import re
-import signal
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# NumPy reads these when it is imported, here and in the processes started from here.
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
-
 import yaml
 
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.processes import cpu_seconds, running
+from benchmarks.report import publish, table
 from benchmarks.serving_load import Connections, Load, Request, ask, to_request
 from streamkernel.daemon.checkpoints.file import read
 
@@ -46,19 +40,10 @@ WANTED_MS = {False: 10, True: 50}
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured in one phase.
+    """What was measured in one phase."""
 
-    Attributes
-    ----------
-    load
-        What the client saw of the requests of one record.
-    cores
-        Of the run, the service and the client: processor seconds a second.
-
-    """
-
-    load: Load
-    cores: Sequence[float]
+    load: Load  #: what the client saw of the requests of one record
+    cores: Sequence[float]  #: of the run, the service and the client: processor seconds a second
 
     def cells(self) -> list[str]:
         """Return the cells of a table."""
@@ -104,35 +89,6 @@ def configure(folder: Path, journalled: bool) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
 
 
-@contextmanager
-def process(folder: Path, command: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command of the program in a folder, and end it by a signal."""
-    with (folder / f"{command}.log").open("wb") as log:
-        arguments = [sys.executable, "-m", "streamkernel", command, "config.yaml"]
-        # In a session of its own, as a service manager starts it: Linux shares processors between sessions first.
-        started = subprocess.Popen(arguments, cwd=folder, stderr=log, start_new_session=True)
-        try:
-            yield started
-        finally:
-            started.send_signal(signal.SIGTERM)
-            started.wait()
-
-
-def wait_for(path: Path, pattern: str) -> re.Match[str]:
-    """Wait until a log has a line, and return what it says."""
-    for _ in range(6000):
-        if path.exists() and (found := re.search(pattern, path.read_text())):
-            return found
-        time.sleep(0.05)
-    raise SystemExit(f"{path}: no line has {pattern!r}: {path.read_text()[-500:]}")
-
-
-def processor_seconds(process_id: int) -> float:
-    """Return how many seconds a process has computed so far."""
-    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def learned(folder: Path) -> int:
     """Return how many records the run has learned, as its newest checkpoint says."""
     found = sorted((folder / "state").glob("checkpoint-*.skc"))
@@ -164,11 +120,11 @@ class Client:
         """Send so many records, one a request, and so many a second; None: each as soon as there is a connection."""
         load, labels = Load(202 if self._journalled else 200), Load(202)
         requests = self._requests(rate, n_records, load, labels)
-        before = [processor_seconds(one) for one in self._process_ids]
+        before = [cpu_seconds(one) for one in self._process_ids]
         began = time.perf_counter()
         ask(self._connections, requests)
         seconds = time.perf_counter() - began
-        after = [processor_seconds(one) for one in self._process_ids]
+        after = [cpu_seconds(one) for one in self._process_ids]
         if labels.failed:
             raise SystemExit(f"labels were answered with {labels.failed[0]!r}")
         measured = Measured(load, [(b - a) / seconds for a, b in zip(before, after, strict=True)])
@@ -202,18 +158,18 @@ def measure(rate: float, seconds: float, journalled: bool) -> list[Measured]:
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         configure(folder, journalled)
-        run = stack.enter_context(process(folder, "run"))
+        run = stack.enter_context(running(folder, "run"))
         if not journalled:  # so that predictions come from a model that has learned
             wait_until_learned(folder, 1)
-        service = stack.enter_context(process(folder, "serve"))
-        port = int(wait_for(folder / "serve.log", r"http://127\.0\.0\.1:(\d+)/predict")[1])
-        wait_for(folder / "serve.log", "predicting with checkpoint")
+        service = stack.enter_context(running(folder, "serve"))
+        port = int(service.wait_for(r"http://127\.0\.0\.1:(\d+)/predict"))
+        service.wait_for("predicting with checkpoint")
         client = Client(port, journalled, (run.pid, service.pid))
         stack.callback(client.close)
         client.phase(rate, int(WARM_UP_SECONDS * rate))
         found = [client.phase(rate, int(seconds * rate)), client.phase(None, int(seconds * rate))]
-        if run.poll() is not None:
-            raise SystemExit(f"the run has ended: {(folder / 'run.log').read_text()[-500:]}")
+        if not run.alive:
+            raise SystemExit(f"the run has ended: {run.log[-500:]}")
         if journalled and (n_learned := wait_until_learned(folder, client.n_labels)) != client.n_labels:
             raise SystemExit(f"{n_learned:,} labels were learned, {client.n_labels:,} were acknowledged")
         return found
@@ -229,40 +185,34 @@ def wait_until_learned(folder: Path, n_records: int) -> int:
 
 
 def main() -> None:
-    """Measure both, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--rate", type=float, default=1000)
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="To see that it works, not how fast.")
-    parser.add_argument("--note", default="", help="What else the machine was doing.")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    options = parser.parse_args()
-    if options.quick:
-        options.seconds, options.rate = 1, 100
+    note = {"default": "", "help": "What else the machine was doing."}
+    options = asked(__doc__, quick="To see that it works, not how fast.", seconds=20.0, rate=1000.0, cores=2, note=note)
+    seconds, rate = (1.0, 100.0) if options.quick else (options.seconds, options.rate)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
     fixed, most = [], []
     for journalled in (False, True):
         name = "with a key, journalled" if journalled else "without a key"
-        at_rate, unlimited = measure(options.rate, options.seconds, journalled)
+        at_rate, unlimited = measure(rate, seconds, journalled)
         fixed.append([name, *at_rate.cells(), WANTED_MS[journalled]])
         most.append([name, *unlimited.cells()])
     head = ["requests of one record", "answered/s", "p50 ms", "p99 ms", "p99.9 ms", "longest ms", "failed"]
     head += ["cores: run", "cores: serve", "cores: client"]
-    text = (
-        f"# Predictions over HTTP\n\n`python -m benchmarks.serving --seconds {options.seconds:g}` on {machine()}.\n\n"
+    publish(
+        options,
+        "serving",
+        "Predictions over HTTP",
         f"Requests of one record of seven columns over {CONNECTIONS} connections that stay open. The run "
         f"(`AdaptiveKernelClassifier`, a checkpoint every {CHECKPOINT_SECONDS} s, which the service takes over), the "
         f"service and the client share {options.cores} cores. In the first row the run reads a file as fast as it can, "
-        "in the second what the service journals: each record, acknowledged when it is durable, and after a "
-        f"second its label, {LABELS_A_REQUEST} in a request; at the end the run had learned each of them once. "
-        f"{options.note}".rstrip()
-        + f"\n\n## {options.rate:,.0f} requests a second\n\nFor {options.seconds:g} s; a wait is counted from when its "
-        f"request was due, whenever it was sent.\n\n{table([*head, 'p99 wanted, ms'], fixed)}\n\n"
-        f"## As many as are answered\n\nEach of {options.seconds * options.rate:,.0f} requests is sent as soon as one "
-        f"of the connections is free.\n\n{table(head, most)}\n"
+        "in the second what the service journals: each record, acknowledged when it is durable, and after a second its "
+        f"label, {LABELS_A_REQUEST} in a request; at the end the run had learned each of them once. {options.note}",
+        f"## {rate:,.0f} requests a second\n\nFor {seconds:g} s; a wait is counted from when its request was due, "
+        "whenever it was sent.",
+        table([*head, "p99 wanted, ms"], fixed),
+        f"## As many as are answered\n\nEach of {seconds * rate:,.0f} requests is sent as soon as one of the "
+        "connections is free.",
+        table(head, most),
     )
-    write(options.out / "serving.md", text)
 
 
 if __name__ == "__main__":

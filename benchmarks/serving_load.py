@@ -18,25 +18,12 @@ _LENGTH = b"content-length: "
 
 @dataclass
 class Load:
-    """What a client saw of requests of one kind.
+    """What a client saw of requests of one kind."""
 
-    Attributes
-    ----------
-    wanted
-        The status of a good answer.
-    waits
-        Seconds of each request that was answered so, from when it was due.
-    failed
-        The status lines of the other answers.
-    seconds
-        From the first request of any kind to the last answer of this one.
-
-    """
-
-    wanted: int
-    waits: list[float] = field(default_factory=list)
-    failed: list[bytes] = field(default_factory=list)
-    seconds: float = 0.0
+    wanted: int  #: the status of a good answer
+    waits: list[float] = field(default_factory=list)  #: seconds of each good answer, from when its request was due
+    failed: list[bytes] = field(default_factory=list)  #: the status lines of the other answers
+    seconds: float = 0.0  #: from the first request of any kind to the last answer of this one
 
     def take(self, answer: bytes, wait: float) -> None:
         """Take note of an answer."""
@@ -52,22 +39,11 @@ class Load:
 
 
 class Request(NamedTuple):
-    """A request.
+    """A request."""
 
-    Attributes
-    ----------
-    due
-        When it is sent, in seconds from the beginning; None: as soon as there is a connection.
-    whole
-        Its bytes.
-    load
-        Takes note of its answer.
-
-    """
-
-    due: float | None
+    due: float | None  #: when it is sent, in seconds from the beginning; None: as soon as there is a connection
     whole: bytes
-    load: Load
+    load: Load  #: takes note of its answer
 
 
 def to_request(path: str, body: bytes) -> bytes:

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.report import publish, table
 from benchmarks.rounds import spread
 from streamkernel import KernelClassifier
 from streamkernel.estimators.base import machine_of
@@ -42,6 +43,9 @@ class Batches(NamedTuple):
     seconds: list[float]
     sending: list[float]
     n_bytes: int
+
+
+Runs = dict[tuple[int, int], list[Batches]]
 
 
 def data(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -138,22 +142,16 @@ def fitted(runs: dict[tuple[int, int], float]) -> Costs:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each size on each master")
-    parser.add_argument("--batches", type=int, default=5, help="batches of a run")
-    parser.add_argument("--quick", action="store_true", help="one round of one small size, without the cost model")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    child_given = {"help": argparse.SUPPRESS}
+    options = asked(__doc__, quick="one round of one small size", rounds=3, batches=5, child=child_given)
     if options.child is not None:
         print(json.dumps(child(json.loads(options.child))))
         return
-    sizes = QUICK_SIZES if options.quick else SIZES
-    rounds = 1 if options.quick else options.rounds
+    sizes, rounds = (QUICK_SIZES, 1) if options.quick else (SIZES, options.rounds)
     with tempfile.TemporaryDirectory() as folder:
         rows, models = files(Path(folder), sizes)
-        one: dict[tuple[int, int], list[Batches]] = {size: [] for size in sizes}
-        two: dict[tuple[int, int], list[Batches]] = {size: [] for size in sizes}
+        one: Runs = {size: [] for size in sizes}
+        two: Runs = {size: [] for size in sizes}
         for _ in range(rounds):
             for n, F in sizes:
                 one[n, F].append(run("local[1]", rows[n], models[F], options.batches))
@@ -164,8 +162,7 @@ def main() -> None:
             for n in (FEW, SIZES[0][0]):
                 base[n, LEAST] = median(run("local[1]", rows[n], models[LEAST], options.batches).seconds)
             parts.append(costs(fitted(base), one, two))
-    head = f"`python -m benchmarks.spark{' --quick' if options.quick else ''}` on {machine()}."
-    write(options.out / "spark.md", "\n\n".join(["# Batch steps on Spark", head, *parts]))
+    publish(options, "spark", "Batch steps on Spark", *parts)
 
 
 def files(folder: Path, sizes: tuple[tuple[int, int], ...]) -> tuple[dict[int, Path], dict[int, Path]]:
@@ -189,9 +186,6 @@ def files(folder: Path, sizes: tuple[tuple[int, int], ...]) -> tuple[dict[int, P
 def runs_of(runs: list[Batches]) -> list[float]:
     """The seconds of all batches of some runs."""
     return [seconds for one in runs for seconds in one.seconds]
-
-
-Runs = dict[tuple[int, int], list[Batches]]
 
 
 def scaling(sizes: tuple[tuple[int, int], ...], one: Runs, two: Runs) -> str:

@@ -5,16 +5,10 @@
 One thread; CPU time; every round has all alternatives of a ratio, whose value is the median of the rounds.
 """
 
-import argparse
-import os
-from pathlib import Path
-
-# One thread for all: NumPy reads these when it is imported, here and in the processes started from here.
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
-
 from benchmarks import arriving, learning, limits, predicting
+from benchmarks.command import asked
 from benchmarks.footprint import measured
-from benchmarks.report import machine, table, write
+from benchmarks.report import publish, table
 from benchmarks.rounds import HEADER, Ratio, spread
 
 
@@ -37,8 +31,9 @@ def memory(m: int, d: int) -> tuple[list[Ratio], list[list[str]]]:
     return ratios, rows
 
 
-def report(quick: bool) -> str:
-    """Everything, as Markdown."""
+def main() -> None:
+    options = asked(__doc__, quick="small models, few rounds")
+    quick = options.quick
     rounds = 3 if quick else 9
     m = 10_000 if quick else 100_000
     ceilings = limits.measure(rounds)
@@ -52,56 +47,47 @@ def report(quick: bool) -> str:
     inside, whole = arriving.cold_start(1 if quick else 5)
     missed = sum("missed" in ratio.row()[-1] for ratio in ratios)
     targets = sum(ratio.target is not None for ratio in ratios)
-    return "\n\n".join(
-        [
-            "# Speed",
-            f"`python -m benchmarks.speed{' --quick' if quick else ''}` on {machine()}.",
-            f"One thread, float32, CPU time. {rounds} rounds, all alternatives of a ratio in each; a ratio is the "
-            "median of the rounds' ratios, with the lowest and the highest. m counts frequencies, and each is a cosine "
-            f"and a sine, for the peers as well; m = {m:,} (whole tiles of it) in 1 to 4. Ours of 1 and 2 "
-            "draws all frequencies at every call, nothing is cached; 3 and 4 have the default cache.",
-            f"## The ratios: {targets - missed} of {targets} targets reached",
-            table(HEADER, [ratio.row() for ratio in ratios]),
-            "7: resident memory above that of the same process with a small model (below: restoring it, which holds "
-            "the given record, a checked copy and the coefficients in the order of the sums). The cache of drawn "
-            "frequencies is speed bought with a fixed budget, `cache_bytes`, whatever the size of the model. 8: the "
-            "model as it stood at the second tenth learns the last tenth beside the one that has learned everything.",
-            "## The limits of the machine, in the same run",
-            table(["limit", "measured"], ceilings),
-            "## Behind 1 to 4: nanoseconds a feature and record",
-            table(["", "", "ns"], nanoseconds),
-            "## Behind 5: microseconds of a `learn_one`",
-            f"Twenty inputs, dict in, two classes; ours has {learning.FEATURES:,} features, so as many cosines and as "
-            "many sines. Every model scales its inputs.",
-            table(["", "us"], microseconds),
-            "## Behind 6: records a second, Hyperplane of ten inputs",
-            table(["", "records/s"], rates),
-            "## Behind 7: megabytes",
-            table(["", "at rest, own account", "peak of predicting and learning", "peak of restoring"], megabytes),
-            "## Behind 8: microseconds a record (`advance`, predict and learn)",
-            table(["tenth of the stream", "us"], tenths),
-            "## Behind 9: microseconds a record (`advance`, predict and learn)",
-            "Twenty inputs, two classes, growth by DSG up to m features. An averaged solution costs each step its "
-            "coefficients, and each record the scores of both solutions.",
-            table(costs[0], costs[1:]),
-            "## Getting records in: microseconds a record, 20 inputs",
-            table(["records", "way", "us"], arriving.dicts(rounds)),
-            f"{2_000 if quick else 10_000:,} rows of 20 numbers, KernelClassifier(max_features=512); `advance` both "
-            "predicts and learns:",
-            table(["", "learn, us", "predict, us"], arriving.frames(rounds, 2_000 if quick else 10_000)),
-            "## From a cold import to the first prediction",
-            f"With a warm numba cache, wall clock, {len(inside)} runs: {spread(inside)} s from the import on, "
-            f"{spread(whole)} s with the start of Python; 64 records learned one by one, then one predicted.",
-        ]
+    publish(
+        options,
+        "speed",
+        "Speed",
+        f"One thread, float32, CPU time. {rounds} rounds, all alternatives of a ratio in each; a ratio is the median "
+        "of the rounds' ratios, with the lowest and the highest. m counts frequencies, and each is a cosine and a "
+        f"sine, for the peers as well; m = {m:,} (whole tiles of it) in 1 to 4. Ours of 1 and 2 draws all frequencies "
+        "at every call, nothing is cached; 3 and 4 have the default cache.",
+        f"## The ratios: {targets - missed} of {targets} targets reached",
+        table(HEADER, [ratio.row() for ratio in ratios]),
+        "7: resident memory above that of the same process with a small model (below: restoring it, which holds the "
+        "given record, a checked copy and the coefficients in the order of the sums). The cache of drawn frequencies "
+        "is speed bought with a fixed budget, `cache_bytes`, whatever the size of the model. 8: the model as it "
+        "stood at the second tenth learns the last tenth beside the one that has learned everything.",
+        "## The limits of the machine, in the same run",
+        table(["limit", "measured"], ceilings),
+        "## Behind 1 to 4: nanoseconds a feature and record",
+        table(["", "", "ns"], nanoseconds),
+        "## Behind 5: microseconds of a `learn_one`",
+        f"Twenty inputs, dict in, two classes; ours has {learning.FEATURES:,} features, so as many cosines and as many "
+        "sines. Every model scales its inputs.",
+        table(["", "us"], microseconds),
+        "## Behind 6: records a second, Hyperplane of ten inputs",
+        table(["", "records/s"], rates),
+        "## Behind 7: megabytes",
+        table(["", "at rest, own account", "peak of predicting and learning", "peak of restoring"], megabytes),
+        "## Behind 8: microseconds a record (`advance`, predict and learn)",
+        table(["tenth of the stream", "us"], tenths),
+        "## Behind 9: microseconds a record (`advance`, predict and learn)",
+        "Twenty inputs, two classes, growth by DSG up to m features. An averaged solution costs each step its "
+        "coefficients, and each record the scores of both solutions.",
+        table(costs[0], costs[1:]),
+        "## Getting records in: microseconds a record, 20 inputs",
+        table(["records", "way", "us"], arriving.dicts(rounds)),
+        f"{2_000 if quick else 10_000:,} rows of 20 numbers, KernelClassifier(max_features=512); `advance` both "
+        "predicts and learns:",
+        table(["", "learn, us", "predict, us"], arriving.frames(rounds, 2_000 if quick else 10_000)),
+        "## From a cold import to the first prediction",
+        f"With a warm numba cache, wall clock, {len(inside)} runs: {spread(inside)} s from the import on, "
+        f"{spread(whole)} s with the start of Python; 64 records learned one by one, then one predicted.",
     )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small models, few rounds")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
-    write(options.out / "speed.md", report(options.quick))
 
 
 if __name__ == "__main__":

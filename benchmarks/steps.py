@@ -5,9 +5,7 @@
 Every record is predicted, then learned. Writes steps.md.
 """
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -15,9 +13,10 @@ import numpy as np
 from river.optim.losses import Hinge
 from river.optim.schedulers import Constant
 
-from benchmarks import streams
+from benchmarks import progressive, streams
 from benchmarks.board import number
-from benchmarks.report import table, versions, write
+from benchmarks.command import DATA, asked
+from benchmarks.report import publish, table
 from benchmarks.streams import Pair, Stream
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.growth import CDSG
@@ -57,13 +56,9 @@ def variance_left(records: Sequence[Pair], structured: bool, **arguments: Any) -
 
 def score(stream: Stream, limit: int | None, **arguments: Any) -> float:
     """The progressive accuracy, or the mean absolute error."""
-    xs, ys = zip(*stream.records(limit), strict=True)
     estimator = KernelClassifier if stream.n_classes else KernelRegressor
     model = estimator(**{"growth": CDSG(), **arguments})
-    predictions = model.advance(xs, ys).predictions
-    if stream.n_classes:
-        return fmean(p == y for p, y in zip(predictions, ys, strict=True))
-    return fmean(abs(p - y) for p, y in zip(predictions, ys, strict=True))
+    return progressive.score(model, stream.records(limit), stream.n_classes > 0)
 
 
 def waves(seeds: range, sizes: Sequence[tuple[int, int]]) -> str:
@@ -100,35 +95,26 @@ def by_setting(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of the streams that are files; without, those are left out")
-    parser.add_argument("--quick", action="store_true", help="one seed, 1,000 records")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    options = parser.parse_args()
+    options = asked(__doc__, quick="one seed, 1,000 records", data=DATA)
     seeds = range(1, 2 if options.quick else 4)
     limit = 1_000 if options.quick else None
     sizes = [(2, 1_000)] if options.quick else [(2, 2_000), (20, 2_000), (20, 20_000)]
-    files = streams.from_files(options.data) if options.data else []
-    found = {stream.name: stream for stream in [*streams.built_in(), *files] if stream.there}
+    found = {name: stream for name, stream in streams.catalog(options.data).items() if stream.there}
     tuned, others, two_classes = ([found[n] for n in names if n in found] for names in (CHOSEN, OTHERS, TWO_CLASSES))
-    write(
-        options.out / "steps.md",
-        "\n\n".join(
-            [
-                "# Kinds of steps of the growing estimators",
-                f"`python -m benchmarks.steps{' --quick' if options.quick else ' --data DIR'}` with {versions()}. "
-                f"Every record is predicted, then learned; mean ± deviation of {len(seeds)} seeds.",
-                "Streams of the accuracy benchmark, of the sixteen on which the default was chosen:",
-                by_setting(tuned, SETTINGS, seeds, limit),
-                "And others of its streams:",
-                by_setting(others, SETTINGS, seeds, limit),
-                "The sine of one input of several, which are normal, with noise of .1: the mean squared error over the "
-                "second half, as a share of the variance. A model that learns nothing has 1.",
-                waves(seeds, sizes),
-                "The hinge loss, accuracy in per cent:",
-                by_setting(two_classes, HINGE, seeds, limit, loss=Hinge()),
-            ]
-        ),
+    publish(
+        options,
+        "steps",
+        "Kinds of steps of the growing estimators",
+        f"Every record is predicted, then learned; mean ± deviation of {len(seeds)} seeds. Streams of the accuracy "
+        "benchmark, of the sixteen on which the default was chosen:",
+        by_setting(tuned, SETTINGS, seeds, limit),
+        "And others of its streams:",
+        by_setting(others, SETTINGS, seeds, limit),
+        "The sine of one input of several, which are normal, with noise of .1: the mean squared error over the second "
+        "half, as a share of the variance. A model that learns nothing has 1.",
+        waves(seeds, sizes),
+        "The hinge loss, accuracy in per cent:",
+        by_setting(two_classes, HINGE, seeds, limit, loss=Hinge()),
     )
 
 

@@ -188,6 +188,24 @@ def catalog(folder: Path) -> dict[str, Stream]:
     return {stream.name: stream for stream in [*built_in(), *from_files(folder)]}
 
 
+def of_names(streams: Iterable[Stream], names: Iterable[str]) -> list[Stream]:
+    """Return the streams of these names that can be read.
+
+    Raises
+    ------
+    SystemExit
+        A name is unknown, or no stream can be read. No report is overwritten then.
+
+    """
+    known = {stream.name: stream for stream in streams}
+    names = list(dict.fromkeys(names))
+    if unknown := [name for name in names if name not in known]:
+        raise SystemExit(f"no stream is called {', '.join(unknown)}; there are {', '.join(known)}")
+    if not (found := readable(known[name] for name in names)):
+        raise SystemExit("no stream is left: give the folder of their files by --data, or other names by --streams")
+    return found
+
+
 def readable(asked: Iterable[Stream]) -> list[Stream]:
     """Those streams that can be read; which cannot is printed."""
     chosen = list(asked)

@@ -1,13 +1,11 @@
 """WindowRefit beside the models it is made of: progressive accuracy or error, and the stalls, stream by stream.
 
-    python -m benchmarks.window_refit [--data DIR] [--streams NAME ...] [--models NAME ...] [--seeds N ...] [--quick]
-        [--out DIR]
+    python -m benchmarks.window_refit [--data DIR] [--streams A,B] [--models A;B] [--seeds N ...] [--quick] [--out DIR]
 
 Files are read from --data where given. Each stream's runs are added to window_refit.jsonl in --out
 (benchmarks/results), and window_refit.md is written from all that are there.
 """
 
-import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +18,8 @@ from typing import Any
 import numpy as np
 from river.datasets import synth
 
-from benchmarks.report import machine, table, write
+from benchmarks.command import DATA, NAMES, asked
+from benchmarks.report import publish, table
 from benchmarks.streams import Pair, Stream, from_files
 from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
 from streamkernel.estimators.base import machine_of
@@ -88,12 +87,10 @@ STEPS: dict[str, int] = {"Exact, steps begin anew": 0, "Exact, next to no steps"
 STEPPED = ("california_housing", "Elec2")
 
 
-def streams(folder: Path | None) -> dict[str, Callable[[], list[Pair]]]:
+def streams(folder: Path) -> dict[str, Callable[[], list[Pair]]]:
     """The streams that are there, by name; all but the moving ones are shuffled."""
     rbf = synth.RandomRBF(seed_model=1, seed_sample=1, n_classes=4, n_features=10, n_centroids=50)
     known: dict[str, Callable[[], list[Pair]]] = {"RandomRBF": lambda: list(rbf.take(30_000))}
-    if folder is None:
-        return known
     files = {stream.name: stream for stream in from_files(folder) if stream.there}
     for name in ("a9a", "california_housing", "fried"):
         if name in files:
@@ -159,8 +156,8 @@ def stalls(sizes: Sequence[tuple[int, int]]) -> list[list[str]]:
     return rows
 
 
-def report(runs: Sequence[Run], stalled: Sequence[Sequence[str]], folder: Path) -> None:
-    """Write the tables of all runs."""
+def table_of(runs: Sequence[Run]) -> str:
+    """Return the table of all runs."""
     groups: dict[tuple[str, str], list[Run]] = {}
     for one in runs:
         groups.setdefault((one.stream, one.model), []).append(one)
@@ -172,41 +169,26 @@ def report(runs: Sequence[Run], stalled: Sequence[Sequence[str]], folder: Path) 
         longest = f"{max(one.longest for one in same):.1f}" if same[0].refits else ""
         rows.append([stream, f"{same[0].records:,}", label, *scores, same[0].refits or "", longest, seconds])
     head = ["stream", "records", "model", "score", "second half", "refits", "longest refit s", "seconds"]
-    text = [
-        "# WindowRefit against the model alone",
-        "",
-        f"`python -m benchmarks.window_refit --data DIR` on {machine()}; means of {len(SEEDS)} seeds, the longest refit"
-        " of all.",
-        "",
-        f"Progressive scores: accuracy in per cent, of california_housing and fried the mean absolute error. All models"
-        f" have max_features={MAX_FEATURES}; window=50,000 and every=10,000 but where it says so. All streams but Elec2"
-        " and the moving squares are in random order. Seconds are those of prediction and learning, refits included, by"
-        " the clock, with one thread, on a machine that had other work too.",
-        "",
-        table(head, rows),
-    ]
-    if stalled:
-        text += ["", "One refit by the default solver, of ten inputs, in seconds of the processor:", ""]
-        text += [table(["records", "features", "loss", "stall s"], stalled)]
-    write(folder / "window_refit.md", "\n".join(text))
+    return table(head, rows)
 
 
 def main() -> None:
     """Run what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--streams", nargs="*", help="these only, or `stalls`; all by default")
-    parser.add_argument("--models", nargs="*", help="these only; all by default")
-    parser.add_argument("--seeds", nargs="*", type=int, default=SEEDS)
-    parser.add_argument("--quick", action="store_true", help="3,000 records and one seed of each")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    given = parser.parse_args()
-    known = streams(given.data)
+    models = {"type": lambda text: text.split(";"), "help": "these only, separated by semicolons; all by default"}
+    seeds_given = {"nargs": "*", "type": int, "default": SEEDS}
+    given = asked(
+        __doc__,
+        quick="3,000 records and one seed of each",
+        data=DATA,
+        streams={**NAMES, "help": "these only, or `stalls`; all by default"},
+        models=models,
+        seeds=seeds_given,
+    )
     kept = given.out / "window_refit.jsonl"
     lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     stalled: list[list[str]] = next((line["stalls"] for line in lines if "stalls" in line), [])
     runs = [Run(**line) for line in lines if "stalls" not in line]
-    for name, read in known.items():
+    for name, read in streams(given.data).items():
         if given.streams and name not in given.streams:
             continue
         offered = {**MODELS, **(SHORT if name in MOVING else {})}
@@ -223,9 +205,20 @@ def main() -> None:
         stalls(SIZES[:1])  # compiles
         stalled = stalls([(3000, 256)] if given.quick else SIZES)
     given.out.mkdir(parents=True, exist_ok=True)
-    found = [*map(asdict, runs), {"stalls": stalled}]
-    kept.write_text("".join(f"{json.dumps(one)}\n" for one in found))
-    report(runs, stalled, given.out)
+    kept.write_text("".join(f"{json.dumps(one)}\n" for one in [*map(asdict, runs), {"stalls": stalled}]))
+    publish(
+        given,
+        "window_refit",
+        "WindowRefit against the model alone",
+        f"Means of {len(SEEDS)} seeds, the longest refit of all.",
+        "Progressive scores: accuracy in per cent, of california_housing and fried the mean absolute error. All models "
+        f"have max_features={MAX_FEATURES}; window=50,000 and every=10,000 but where it says so. All streams but Elec2 "
+        "and the moving squares are in random order. Seconds are those of prediction and learning, refits included, by "
+        "the clock, with one thread, on a machine that had other work too.",
+        table_of(runs),
+        "One refit by the default solver, of ten inputs, in seconds of the processor:",
+        table(["records", "features", "loss", "stall s"], stalled),
+    )
 
 
 if __name__ == "__main__":

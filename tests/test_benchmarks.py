@@ -6,7 +6,6 @@ import pytest
 
 from benchmarks import (
     ablation,
-    adaptive_growth,
     batch_step,
     growth_rates,
     late_lags,
@@ -121,14 +120,6 @@ def test_a_quick_run_of_memory_experts_has_each_size(tmp_path):
 
 
 @pytest.mark.long
-def test_a_quick_run_of_adaptive_growth_has_each_way_to_grow(tmp_path):
-    alone, mixture = tables(run("adaptive_growth", tmp_path))
-    assert [row[0] for row in alone[2:]] == [row[0] for row in mixture[2:]]
-    assert len(alone) == 2 + len(adaptive_growth.QUICK) * len(adaptive_growth.DRIFTS)
-    assert all(float(cell) > 0 for row in (*alone[2:], *mixture[2:]) for cell in (row[3], row[-1]))
-
-
-@pytest.mark.long
 def test_a_quick_run_of_growth_rates_has_each_growth_in_each_size(tmp_path):
     (found,) = tables(run("growth_rates", tmp_path))
     assert [row[1].strip("`") for row in found[2:]] == list(growth_rates.GROWTHS) * len(growth_rates.SIZES)
@@ -165,10 +156,12 @@ def test_a_quick_run_of_serving_answers_at_a_rate_and_as_fast_as_it_can(tmp_path
     assert all(row[6] == "0" for row in (*fixed[2:], *most[2:]))  # none failed
 
 
-def test_a_quick_run_of_late_lags_has_each_way_to_learn(tmp_path):
-    path = tmp_path / "late_lags.md"
-    late_lags.main(["--limit", "40", "--delays", "0", "3", "--streams", "TrumpApproval", "--to", str(path)])
-    rows = [line.split(" | ") for line in path.read_text().splitlines() if line.startswith("| TrumpApproval")]
+def test_a_quick_run_of_late_lags_has_each_way_to_learn(tmp_path, monkeypatch):
+    words = ["late_lags", "--limit", "40", "--delays", "0", "3", "--streams", "TrumpApproval", "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", words)
+    late_lags.main()
+    lines = (tmp_path / "late_lags.md").read_text().splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| TrumpApproval")]
     assert [row[1] for row in rows] == ["0", "3"]
     at_once, late = ([float(cell.strip(" |")) for cell in row[2:]] for row in rows)
     assert at_once[1] == at_once[2]  # where labels come at once the lags are the same

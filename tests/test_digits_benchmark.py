@@ -1,5 +1,6 @@
 """The benchmark of digits: a quick run fills its tables, and keeps what it ran."""
 
+from argparse import Namespace
 from dataclasses import replace
 
 import pytest
@@ -25,7 +26,7 @@ def test_runs_fill_the_tables_and_are_the_same_again(tmp_path):
     assert all(one.whole for one in runs)
     assert all(0 < look.error < 0.5 and 0 < look.making_core < look.core_seconds for one in runs for look in one.looks)
     assert run(endless, images, 1, "", kept.append).looks[-1].error == runs[0].looks[-1].error
-    report(runs, images.name, tmp_path, quick=True)
+    report(Namespace(out=tmp_path), runs, images.name)
     found = tables((tmp_path / "digits.md").read_text())
     assert all(len(row) == len(table[0]) for table in found for row in table)
     assert [[row[0] for row in table[2:]] for table in found] == [["endless"], ["endless"], ["passes"], ["passes"]]

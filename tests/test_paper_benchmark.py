@@ -1,52 +1,15 @@
 """The experiments of the papers: how runs are cut and compared, and that a quick run of each fills its page."""
 
-import itertools
+from argparse import Namespace
 
 import numpy as np
 import pytest
 
 from benchmarks.paper import ridge, utilize
 from benchmarks.paper.__main__ import EXPERIMENTS
-from benchmarks.paper.baselines.learner import hinge
-from benchmarks.paper.baselines.norma import Norma
 from benchmarks.paper.problems import true_surface
-from benchmarks.paper.runs import CurvePoint
 from tests.benchmark_runs import run_quickly
 from tests.test_benchmarks import tables
-
-
-def looks(records, seconds, error):
-    return [CurvePoint(r, s, e, 8, 16, r, 4, e) for r, s, e in zip(records, seconds, error, strict=True)]
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A second passes from each look at the clock to the next."""
-    monkeypatch.setattr("benchmarks.paper.runs.time.process_time", itertools.count().__next__)
-
-
-def norma(problem):
-    return Norma(problem.bandwidth, 1e-3, hinge)
-
-
-class Scored:
-    """A learner with a given number of errors. It fails if it is asked for rows that it learned."""
-
-    nbytes = 0
-
-    def __init__(self, problem, part, misses):
-        self.targets = {row.tobytes(): T for row, T in zip(problem.X, problem.T, strict=True)}
-        self.learned, self.misses = set(), round(misses)
-        assert part.n + len(part.X_test) == problem.n
-
-    def learn(self, X, T, rows):  # noqa: ARG002 - an interface
-        self.learned |= {row.tobytes() for row in X}
-
-    def scores(self, X):
-        assert not self.learned & {row.tobytes() for row in X}
-        found = np.array([self.targets[row.tobytes()] for row in X])
-        found[: self.misses] *= -1
-        return found
 
 
 def test_the_average_comes_closer_to_the_function():
@@ -57,7 +20,7 @@ def test_the_average_comes_closer_to_the_function():
 
 
 def test_a_quick_run_without_files_says_what_it_left_out(tmp_path):
-    utilize.run(None, True, tmp_path)
+    utilize.run(Namespace(data=None, quick=True, out=tmp_path))
     text = (tmp_path / "paper_cdsg.md").read_text()
     ratios, ends = tables(text)
     assert [row[1] for row in ratios[2:]] == ["UDSG", "CDSG, cap 1", "CDSG, cap 2", "SVRG"]

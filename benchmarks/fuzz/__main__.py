@@ -8,14 +8,14 @@ dies, takes longer than five seconds, grows past a bound, raises what the daemon
 behind that does not add up. A case can be tried again by its number. The status is 1 where something was found.
 """
 
-import argparse
 import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.command import asked
 from benchmarks.fuzz.child import draw_of, made
 from benchmarks.fuzz.watch import GROWTH_MB, HANG_SECONDS, Tried, tried
-from benchmarks.report import machine, table, write
+from benchmarks.report import publish, table
 
 TARGETS = {
     "records": "benchmarks.fuzz.records.Records",
@@ -28,45 +28,34 @@ TARGETS = {
 _MOST_SHOWN = 20
 
 
-def report(results: dict[str, Tried], seed: int) -> str:
-    """The table, and what was found."""
+def report(results: dict[str, Tried], seed: int) -> list[str]:
+    """Return the parts of the page: the table, and what was found."""
     rows = [
         [name, f"{one.cases:,}", f"{one.seconds:.0f}", f"{max(one.growth_mb, 0):.0f}", len(one.found)]
         for name, one in results.items()
     ]
-    lines = [
-        "# Fuzzing",
-        "",
-        f"{machine()}; seed {seed}. Nothing may die, take longer than {HANG_SECONDS:g} s, or grow by more than "
-        f"{GROWTH_MB:.0f} MB.",
-        "",
-        table(["target", "cases", "seconds", "growth, MB", "found"], rows),
+    bounds = f"Nothing may die, take longer than {HANG_SECONDS:g} s, or grow by more than {GROWTH_MB:.0f} MB."
+    found = [
+        "\n".join(f"- {name}, case {case}: {' '.join(said.split())}" for case, said in one.found[:_MOST_SHOWN])
+        for name, one in results.items()
     ]
-    for name, one in results.items():
-        shown = [f"- {name}, case {case}: {' '.join(sentence.split())}" for case, sentence in one.found[:_MOST_SHOWN]]
-        lines += ["", *shown] if shown else []
-    return "\n".join(lines)
+    return [f"Seed {seed}. {bounds}", table(["target", "cases", "seconds", "growth, MB", "found"], rows), *found]
 
 
 def main() -> int:
     """Read the arguments, fuzz, and report."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz")
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--target", choices=TARGETS, action="append")
-    parser.add_argument("--case", type=int)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    given = parser.parse_args()
+    target = {"choices": TARGETS, "action": "append"}
+    given = asked(__doc__, threads=None, minutes=10.0, seed=1, target=target, case={"type": int})
     names = given.target or list(TARGETS)
     with tempfile.TemporaryDirectory() as folder:
         if given.case is not None:
-            target = made(TARGETS[names[0]], Path(folder) / "work")
-            print(target.case(draw_of(given.seed, TARGETS[names[0]], given.case)))
-            target.close()
+            chosen = made(TARGETS[names[0]], Path(folder) / "work")
+            print(chosen.case(draw_of(given.seed, TARGETS[names[0]], given.case)))
+            chosen.close()
             return 0
         seconds = 60.0 * given.minutes / len(names)
         results = {name: tried(TARGETS[name], given.seed, seconds, Path(folder) / name) for name in names}
-    write(given.out / "fuzz.md", report(results, given.seed))
+    publish(given, "fuzz", "Fuzzing", *report(results, given.seed))
     return int(any(one.found for one in results.values()))
 
 

@@ -22,25 +22,12 @@ GROWTH_MB = 768.0
 
 @dataclass
 class Tried:
-    """What came of a target.
-
-    Attributes
-    ----------
-    cases
-        How many were tried.
-    seconds
-        How long.
-    growth_mb
-        How much the memory grew after the first case, of the process it grew in most.
-    found
-        A case and a sentence each.
-
-    """
+    """What came of a target."""
 
     cases: int = 0
     seconds: float = 0.0
-    growth_mb: float = 0.0
-    found: list[tuple[int, str]] = field(default_factory=list)
+    growth_mb: float = 0.0  #: of the process that grew most, after its first case
+    found: list[tuple[int, str]] = field(default_factory=list)  #: a case and a sentence each
 
 
 def tried(dotted: str, seed: int, seconds: float, folder: Path) -> Tried:

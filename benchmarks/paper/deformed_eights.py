@@ -1,6 +1,7 @@
 """MNIST's 8 against 6 from as many deformed images as the DSG paper has (7.3), by preconditioned blocks."""
 
 import csv
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,10 @@ import numpy as np
 from benchmarks.digit_runs import Run, Setting, run
 from benchmarks.digits_report import SETTINGS, settings
 from benchmarks.images import Images, mnist
-from benchmarks.paper.runs import CurvePoint, Runs
-from benchmarks.paper.tables import megabytes, plot_curves, write_looks
-from benchmarks.report import machine, table, write
+from benchmarks.paper.runs import CurvePoint
+from benchmarks.paper.tables import megabytes, write_looks
+from benchmarks.plots import curves
+from benchmarks.report import publish, table
 
 #: Deformed images of the paper, and those after which settings are compared.
 RECORDS, CHOOSING = 1_600_000, 30_000
@@ -64,55 +66,45 @@ def wrong_images(candidate: Setting, images: Images, records: int) -> int:
     return round(wrong)
 
 
-def page(
-    done: Run, candidates: Sequence[Setting], wrong: Sequence[int], images: Images, choosing: int, quick: bool
-) -> str:
-    """The page of a run and of the choice of its settings."""
-    last, n, n_test = done.looks[-1], len(images.train), len(images.test)
+def publish_run(
+    options: Namespace, done: Run, candidates: Sequence[Setting], wrong: Sequence[int], images: Images, choosing: int
+) -> None:
+    """Write the page of a run and of the choice of its settings."""
+    n, n_test = len(images.train), len(images.test)
     rows = [
         [*settings(Run(candidate, 0, "", "")), f"{errors:,}", f"{100 * errors / n:.2f}"]
         for candidate, errors in zip(candidates, wrong, strict=True)
     ]
-    return "\n\n".join(
+    looks = [
         [
-            "# 8 against 6 from deformed images (DSG paper, 7.3)",
-            f"`python -m benchmarks.paper deformed{' --quick' if quick else ''} --data DIR` on {machine()}; one "
-            f"thread, one seed. The {n:,} training images are deformed at random (`benchmarks/deformed.py`), each "
-            f"deformed image is learned once, and the {n_test:,} test images are as they are. The paper: "
-            ".26% after 1.6 million images, deformed in another way.",
-            table(
-                [
-                    "machine",
-                    "deformed images",
-                    "test error %",
-                    "wrong",
-                    "features",
-                    "CPU seconds",
-                    "deforming",
-                ],
-                [
-                    [
-                        "preconditioned DSG" if look is last else "",
-                        f"{look.records:,}",
-                        f"{100 * look.error:.2f}",
-                        f"{round(look.error * n_test)}",
-                        f"{look.features:,}",
-                        f"{look.core_seconds:,.0f}",
-                        f"{look.making_core:,.0f}",
-                    ]
-                    for look in done.looks
-                ],
-            ),
-            "The looks before the last one are those of the same run. Its steps fall in the second half. Each wrong "
-            f"image is {100 / n_test:.2f}% of the test images, so small differences are chance: with none wrong, an "
-            f"error rate of up to {300 / n_test:.2f}% is plausible (95% confidence). The plot shows none as "
-            "half an image.",
-            f"Its settings are those with the fewest errors in a cross-validation on the training images, in {FOLDS} "
-            f"parts: each machine learns {choosing:,} deformed images of two parts, and is tested on the third as it "
-            "is. The test images have no part in it.",
-            table([*SETTINGS, "wrong images", "%"], rows),
-            "![Test error against seconds](paper_deformed.png)",
+            "preconditioned DSG" if look is done.looks[-1] else "",
+            f"{look.records:,}",
+            f"{100 * look.error:.2f}",
+            f"{round(look.error * n_test)}",
+            f"{look.features:,}",
+            f"{look.core_seconds:,.0f}",
+            f"{look.making_core:,.0f}",
         ]
+        for look in done.looks
+    ]
+    head = ["machine", "deformed images", "test error %", "wrong", "features", "CPU seconds", "deforming"]
+    publish(
+        options,
+        "paper_deformed",
+        "8 against 6 from deformed images (DSG paper, 7.3)",
+        f"One thread, one seed. The {n:,} training images are deformed at random (`benchmarks/deformed.py`), each "
+        f"deformed image is learned once, and the {n_test:,} test images are as they are. The paper: .26% after 1.6 "
+        "million images, deformed in another way.",
+        table(head, looks),
+        "The looks before the last one are those of the same run. Its steps fall in the second half. Each wrong "
+        f"image is {100 / n_test:.2f}% of the test images, so small differences are chance: with none wrong, an error "
+        f"rate of up to {300 / n_test:.2f}% is plausible (95% confidence). The plot shows none as half an image.",
+        f"Its settings are those with the fewest errors in a cross-validation on the training images, in {FOLDS} "
+        f"parts: each machine learns {choosing:,} deformed images of two parts, and is tested on the third as it is. "
+        "The test images have no part in it.",
+        table([*SETTINGS, "wrong images", "%"], rows),
+        "![Test error against seconds](paper_deformed.png)",
+        module="paper",
     )
 
 
@@ -128,14 +120,15 @@ def last_row(out: Path) -> list[list[str]]:
     return [[name, *cells, "-", ""]]
 
 
-def run_deformed(data: Path | None, quick: bool, out: Path) -> None:
+def run_deformed(options: Namespace) -> None:
     """Write paper_deformed.md, paper_deformed.csv and paper_deformed.png."""
-    if data is None or not (data / "mnist.npz").exists():
-        write(out / "paper_deformed.md", "# 8 against 6 from deformed images\n\nNot run: mnist.npz is not in --data.")
+    data, out = options.data, options.out
+    if not (data / "mnist.npz").exists():
+        publish(options, "paper_deformed", "8 against 6 from deformed images", "Not run: mnist.npz is not in --data.")
         return
     images = eights_and_sixes(mnist(data))
     choosing, records, candidates = CHOOSING, RECORDS, list(CANDIDATES)
-    if quick:
+    if options.quick:
         choosing, records = 1_000, 2_000
         candidates = [replace(one, block_size=64, batch_size=128, max_features=256) for one in CANDIDATES[:2]]
     wrong = []
@@ -148,13 +141,8 @@ def run_deformed(data: Path | None, quick: bool, out: Path) -> None:
         CurvePoint(look.records, look.core_seconds, look.error, 4 * 4 * look.features, 0, n_features=look.features)
         for look in done.looks
     ]
-    runs: Runs = {(images.name, "preconditioned DSG", 1): looks}
-    write_looks(out / "paper_deformed.csv", runs)
-    lines = {
-        "preconditioned DSG": (
-            [look.seconds for look in looks],
-            [max(look.error, 0.5 / len(images.test)) for look in looks],
-        )
-    }
-    plot_curves(out / "paper_deformed.png", {images.name: lines}, "CPU seconds", "test error")
-    write(out / "paper_deformed.md", page(done, candidates, wrong, images, choosing, quick))
+    write_looks(out / "paper_deformed.csv", {(images.name, "preconditioned DSG", 1): looks})
+    errors = [max(look.error, 0.5 / len(images.test)) for look in looks]
+    line = {"preconditioned DSG": ([look.seconds for look in looks], errors)}
+    curves(out / "paper_deformed.png", {images.name: line}, "CPU seconds", "test error")
+    publish_run(options, done, candidates, wrong, images, choosing)

@@ -11,16 +11,7 @@ from streamkernel import KernelClassifier, KernelRegressor
 
 
 class GrowingMachine:
-    """An estimator of streamkernel behind the interface of the comparison.
-
-    Parameters
-    ----------
-    model
-        A classifier or regressor; its `batch_size` is that of the mini-batches it is given.
-    weight
-        The weight of every record. Defaults to 1.
-
-    """
+    """A classifier or regressor of streamkernel with the interface of the comparison; `weight` is that of records."""
 
     def __init__(self, model: KernelClassifier | KernelRegressor, weight: float = 1.0) -> None:
         self.model = model

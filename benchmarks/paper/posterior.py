@@ -1,7 +1,7 @@
 """Section 7.2 of the DSG paper: a Gaussian process' posterior by doubly stochastic gradients, beside NORMA."""
 
+from argparse import Namespace
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,10 @@ from benchmarks.paper.baselines.learner import Array, square
 from benchmarks.paper.baselines.norma import Norma
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Problem
-from benchmarks.paper.runs import Make, Runs, enter, follow, of
-from benchmarks.paper.tables import megabytes, plot_curves, spread, write_looks
-from benchmarks.report import machine, table, write
+from benchmarks.paper.runs import Make, Runs, enter, follow, lines, of
+from benchmarks.paper.tables import megabytes, spread, write_looks
+from benchmarks.plots import curves
+from benchmarks.report import publish, table
 from streamkernel import GaussianProcessRegressor, KernelRegressor
 from streamkernel.growth import DSG
 from streamkernel.kernels import Gaussian
@@ -26,20 +27,11 @@ NORMA, LEAST_SQUARES = "NORMA", "least squares"
 
 
 class Sizes(NamedTuple):
-    """Of the experiment; B is `process.BATCH`.
-
-    Attributes
-    ----------
-    n, n_test, n_points
-        Records, test points, and those of them at which the variance is taken.
-    block_size, passes
-        F, and passes over the records.
-
-    """
+    """Of the experiment; B is `process.BATCH`."""
 
     n: int
     n_test: int
-    n_points: int
+    n_points: int  #: test points at which the variance is taken
     block_size: int
     passes: int
 
@@ -48,16 +40,7 @@ WHOLE, QUICK = Sizes(2_048, 1_024, 48, 512, 20), Sizes(256, 32, 32, 32, 4)
 
 
 class PosteriorLearner:
-    """A Gaussian process of streamkernel behind the interface of the comparison.
-
-    Parameters
-    ----------
-    model
-        The estimator.
-    variance
-        Whether its variance is asked for, and not its mean.
-
-    """
+    """A Gaussian process of streamkernel with the interface of the comparison: its variance, or else its mean."""
 
     def __init__(self, model: GaussianProcessRegressor, variance: bool) -> None:
         self.model = model
@@ -144,22 +127,11 @@ def norma(problem: Problem) -> Norma:
 
 
 class Contender(NamedTuple):
-    """An algorithm of the comparison.
+    """An algorithm of the comparison."""
 
-    Attributes
-    ----------
-    problem, name
-        What it solves, and what it is called.
-    make
-        Makes it with a seed.
-    passes, batch_size
-        Over the records, and B.
-
-    """
-
-    problem: Problem
+    problem: Problem  #: what it solves
     name: str
-    make: Callable[[int], Make]
+    make: Callable[[int], Make]  #: makes it with a seed
     passes: int
     batch_size: int = process.BATCH
 
@@ -236,51 +208,32 @@ def significant(values: list[float]) -> str:
     return f"{np.mean(values):.3g}" + ("" if len(values) == 1 else f" ± {np.std(values):.2g}")
 
 
-def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - its data are drawn
+def run(options: Namespace) -> None:
     """Write paper_gp.md, paper_gp.csv and paper_gp.png."""
-    sizes, seeds = (QUICK, range(1, 2)) if quick else (WHOLE, range(1, 4))
+    sizes, seeds = (QUICK, range(1, 2)) if options.quick else (WHOLE, range(1, 4))
     runs = compare(sizes, seeds)
-    write_looks(out / "paper_gp.csv", runs)
-    panels: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
-    for (title, name, seed), looks in runs.items():
-        if seed == 1:
-            lines = panels.setdefault(f"posterior {title}", {})
-            lines[name] = [look.seconds for look in looks], [look.error for look in looks]
-    plot_curves(out / "paper_gp.png", panels, "CPU seconds", "error")
-    write(
-        out / "paper_gp.md",
-        "\n\n".join(
-            [
-                "# The posterior of a Gaussian process (DSG paper, 7.2)",
-                f"`python -m benchmarks.paper gp{' --quick' if quick else ''}` on {machine()}; one thread, mean ± "
-                f"deviation over the seeds 1 to {len(seeds)} but for NORMA, which draws no features.",
-                f"{sizes.n:,} points of the function of the plane in [7.1](paper_ridge.md), noise variance .1, "
-                f"bandwidth the median distance, B = {process.BATCH}, F = {sizes.block_size}. The error of the mean "
-                f"is its relative L2 distance to the posterior in closed form at {sizes.n_test:,} points; that of the "
-                f"variance its mean absolute difference at {sizes.n_points}, in % of the prior's variance. DSG and "
-                "NORMA solve the ridge regression with nu = noise / n: of the targets for the mean, of k(x, z) for "
-                "the variance at z. (The regressor's `regularization` is twice that: its loss is the whole squared "
-                "error, not half of it.) All steps have their default size. *Preconditioned* steps touch one block. "
-                "*Least squares* is the default of `GaussianProcessRegressor`: the posterior of F quasi-random "
-                "frequencies, which needs one pass. [Against F, and the variance's operator](gaussian_process.md).",
-                table(
-                    [
-                        "posterior",
-                        "algorithm",
-                        "error % after a pass",
-                        "error % at the end",
-                        "records",
-                        "CPU seconds",
-                        "memory MB",
-                        "features stored MB",
-                    ],
-                    rows_of(runs),
-                ),
-                f"*The end* is that of {sizes.passes} passes; least squares takes one. Plain steps are too few, "
-                "whatever their features: NORMA draws none, and comes about as far in the mean as DSG. "
-                "Preconditioned steps come nearer, in the same passes and about the same time. Their gradients are "
-                "preconditioned and their shrinking is not, so their limit is near the posterior and not equal to it.",
-                "![Error against seconds](paper_gp.png)",
-            ]
-        ),
+    write_looks(options.out / "paper_gp.csv", runs)
+    curves(options.out / "paper_gp.png", lines(runs, "posterior {}"), "CPU seconds", "error")
+    head = ["posterior", "algorithm", "error % after a pass", "error % at the end", "records", "CPU seconds"]
+    publish(
+        options,
+        "paper_gp",
+        "The posterior of a Gaussian process (DSG paper, 7.2)",
+        f"One thread, mean ± deviation over the seeds 1 to {len(seeds)} but for NORMA, which draws no features. "
+        f"{sizes.n:,} points of the function of the plane in [7.1](paper_ridge.md), noise variance .1, bandwidth the "
+        f"median distance, B = {process.BATCH}, F = {sizes.block_size}. The error of the mean is its relative L2 "
+        f"distance to the posterior in closed form at {sizes.n_test:,} points; that of the variance its mean absolute "
+        f"difference at {sizes.n_points}, in % of the prior's variance. DSG and NORMA solve the ridge regression with "
+        "nu = noise / n: of the targets for the mean, of k(x, z) for the variance at z. (The regressor's "
+        "`regularization` is twice that: its loss is the whole squared error, not half of it.) All steps have their "
+        "default size. *Preconditioned* steps touch one block. *Least squares* is the default of "
+        "`GaussianProcessRegressor`: the posterior of F quasi-random frequencies, which needs one pass. [Against F, "
+        "and the variance's operator](gaussian_process.md).",
+        table([*head, "memory MB", "features stored MB"], rows_of(runs)),
+        f"*The end* is that of {sizes.passes} passes; least squares takes one. Plain steps are too few, whatever their "
+        "features: NORMA draws none, and comes about as far in the mean as DSG. Preconditioned steps come nearer, in "
+        "the same passes and about the same time. Their gradients are preconditioned and their shrinking is not, so "
+        "their limit is near the posterior and not equal to it.",
+        "![Error against seconds](paper_gp.png)",
+        module="paper",
     )

@@ -13,28 +13,14 @@ from benchmarks.paper.baselines.learner import Array
 
 @dataclass(frozen=True)
 class Problem:
-    """A training set and a test set.
+    """A training set and a test set."""
 
-    Attributes
-    ----------
-    name
-        What it is called in tables and plots.
-    X, T
-        Training inputs, float32 of shape (n, d), and targets, float64 of shape (n, K): signs, of several classes one
-        column each; or numbers.
-    X_test, T_test
-        The same of the test set.
-    bandwidth
-        The median distance of 1,000 training rows.
-
-    """
-
-    name: str
-    X: Array
-    T: Array
+    name: str  #: in tables and plots
+    X: Array  #: training inputs, float32 of shape (n, d)
+    T: Array  #: targets, float64 of shape (n, K): signs, of several classes one column each; or numbers
     X_test: Array
     T_test: Array
-    bandwidth: float
+    bandwidth: float  #: the median distance of 1,000 training rows
 
     @property
     def n(self) -> int:

@@ -1,8 +1,8 @@
 """Section 7.1 of the DSG paper: kernel ridge regression in the plane, the averaged solution and the 1/t guide."""
 
 import time
+from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from benchmarks.paper.contenders import contenders
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Problem, median_distance, surface, true_surface
-from benchmarks.paper.runs import Make, Runs, chosen, enter, follow, squared, within
-from benchmarks.paper.tables import megabytes, plot_curves, write_looks, write_rows
-from benchmarks.report import machine, table, write
+from benchmarks.paper.runs import Make, Runs, chosen, enter, follow, lines, squared, within
+from benchmarks.paper.tables import megabytes, write_looks, write_rows
+from benchmarks.plots import curves
+from benchmarks.report import publish, table
 from streamkernel import KernelRegressor
 from streamkernel.growth import CDSG, DSG, Growth
 from streamkernel.kernels import Gaussian
@@ -25,23 +26,12 @@ TARGET = -0.8
 
 
 class Convergence(NamedTuple):
-    """The squared distance to the function after some steps.
+    """The squared distance to the function after some steps."""
 
-    Attributes
-    ----------
-    steps
-        After which steps it was looked.
-    last, averaged
-        Mean squared difference between the function and the last or the averaged solution.
-    seconds
-        CPU seconds of learning, of the machine without and with the average.
-
-    """
-
-    steps: list[int]
-    last: list[float]
+    steps: list[int]  #: after which it was looked
+    last: list[float]  #: mean squared difference of the last solution
     averaged: list[float]
-    seconds: tuple[float, float]
+    seconds: tuple[float, float]  #: of learning, without and with the average
 
     def slope(self, errors: Sequence[float], first: int = FIRST) -> float:
         """The slope of errors in log-log from a step on, by least squares over the looks."""
@@ -124,8 +114,9 @@ def compare(part: Problem, size: int, rank: int) -> Runs:
     return runs
 
 
-def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - its data are drawn
+def run(options: Namespace) -> None:
     """Write paper_ridge.md, two CSV files and two plots."""
+    quick, out = options.quick, options.out
     size, n_steps, seeds, n, rank = (128, 32, 1, 2**11, 32) if quick else (1_024, LAST, 3, 2**16, 256)
     first = FIRST if not quick else 4
     found = [converge(size, n_steps, seed) for seed in range(1, seeds + 1)]
@@ -135,68 +126,42 @@ def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - it
         ["seed", "step", "last", "averaged"],
         [[i + 1, *row] for i, c in enumerate(found) for row in zip(c.steps, c.last, c.averaged, strict=True)],
     )
-    curves = {
-        name: (found[0].steps, np.mean([getattr(c, name) for c in found], axis=0).tolist())
-        for name in ("averaged", "last")
-    }
-    plot_curves(out / "paper_ridge.png", {"2-D ridge": curves}, "steps", "mean squared distance", guide=-1)
+    means = {name: (found[0].steps, np.mean([getattr(c, name) for c in found], axis=0).tolist()) for name in slopes}
+    curves(out / "paper_ridge.png", {"2-D ridge": means}, "steps", "mean squared distance", guide=-1)
 
     part = problem(n)
     runs = compare(part, size, rank)
     write_looks(out / "paper_ridge.csv", runs)
-    lines = {
-        name: ([look.seconds for look in looks], [look.error for look in looks]) for (_, name, _), looks in runs.items()
-    }
-    plot_curves(out / "paper_ridge_time.png", {part.name: lines}, "CPU seconds", "mean squared distance")
+    curves(out / "paper_ridge_time.png", lines(runs), "CPU seconds", "mean squared distance")
     judged = "" if quick else ("reached" if np.mean(slopes["averaged"]) <= TARGET else "missed")
-    write(
-        out / "paper_ridge.md",
-        "\n\n".join(
-            [
-                "# Kernel ridge regression in the plane (DSG paper, 7.1)",
-                f"`python -m benchmarks.paper ridge{' --quick' if quick else ''}` on {machine()}; one thread, "
-                f"{seeds} {'seed' if seeds == 1 else 'seeds'}.",
-                f"B = F = {size:,}, nu = 1e-6, bandwidth a tenth of the median distance, new points in every step. The "
-                "distance is the mean square of f - f* over 1,024 points, f* the function without its noise; the "
-                f"slope is that of its logarithm from step {first} to {n_steps}, the mean of the seeds.",
-                table(
-                    ["solution", f"distance after {first} steps", f"after {n_steps}", "slope", "target", ""],
-                    [
-                        [
-                            name,
-                            *(
-                                f"{np.mean([getattr(c, name)[c.steps.index(s)] for c in found]):.2e}"
-                                for s in (first, n_steps)
-                            ),
-                            f"{np.mean(slopes[name]):.2f} ({min(slopes[name]):.2f} to {max(slopes[name]):.2f})",
-                            f"<= {TARGET}" if name == "averaged" else "",
-                            judged if name == "averaged" else "",
-                        ]
-                        for name in slopes
-                    ],
-                ),
-                f"CPU seconds of {n_steps} steps: {np.mean([c.seconds[0] for c in found]):.1f} without the average, "
-                f"{np.mean([c.seconds[1] for c in found]):.1f} with it.",
-                "![Distance against steps, with a line of slope -1](paper_ridge.png)",
-                f"## Beside other algorithms\n\nA pass over {part.n:,} points (the paper: 2^20), r = {rank} stored "
-                "features or landmarks; the last column is the distance when DSG's pass ended (the criterion SC2), "
-                "by CPU seconds. Nearly all of CDSG's are for the longest step that the square loss allows a block: "
-                f"the largest eigenvalue of a {size:,} x {size:,} matrix, of the best candidates in each step "
-                "([why](../../docs/growing-results.md#costs)).",
-                table(
-                    [
-                        "algorithm",
-                        "distance after a pass",
-                        "CPU seconds",
-                        "memory MB",
-                        "features stored MB",
-                        "at DSG's time",
-                    ],
-                    compared(runs, part),
-                ),
-                "![Distance against seconds](paper_ridge_time.png)",
-            ]
+    rows = []
+    for name, of_seeds in slopes.items():
+        at = [f"{np.mean([getattr(c, name)[c.steps.index(s)] for c in found]):.2e}" for s in (first, n_steps)]
+        target = [f"<= {TARGET}", judged] if name == "averaged" else ["", ""]
+        rows.append([name, *at, f"{np.mean(of_seeds):.2f} ({min(of_seeds):.2f} to {max(of_seeds):.2f})", *target])
+    publish(
+        options,
+        "paper_ridge",
+        "Kernel ridge regression in the plane (DSG paper, 7.1)",
+        f"One thread, {seeds} {'seed' if seeds == 1 else 'seeds'}. B = F = {size:,}, nu = 1e-6, bandwidth a tenth of "
+        "the median distance, new points in every step. The distance is the mean square of f - f* over 1,024 points, "
+        f"f* the function without its noise; the slope is that of its logarithm from step {first} to {n_steps}, the "
+        "mean of the seeds.",
+        table(["solution", f"distance after {first} steps", f"after {n_steps}", "slope", "target", ""], rows),
+        f"CPU seconds of {n_steps} steps: {np.mean([c.seconds[0] for c in found]):.1f} without the average, "
+        f"{np.mean([c.seconds[1] for c in found]):.1f} with it.",
+        "![Distance against steps, with a line of slope -1](paper_ridge.png)",
+        f"## Beside other algorithms\n\nA pass over {part.n:,} points (the paper: 2^20), r = {rank} stored features "
+        "or landmarks; the last column is the distance when DSG's pass ended (the criterion SC2), by CPU seconds. "
+        "Nearly all of CDSG's are for the longest step that the square loss allows a block: the largest eigenvalue "
+        f"of a {size:,} x {size:,} matrix, of the best candidates in each step "
+        "([why](../../docs/growing-results.md#costs)).",
+        table(
+            ["algorithm", "distance after a pass", "CPU seconds", "memory MB", "features stored MB", "at DSG's time"],
+            compared(runs, part),
         ),
+        "![Distance against seconds](paper_ridge_time.png)",
+        module="paper",
     )
 
 

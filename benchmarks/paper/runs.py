@@ -26,33 +26,16 @@ _MOST_PASSES = 30
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """What a learner had come to at a moment of its run.
-
-    Attributes
-    ----------
-    records, seconds
-        Learned so far, and CPU seconds of that.
-    error
-        Of the test set.
-    nbytes
-        Bytes of what predictions are made of.
-    stored
-        Bytes of the features of all training rows, had they been stored; 0 where the learner makes none.
-    work, n_features
-        Feature evaluations, records x features, and features of a growing machine; else 0.
-    objective
-        Mean loss on the first 2,000 training rows, where it is asked for; else NaN.
-
-    """
+    """What a learner had come to at a moment of its run."""
 
     records: int
-    seconds: float
-    error: float
-    nbytes: int
-    stored: int
-    work: int = 0
+    seconds: float  #: CPU seconds of learning
+    error: float  #: of the test set
+    nbytes: int  #: of what predictions are made of
+    stored: int  #: bytes of the features of all training rows, had they been stored; 0 where the learner makes none
+    work: int = 0  #: records x features of a growing machine
     n_features: int = 0
-    objective: float = math.nan
+    objective: float = math.nan  #: mean loss on the first 2,000 training rows, where it is asked for
 
 
 def misclassified(scores: Array, T: Array) -> float:
@@ -137,6 +120,16 @@ def enter(runs: Runs, problem: Problem, name: str, seed: int, looks: list[CurveP
     runs[problem.name, name, seed] = looks
     last = looks[-1]
     print(f"{problem.name}; {name}; seed {seed}: {last.error:.4g} after {last.records:,} records, {last.seconds:.1f} s")
+
+
+def lines(runs: Runs, titles: str = "{}") -> dict[str, dict[str, tuple[list[float], list[float]]]]:
+    """Return the error against seconds of each algorithm's first seed, by problem, as `plots.curves` takes them."""
+    found: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    for (problem, name, seed), looks in runs.items():
+        if seed == 1:
+            xy = [look.seconds for look in looks], [look.error for look in looks]
+            found.setdefault(titles.format(problem), {})[name] = xy
+    return found
 
 
 def of(runs: Runs, title: str, name: str) -> list[list[CurvePoint]]:

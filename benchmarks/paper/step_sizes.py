@@ -32,23 +32,9 @@ def best_step(
     seeds: Sequence[int] = (1, 2, 3),
     found: Mapping[str, Scheduler] | None = None,
 ) -> tuple[float, str]:
-    """The least error and its schedule on every fifth training row, the mean over seeds, after the other rows.
+    """Return the least error and its schedule on every fifth training row, the mean over seeds, after the other rows.
 
-    Parameters
-    ----------
-    make
-        The machine.
-    problem
-        Its test rows have no part in it.
-    batch_size
-        B.
-    passes
-        Over the other rows.
-    seeds
-        Of the machine and of the order of the rows.
-    found
-        The schedules by name. Defaults to all of `schedules`.
-
+    `found` are the schedules by name, all of `schedules` by default. The test rows have no part in the choice.
     """
     part = problem.split(np.arange(problem.n) % 5 == 0)
     found = schedules() if found is None else found

@@ -20,35 +20,16 @@ FOLDS = 3
 
 
 class StrongMachine(NamedTuple):
-    """A growing classifier with preconditioned blocks.
+    """A growing classifier with preconditioned blocks."""
 
-    Attributes
-    ----------
-    batch_size, block_size, blocks
-        The least B, F and blocks a step.
-    width
-        The bandwidth, in median distances.
-    n_inputs
-        Principal components that it learns from; None for all inputs.
-    weight
-        The weight of every record. The ridge of a step is divided by it; nothing else changes in one.
-    step
-        The size of every step, in solutions of its ridge regression; None for the default rule.
-    squared
-        Whether the loss is the squared error of one-hot targets in place of the softmax.
-    max_features
-        Of the machine; None for any number.
-
-    """
-
-    batch_size: int
+    batch_size: int  #: the least B
     block_size: int
-    blocks: int
-    width: float
-    n_inputs: int | None = None
-    weight: float = 1.0
-    step: float | None = None
-    squared: bool = False
+    blocks: int  #: a step
+    width: float  #: the bandwidth, in median distances
+    n_inputs: int | None = None  #: principal components that it learns from; None for all inputs
+    weight: float = 1.0  #: of every record; the ridge of a step is divided by it
+    step: float | None = None  #: in solutions of its ridge regression; None for the default rule
+    squared: bool = False  #: whether the loss is the squared error of one-hot targets in place of the softmax
     max_features: int | None = None
 
     def of(self, problem: Problem) -> Problem:

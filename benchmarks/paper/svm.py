@@ -1,9 +1,9 @@
 """Section 7.3 of the DSG paper: kernel support vector machines on Adult, and on MNIST's 8 against 6."""
 
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +16,24 @@ from benchmarks.paper.contenders import contenders
 from benchmarks.paper.deformed_eights import last_row
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Load, Problem, adult, eights_and_sixes
-from benchmarks.paper.runs import CurvePoint, Make, Runs, after_passes, chosen, enter, follow, misclassified, of, within
+from benchmarks.paper.runs import (
+    CurvePoint,
+    Make,
+    Runs,
+    after_passes,
+    chosen,
+    enter,
+    follow,
+    lines,
+    misclassified,
+    of,
+    within,
+)
 from benchmarks.paper.step_sizes import CONSTANT, FALLING, best_step, listed, schedules
 from benchmarks.paper.strong import FOLDS, StrongMachine, choice_table, choose
-from benchmarks.paper.tables import megabytes, percent, plot_curves, spread, write_looks
-from benchmarks.report import machine, table, write
+from benchmarks.paper.tables import megabytes, percent, spread, write_looks
+from benchmarks.plots import curves
+from benchmarks.report import publish, table
 from streamkernel import KernelClassifier
 from streamkernel.growth import CDSG, DSG, Growth
 from streamkernel.kernels import Gaussian
@@ -40,47 +53,20 @@ STRONG = "preconditioned blocks"
 
 
 class SupportVectorSetting(NamedTuple):
-    """An experiment of the section.
+    """An experiment of the section."""
 
-    Attributes
-    ----------
-    name
-        Of its pages.
-    load
-        Its problem.
-    n_inputs
-        Principal components that the paper has; None for all inputs.
-    batch_size, block_size
-        B and F of the paper.
-    regularization
-        nu of the paper, of n rows.
-    costs
-        C of scikit-learn's exact machine; 1 / (nu n) is the paper's problem.
-    passes
-        Those of our plain machines; the others learn one, or as long as DSG takes for one.
-    candidates
-        What the preconditioned machine is chosen from.
-    target
-        The error that it must reach after a pass.
-    published
-        What the paper says.
-    batch_sizes
-        What B of our plain machines is chosen from, together with their step; by default it is that of the paper.
-
-    """
-
-    name: str
+    name: str  #: of its pages
     load: Load
-    n_inputs: int | None
+    n_inputs: int | None  #: principal components that the paper has; None for all inputs
     batch_size: int
     block_size: int
-    regularization: Callable[[int], float]
-    costs: tuple[float, ...]
-    passes: int
-    candidates: tuple[StrongMachine, ...]
-    target: float
-    published: str
-    batch_sizes: tuple[int, ...] = ()
+    regularization: Callable[[int], float]  #: nu of the paper, of n rows
+    costs: tuple[float, ...]  #: C of scikit-learn's exact machine; 1 / (nu n) is the paper's problem
+    passes: int  #: of our plain machines; the others learn one, or as long as DSG takes for one
+    candidates: tuple[StrongMachine, ...]  #: what the preconditioned machine is chosen from
+    target: float  #: the error that it must reach after a pass
+    published: str  #: what the paper says
+    batch_sizes: tuple[int, ...] = ()  #: what B of our plain machines is chosen from, together with their step
 
 
 #: Of the squared error, as in benchmarks.digits: nearly a whole solution a step, with little ridge.
@@ -228,12 +214,13 @@ def cells(name: str, looks: list[CurvePoint]) -> list[str]:
 HEADER = ["algorithm", "test error %", "CPU seconds", "memory MB", "features stored MB", "error % at DSG's time"]
 
 
-def run(setting: SupportVectorSetting, data: Path | None, quick: bool, out: Path) -> None:
+def run(setting: SupportVectorSetting, options: Namespace) -> None:
     """Write the page, the looks and the plot of an experiment of the section."""
-    loaded, name = setting.load(data, quick), f"paper_{setting.name}"
-    title = f"# Kernel support vector machines: {setting.load.__name__.replace('_', ' ')} (DSG paper, 7.3)"
+    quick, out, name = options.quick, options.out, f"paper_{setting.name}"
+    loaded = setting.load(options.data, quick)
+    title = f"Kernel support vector machines: {setting.load.__name__.replace('_', ' ')} (DSG paper, 7.3)"
     if loaded is None:
-        write(out / f"{name}.md", f"{title}\n\nNot run: its file is not in --data.")
+        publish(options, name, title, "Not run: its file is not in --data.", module="paper")
         return
     seeds, rank = (range(1, 2), 32) if quick else (range(1, 4), 256)
     weights = (1.0, 100.0) if quick else (1.0, 10.0, 100.0, 1000.0)
@@ -243,51 +230,39 @@ def run(setting: SupportVectorSetting, data: Path | None, quick: bool, out: Path
     found: Runs = {}
     part = strong.of(loaded)
     for seed in seeds:
-        looks = follow(strong.make(seed), part, strong.rows_a_step(part.n), seed)
-        enter(found, part, STRONG, seed, looks)
+        enter(found, part, STRONG, seed, follow(strong.make(seed), part, strong.rows_a_step(part.n), seed))
     found |= compare(setting, problem, seeds, rank, weights)
     errors = [after_passes(looks, problem, 1).error for looks in of(found, problem.name, STRONG)]
     write_looks(out / f"{name}.csv", found)
-    lines = {
-        algorithm: ([look.seconds for look in looks], [look.error for look in looks])
-        for (_, algorithm, seed), looks in found.items()
-        if seed == 1
-    }
-    plot_curves(out / f"{name}.png", {problem.name: lines}, "CPU seconds", "test error")
+    curves(out / f"{name}.png", lines(found), "CPU seconds", "test error")
     reached = "" if quick else "reached" if np.mean(errors) <= setting.target else "missed"
     together = f", and B from {listed(setting.batch_sizes)} with it" if setting.batch_sizes else ""
-    n_test, each = len(problem.X_test), ", ".join(f"{error:.2%}" for error in errors)
-    write(
-        out / f"{name}.md",
-        "\n\n".join(
-            [
-                title,
-                f"`python -m benchmarks.paper {setting.name}{' --quick' if quick else ''} --data DIR` on {machine()}; "
-                f"one thread. {problem.name}: {problem.n:,} rows of {problem.X.shape[1]} numbers, {n_test:,} to test. "
-                f"The paper: {setting.published}.",
-                table(
-                    ["one pass, by preconditioned blocks", "target", "test error %", "of each seed", ""],
-                    [[problem.name, f"<= {100 * setting.target:g}%", percent(errors), each, reached]],
-                ),
-                f"Its settings are those with the fewest errors in a cross-validation on the training rows, in "
-                f"{FOLDS} parts, each learned once; *inputs*, if not all, are principal components. The test rows "
-                "have no part in it.",
-                choice_table(candidates, wrong, loaded),
-                "## Beside other algorithms",
-                f"All learn a pass of mini-batches of {min(setting.batch_size, problem.n)} (the criterion SC1) if no "
-                "other B is named; "
-                f"bandwidth {problem.bandwidth:.2f}, the median distance, F = {setting.block_size}, nu = "
-                f"{setting.regularization(problem.n):.2g}, the hinge, r = {rank} stored frequencies, landmarks or "
-                f"support vectors: the paper's. Its nu is C = {1 / setting.regularization(problem.n) / problem.n:g} of "
-                "SVC. Other parameters are chosen on a fifth of the training rows, which do not learn: the step of DSG "
-                f"and CDSG from {listed(CONSTANT)} and {listed(FALLING)} / sqrt(t), by the mean of three seeds after "
-                f"one pass{together}. Without a named step they have the default one. `CDSG()` is cap 1, whose reused "
-                "blocks take steps as long as new ones; cap 2 is the paper's CDSG. Mean ± deviation over the seeds 1 "
-                f"to {len(seeds)} of ours, one seed of the others. Memory is what predictions are made of; *features "
-                "stored*, what it would be to store ours of all training rows. The last column is the error when DSG's "
-                "pass ended (SC2), a dash where nothing was learned by then. Preparing Nystrom's features is counted.",
-                table(HEADER, rows_of(found, problem, setting.passes) + (last_row(out) if setting is EIGHTS else [])),
-                f"![Test error against seconds]({name}.png)",
-            ]
+    nu, each = setting.regularization(problem.n), ", ".join(f"{error:.2%}" for error in errors)
+    publish(
+        options,
+        name,
+        title,
+        f"One thread. {problem.name}: {problem.n:,} rows of {problem.X.shape[1]} numbers, {len(problem.X_test):,} to "
+        f"test. The paper: {setting.published}.",
+        table(
+            ["one pass, by preconditioned blocks", "target", "test error %", "of each seed", ""],
+            [[problem.name, f"<= {100 * setting.target:g}%", percent(errors), each, reached]],
         ),
+        f"Its settings are those with the fewest errors in a cross-validation on the training rows, in {FOLDS} parts, "
+        "each learned once; *inputs*, if not all, are principal components. The test rows have no part in it.",
+        choice_table(candidates, wrong, loaded),
+        "## Beside other algorithms",
+        f"All learn a pass of mini-batches of {min(setting.batch_size, problem.n)} (the criterion SC1) if no other B "
+        f"is named; bandwidth {problem.bandwidth:.2f}, the median distance, F = {setting.block_size}, nu = {nu:.2g}, "
+        f"the hinge, r = {rank} stored frequencies, landmarks or support vectors: the paper's. Its nu is C = "
+        f"{1 / nu / problem.n:g} of SVC. Other parameters are chosen on a fifth of the training rows, which do not "
+        f"learn: the step of DSG and CDSG from {listed(CONSTANT)} and {listed(FALLING)} / sqrt(t), by the mean of "
+        f"three seeds after one pass{together}. Without a named step they have the default one. `CDSG()` is cap 1, in "
+        "which reused blocks take steps as long as new ones; cap 2 is the paper's CDSG. Mean ± deviation over the "
+        f"seeds 1 to {len(seeds)} of ours, one seed of the others. Memory is what predictions are made of; *features "
+        "stored*, what it would be to store ours of all training rows. The last column is the error when DSG's pass "
+        "ended (SC2), a dash where nothing was learned by then. Preparing Nystrom's features is counted.",
+        table(HEADER, rows_of(found, problem, setting.passes) + (last_row(out) if setting is EIGHTS else [])),
+        f"![Test error against seconds]({name}.png)",
+        module="paper",
     )

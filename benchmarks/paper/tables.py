@@ -1,4 +1,4 @@
-"""Cells, pages and plots that the experiments share."""
+"""Cells and files that the experiments share."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,24 +8,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper.runs import CurvePoint
-
-_COLORS = [
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-    "#000000",
-    "#999999",
-    "#8B5A2B",
-    "#4B0082",
-    "#F0E442",
-    "#7F0000",
-]
-
-#: What is shown of a test set without an error, which a logarithm does not have.
-_LEAST = 1e-7
 
 
 def percent(values: Sequence[float]) -> str:
@@ -58,50 +40,3 @@ def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]])
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows([f"{cell:.5g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
-
-
-def plot_curves(
-    path: Path,
-    panels: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]],
-    x_label: str,
-    y_label: str,
-    guide: float | None = None,
-) -> None:
-    """Lines on logarithmic axes, a panel each problem.
-
-    Parameters
-    ----------
-    path
-        Where the plot goes.
-    panels
-        By title, the lines by name, each as x and y.
-    x_label, y_label
-        Of the axes.
-    guide
-        The slope of a dotted line from the first line's middle; None for no line.
-
-    """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot, ticker
-
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(6.6 * len(panels), 4.4), squeeze=False)
-    for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
-        for i, (name, (x, y)) in enumerate(lines.items()):
-            color, style = _COLORS[i % len(_COLORS)], "-" if i < len(_COLORS) else "--"
-            axis.plot(x, np.maximum(y, _LEAST), style, color=color, label=name, linewidth=2, marker="o", markersize=2.5)
-        if guide is not None:
-            u, v = (np.array(part) for part in next(iter(lines.values())))
-            middle = len(u) // 2
-            axis.plot(u, v[middle] * (u / u[middle]) ** guide, ":", color="#555555", label=f"slope {guide:g}")
-        axis.set(title=title, xscale="log", yscale="log", xlabel=x_label)
-        axis.xaxis.set_minor_formatter(ticker.NullFormatter())
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(alpha=0.25, which="both")
-        axis.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))  # beside the lines
-    axes[0][0].set_ylabel(y_label)
-    figure.tight_layout()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)

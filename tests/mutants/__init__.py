@@ -1,13 +1,11 @@
-"""Mutants: small faults put into the code, to see which tests notice them.
+"""Mutants: small faults put into the code, to see whether tests notice them.
 
 `mutants.csv` lists them, `killed.csv` says which test kills which. From the root of the checkout:
 
-    python -m tests.mutants check               # every mutant killed before, by the tests of today
-    python -m tests.mutants check -m 'not long' # the same, by the tests of a marker expression
-    python -m tests.mutants measure             # all mutants, and write killed.csv again
+    python -m tests.mutants check            # every mutant that was killed before, by the tests of today
+    python -m tests.mutants check --id 7 12  # these alone
+    python -m tests.mutants draw             # another list, from the code of today; check --all then finds its killers
 
-`killed.csv` is of the suite before tests were cut. A mutant that survived did so within a few seconds of tests without
-processes of their own; one that was not measured may be killed all the same.
-
-Code of `streamkernel/compute` is mutated where NUMBA_DISABLE_JIT leaves it uncompiled.
+Each mutant is written into a copy of the checkout. Pytest runs the test that killed it before; if that is gone or
+passes, the tests of its function, of its file and of its folder. Tests that need a process do not count.
 """

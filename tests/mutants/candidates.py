@@ -55,6 +55,13 @@ class Candidate:
     replacement: str
     compiled: bool
 
+    def put_into(self, source: bytes) -> bytes:
+        """Return the source of the file with this mutant in its place."""
+        lines = source.splitlines(keepends=True)
+        (first, begin), (last, end) = _span(self.node)
+        starts = [sum(map(len, lines[: line - 1])) for line in (first, last)]
+        return source[: starts[0] + begin] + f"({self.replacement})".encode() + source[starts[1] + end :]
+
     def overlaps(self, other: Candidate) -> bool:
         ours, theirs = _span(self.node), _span(other.node)
         return ours[0] < theirs[1] and theirs[0] < ours[1]

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import neighbors
 
-from benchmarks.solvers.dense_blocks import DenseBlocks
 from streamkernel.compute.window_losses import SMOOTH_HINGE
 from streamkernel.window import MetricLearner
 from streamkernel.window.block_iterates import BlockIterates, draw
@@ -16,6 +15,7 @@ from streamkernel.window.step_sizes import step_sizes
 from streamkernel.window.triplets import find_triplets, nearest
 from tests.naive.window_losses import dual_update, loss_value
 from tests.window import matrix_risk
+from tests.window.dense_blocks import DenseBlocks
 from tests.window.metric_tasks import records_of_tasks
 
 K = 2
