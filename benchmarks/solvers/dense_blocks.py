@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.window.block_data import BlockData, Indices
+from benchmarks.solvers.matrix_problem import BlockData, Indices
 
 __all__ = ["DenseBlocks"]
 

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.solvers.block_solver import BlockSolver, draw
 from benchmarks.solvers.dense_blocks import DenseBlocks
+from benchmarks.solvers.matrix_problem import MatrixProblem
 from streamkernel.compute.window_losses import dual_steps
-from streamkernel.window.block_iterates import draw
-from streamkernel.window.block_solver import BlockSolver
 from streamkernel.window.losses import window_loss
-from streamkernel.window.matrix_problem import MatrixProblem
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

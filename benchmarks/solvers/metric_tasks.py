@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.window import MetricLearner
-from streamkernel.window.matrix_problem import MatrixProblem
-from streamkernel.window.triplets import nearest
+from benchmarks.solvers.matrix_problem import MatrixProblem
+from benchmarks.solvers.metric_learning import MetricLearner, nearest
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

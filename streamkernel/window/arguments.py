@@ -7,7 +7,7 @@ import numpy as np
 from streamkernel.finite import is_finite
 from streamkernel.state import excerpt
 
-__all__ = ["require_block_arguments", "require_counts", "require_numbers", "require_seed"]
+__all__ = ["require_counts", "require_numbers", "require_seed"]
 
 
 def require_counts(solver: Any, *names: str, least: int = 1) -> None:
@@ -35,12 +35,3 @@ def require_seed(solver: Any) -> None:
     whole = isinstance(solver.seed, int | np.integer) and not isinstance(solver.seed, bool)
     if solver.seed is not None and not whole:
         raise ValueError(f"seed must be a whole number or None, got {excerpt(solver.seed)}")
-
-
-def require_block_arguments(solver: Any) -> None:
-    """Refuse what `BlockSolver` cannot take, by a ValueError; None is for `primal` and `dual` a default."""
-    require_counts(solver, "max_passes", *(name for name in ("dual", "primal") if getattr(solver, name) is not None))
-    require_numbers(solver, "scale", or_one_of=("sampled", "thumb"))
-    require_numbers(solver, "tol")
-    if solver.balance not in ("theorem", "data", None):
-        raise ValueError(f'balance must be "theorem", "data" or None, got {excerpt(solver.balance)}')

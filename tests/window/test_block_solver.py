@@ -5,15 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.solvers import matrix_problem
+from benchmarks.solvers.block_solver import BlockIterates, BlockSolver, draw
 from benchmarks.solvers.dense_blocks import DenseBlocks
+from benchmarks.solvers.matrix_problem import MatrixProblem, psd_factor, psd_project
 from benchmarks.solvers.matrix_risk import random_matrices
 from streamkernel.compute.window_losses import LOGISTIC, SMOOTH_HINGE, SQUARED, SQUARED_HINGE, dual_steps
-from streamkernel.window import matrix_problem
-from streamkernel.window.block_iterates import BlockIterates, draw
-from streamkernel.window.block_solver import BlockSolver
 from streamkernel.window.losses import LOSSES
-from streamkernel.window.matrix_problem import MatrixProblem
-from streamkernel.window.psd import psd_factor, psd_project
 from streamkernel.window.step_sizes import step_sizes
 from tests import naive
 from tests.window import matrix_risk

@@ -1,19 +1,77 @@
-"""Matrix risk minimization: objective, duality gap and the proximal step of a block."""
+"""Matrix risk minimization: its data, objective, duality gap and the proximal step of a block."""
 
-from typing import Any
+import abc
+from typing import TypeAlias
 
 import numpy as np
 
 from streamkernel.compute.duality import dual_start, records_gap
-from streamkernel.window.block_data import BlockData, Indices
+from streamkernel.state import Array
 from streamkernel.window.losses import WindowLoss
-from streamkernel.window.psd import psd_project
 
-__all__ = ["MatrixProblem"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
+#: Some records, or some blocks: neighbors as a slice, which costs no copy, or by number.
+Indices: TypeAlias = slice | Array
 _ALL = slice(None)
+
+
+class BlockData(abc.ABC):
+    """n records' symmetric matrices D_i^j, one a block: the score of record i is sum_j <D_i^j, X_j>.
+
+    Blocks are vectors of `size` numbers with the matrices' inner product: X has shape (p, size), matrices (d, d).
+    """
+
+    n: int
+    p: int
+    d: int
+    size: int
+
+    @abc.abstractmethod
+    def pack(self, matrices: Array) -> Array:
+        """Symmetric matrices (k, d, d) as blocks (k, size)."""
+
+    @abc.abstractmethod
+    def unpack(self, blocks: Array) -> Array:
+        """Blocks (k, size) as symmetric matrices (k, d, d)."""
+
+    @abc.abstractmethod
+    def scores(self, records: Indices, X: Array) -> Array:
+        """The scores of some records, shape (m,)."""
+
+    @abc.abstractmethod
+    def combine(self, records: Indices, c: Array) -> Array:
+        """sum_i c_i D_i of some records, for all blocks: shape (p, size)."""
+
+    @abc.abstractmethod
+    def block_scores(self, blocks: Indices, X: Array) -> Array:
+        """What some blocks X, shape (q, size), add to the scores of all records, shape (n,)."""
+
+    @abc.abstractmethod
+    def block_combine(self, blocks: Indices, c: Array) -> Array:
+        """sum_i c_i D_i^j over all records, for some blocks j: shape (q, size)."""
+
+    @abc.abstractmethod
+    def squared_norms(self) -> Array:
+        """|D_i|^2 of each record, over all blocks: shape (n,)."""
+
+    @abc.abstractmethod
+    def scale(self, records: Indices, blocks: Indices, factors: Array) -> float:
+        """The squared spectral norm of the part of the data of some records, times their factors, and some blocks."""
+
+
+def psd_project(S: Array) -> Array:
+    """The nearest positive semi-definite matrices to symmetric ones, (k, d, d), each symmetric to the last bit."""
+    out = np.empty_like(S)
+    for one, projected in zip(S, out, strict=True):
+        L = psd_factor(one)
+        np.matmul(L.T, L, out=projected)
+    return out
+
+
+def psd_factor(S: Array) -> Array:
+    """L of shape (r, d) with L^T L = the projection of S, r the number of S's eigenvalues above 0."""
+    w, V = np.linalg.eigh(S)
+    above = w > 0
+    return np.ascontiguousarray((V[:, above] * np.sqrt(w[above])).T)
 
 
 class MatrixProblem:
@@ -21,23 +79,8 @@ class MatrixProblem:
 
     g_j(X) = l2_j / 2 |X|^2 - <L_j, X>, in the Frobenius norm.
 
-    Parameters
-    ----------
-    data
-        The matrices D_i^j.
-    y
-        Numbers, or labels of -1 and 1, float64 of shape (n,).
-    weights
-        w_i from 0 up, of mean 1, float64 of shape (n,).
-    loss
-        phi.
-    l2
-        l2_j > 0, shape (p,).
-    linear
-        L_j as blocks, shape (p, size); None (the default) is 0.
-    constant
-        Added to the objective. Defaults to 0.
-
+    y are numbers, or labels of -1 and 1; the weights w_i have mean 1; `linear` holds L_j as blocks, and None is 0.
+    `constant` is added to the objective.
     """
 
     def __init__(
@@ -86,13 +129,7 @@ class MatrixProblem:
 
         Both are sums of what is never negative: their digits do not cancel.
 
-        Parameters
-        ----------
-        X, z
-            Blocks, and their `scores`.
-        beta, G
-            Dual variables, and what they `combine` to.
-
+        z are the scores of X, and G what beta combines to.
         """
         loss, loss_gap = records_gap(self.loss.kind, self.y, self.weights, beta, z)
         penalty = 0.5 * np.sum(self.l2 * np.square(X)) - np.sum(self.linear * X)
