@@ -13,30 +13,15 @@ from streamkernel.state import Array
 
 
 class Arrivals(NamedTuple):
-    """Records as they came to a core, which predicts, then learns them: of one segment, in which no shape changes.
+    """Records as they came to a core, which predicts, then learns them: of one segment, in which no shape changes."""
 
-    Attributes
-    ----------
-    values, extras, learned
-        As `arrive` has them; one that is learned with weight 0 counts for the moments only.
-    truths
-        Targets as the pass has them, shape (n,); any where a record is not learned.
-    weights
-        float64 of shape (n,).
-    past
-        What is known of earlier targets, (n, G).
-    scaling, feature_map
-        As `arrive` has them.
-
-    """
-
-    values: Array
+    values: Array  #: As `arrive` has them; one that is learned with weight 0 counts for the moments only
     extras: Array
     learned: Array
-    truths: Array
-    weights: Array
-    past: Array
-    scaling: Scaling
+    truths: Array  #: Targets as the pass has them, shape (n,); any where a record is not learned
+    weights: Array  #: float64 of shape (n,)
+    past: Array  #: What is known of earlier targets, (n, G)
+    scaling: Scaling  #: As `arrive` has them
     feature_map: FeatureMap
 
 
@@ -45,19 +30,11 @@ def advance_records(
 ) -> None:
     """Let records arrive, then predict and learn them, a block at a time.
 
-    Parameters
-    ----------
-    learn
-        `pass_labels` or `pass_numbers`.
-    records
-        Their moments are updated.
-    experts
-        What comes between weights and `past` among the parameters of `learn`; updated.
-    out
-        Filled with the predictions.
-    nothing
-        The truth of a record that is predicted only.
-
+    - learn: `pass_labels` or `pass_numbers`.
+    - records: Their moments are updated.
+    - experts: What comes between weights and `past` among the parameters of `learn`; updated.
+    - out: Filled with the predictions.
+    - nothing: The truth of a record that is predicted only.
     """
     values, extras, learned, truths, weights, past, scaling, feature_map = records
     n = len(values)

@@ -31,39 +31,20 @@ class Shares(NamedTuple):
 class Experts(abc.ABC):
     """Heads on all columns, linear experts on the last ones, trees on the inputs, and neighbors, with K outputs.
 
-    Parameters
-    ----------
-    ridge
-        rho.
-    drift_rates
-        q of each head.
-    n_trees, window
-        Trees of an ensemble, 0 for none, and the records they are grown on.
-    memory
-        The last records, fresh.
-    n_past
-        1 if an expert, or a machine next to these, knows the past of the target, else 0: the last of all.
-
-    Attributes
-    ----------
-    heads
-        The heads.
-    linear_P, linear_W
-        float64 of shape (E, L, L) and (E, K, L).
-    forest
-        The trees.
-    memory
-        The last records, whose neighbors are experts.
-    change
-        Watches the mixture's losses.
-    stack_P, stack_W
-        As `compute.stacking.Stacking` has them, of all experts.
-    losses
-        Discounted losses: heads, linear experts, then those that trees and memory bring; then of the last mixture: all
-        these mixed, what knows the past where that is none of them, and the stacks; float64.
-    prior
-        Each expert's weight where all losses are alike, in those of a head, float64.
-
+    - ridge: rho.
+    - drift_rates: q of each head.
+    - n_trees, window: Trees of an ensemble, 0 for none, and the records they are grown on.
+    - memory: The last records, fresh.
+    - n_past: 1 if an expert, or a machine next to these, knows the past of the target, else 0: the last of all.
+    - heads: The heads.
+    - linear_P, linear_W: float64 of shape (E, L, L) and (E, K, L).
+    - forest: The trees.
+    - memory: The last records, whose neighbors are experts.
+    - change: Watches the mixture's losses.
+    - stack_P, stack_W: As `compute.stacking.Stacking` has them, of all experts.
+    - losses: Discounted losses: heads, linear experts, then those that trees and memory bring; then of the last
+      mixture: all these mixed, what knows the past where that is none of them, and the stacks; float64.
+    - prior: Each expert's weight where all losses are alike, in those of a head, float64.
     """
 
     n_linear_experts = 2

@@ -33,24 +33,11 @@ from streamkernel.state import Array, State
 class AdaptiveMachine(abc.ABC):
     """State and learning that classes and numbers share.
 
-    Parameters
-    ----------
-    inputs, core
-        The parts, fresh.
-    lags
-        The last known targets, fresh.
-    lagged
-        The core that sees them, fresh; None for none.
-
-    Attributes
-    ----------
-    core
-        What predicts and learns rows of numbers.
-    n_records
-        Labeled records learned.
-    n_relearnings
-        Metrics that took effect since this machine was made, of both cores; it is not part of the state.
-
+    - lags: The last known targets, fresh.
+    - lagged: The core that sees them, fresh; None for none.
+    - core: What predicts and learns rows of numbers.
+    - n_records: Labeled records learned.
+    - n_relearnings: Metrics that took effect since this machine was made, of both cores; it is not part of the state.
     """
 
     targets: Classes | Numbers

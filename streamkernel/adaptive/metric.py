@@ -22,19 +22,11 @@ NEAREST = 200
 def energy(Phi: Array, coefficients: Array, feature_map: FeatureMap) -> Array:
     """Squared slopes of scores along each input, summed over records.
 
-    Parameters
-    ----------
-    Phi
-        AdaptiveFeatures of records, shape (n, D).
-    coefficients
-        A head's, shape (K, D).
-    feature_map
-        How the columns were made, with frequencies of slopes.
+    - Phi: AdaptiveFeatures of records, shape (n, D).
+    - coefficients: A head's, shape (K, D).
+    - feature_map: How the columns were made, with frequencies of slopes.
 
-    Returns
-    -------
-    float64 of shape (d,), finite.
-
+    Returns float64 of shape (d,), finite.
     """
     K = len(coefficients)
     if K > WATCHED:

@@ -35,20 +35,11 @@ _RULES: Rules = {
 class Relearning:
     """What is learned of a metric so far.
 
-    Parameters
-    ----------
-    columns, experts
-        Those in force. Heads and scores are theirs; so are the rows, which their memory has.
-    n_rows
-        The last rows, from which the metric is learned, at least 1.
-
-    Attributes
-    ----------
-    columns
-        The features under the new metric; None until the bandwidth is known.
-    heads
-        The heads that let the rows pass and what these know of targets, by attribute of the experts; none at first.
-
+    - columns, experts: Those in force. Heads and scores are theirs; so are the rows, which their memory has.
+    - n_rows: The last rows, from which the metric is learned, at least 1.
+    - columns: The features under the new metric; None until the bandwidth is known.
+    - heads: The heads that let the rows pass and what these know of targets, by attribute of the experts; none at
+      first.
     """
 
     def __init__(self, columns: AdaptiveFeatures, experts: LabelExperts | NumberExperts, n_rows: int) -> None:

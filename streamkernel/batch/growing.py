@@ -77,13 +77,8 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
 
     A machine that has yet to choose its bandwidth, and is given fewer rows than that takes, learns them one by one.
 
-    Raises
-    ------
-    ValueError
-        A row cannot be used, or the machine is refitted on a window of records; it is spoilt then.
-    NotFiniteError
-        Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
-
+    ValueError: A row cannot be used, or the machine is refitted on a window of records; it is spoilt then.
+    NotFiniteError: Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
     """
     check_window(machine)
     before = machine.targets.admit([None]).before[0]

@@ -15,15 +15,8 @@ class AveragedSolution:
 
     A block that did not exist at a step counts as 0 then. It takes as much memory as the coefficients.
 
-    Parameters
-    ----------
-    expansion
-        The last solution.
-
-    Attributes
-    ----------
-    solution
-        The mean as an expansion, which shares its frequencies with the last solution and is only to be read.
+    - expansion: The last solution.
+    - solution: The mean as an expansion, which shares its frequencies with the last solution and is only to be read.
 
     References
     ----------

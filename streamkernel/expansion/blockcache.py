@@ -14,22 +14,10 @@ _AT_ONCE = 2048
 class BlockCache:
     """A cache of the frequencies of blocks 0, 1, ..., as many as fit into a budget.
 
-    Parameters
-    ----------
-    block_size
-        F, the frequencies of a block.
-    dtype
-        float32 or float64.
-    budget
-        The most bytes it may take.
-
-    Attributes
-    ----------
-    n_blocks
-        Blocks it holds.
-    W
-        Their frequencies in turns, shape (at least d, at least n_blocks F).
-
+    - block_size: F, the frequencies of a block.
+    - budget: The most bytes it may take.
+    - n_blocks: Blocks it holds.
+    - W: Their frequencies in turns, shape (at least d, at least n_blocks F).
     """
 
     def __init__(self, block_size: int, dtype: np.dtype[Any], budget: int) -> None:
@@ -42,15 +30,9 @@ class BlockCache:
     def fill(self, keys: Array, n_blocks: int, draw: Callable[[int, int, Array], Array]) -> int:
         """Draw what is missing of the first `n_blocks` blocks, and return how many of them the cache holds.
 
-        Parameters
-        ----------
-        keys
-            The inputs' keys, uint64 of shape (d,).
-        n_blocks
-            Blocks wanted; as many as fit are drawn.
-        draw
-            `draw(first, last, keys)` gives their frequencies, shape (d, (last - first) F).
-
+        - keys: The inputs' keys, uint64 of shape (d,).
+        - n_blocks: Blocks wanted; as many as fit are drawn.
+        - draw: `draw(first, last, keys)` gives their frequencies, shape (d, (last - first) F).
         """
         if keys is self._keys and n_blocks <= self.n_blocks:
             return self.n_blocks

@@ -1,5 +1,6 @@
 """Random features of any kernel, as its method `features` computes them."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,9 @@ from streamkernel.state import Array
 AT_ONCE = 256
 
 
+@dataclass(eq=False)
 class Computed:
     """Random features that a kernel computes itself, drawn again whenever they are used: a tile for all rows of a call.
-
-    Parameters
-    ----------
-    kernel
-        The kernel, which computes them.
-    block_size
-        F, the draws of a block.
-    dtype
-        float32 or float64.
-    seed
-        The seed of the draws, an unsigned 64-bit number.
 
     References
     ----------
@@ -35,11 +26,10 @@ class Computed:
 
     """
 
-    def __init__(self, kernel: Kernel, block_size: int, dtype: np.dtype[Any], seed: int) -> None:
-        self.kernel = kernel
-        self.block_size = block_size
-        self.dtype = dtype
-        self.seed = seed
+    kernel: Kernel  #: The kernel, which computes them
+    block_size: int  #: F, the draws of a block
+    dtype: np.dtype[Any]
+    seed: int  #: The seed of the draws, an unsigned 64-bit number
 
     @property
     def nbytes(self) -> int:

@@ -20,18 +20,11 @@ AT_ONCE = 256
 class Drawn:
     """Independent random frequencies, drawn again or from a cache: any number of features of any inputs.
 
-    Parameters
-    ----------
-    kernel
-        The kernel, which draws the frequencies.
-    block_size
-        F, the frequencies of a block.
-    dtype
-        float32 or float64.
-    cache_bytes
-        The most bytes of frequencies cached; others are drawn whenever they are used, a tile for all rows of the call.
-    seed
-        The seed of the frequencies, an unsigned 64-bit number.
+    - kernel: The kernel, which draws the frequencies.
+    - block_size: F, the frequencies of a block.
+    - cache_bytes: The most bytes of frequencies cached; others are drawn whenever they are used, a tile for all rows of
+      the call.
+    - seed: The seed of the frequencies, an unsigned 64-bit number.
 
     References
     ----------
@@ -59,21 +52,12 @@ class Drawn:
     ) -> None:
         """Add the sum of the first `n_features` times their coefficients to `total`, each row as if it were alone.
 
-        Parameters
-        ----------
-        X
-            Scaled rows, shape (n, d + e), of the dtype.
-        keys, extra_keys
-            The keys of the d inputs that stay and of the e met in these rows only, uint64.
-        bandwidth
-            The length scale in use, in units of the scaled inputs.
-        alpha
-            Coefficients of the cosines and of the sines, shape (K, 2, at least n_features).
-        n_features
-            Frequencies to be added.
-        total
-            float64 of shape (n, K).
-
+        - X: Scaled rows, shape (n, d + e), of the dtype.
+        - keys, extra_keys: The keys of the d inputs that stay and of the e met in these rows only, uint64.
+        - bandwidth: The length scale in use, in units of the scaled inputs.
+        - alpha: Coefficients of the cosines and of the sines, shape (K, 2, at least n_features).
+        - n_features: Frequencies to be added.
+        - total: float64 of shape (n, K).
         """
         sine = SINE[self.dtype]
         n_cached = 0

@@ -19,27 +19,13 @@ _STEP = 0x9E3779B97F4A7C15
 class Term:
     """A kernel's features with their coefficients.
 
-    Parameters
-    ----------
-    kernel
-        One that is no sum.
-    source
-        Where its features come from.
-    factor
-        What they are multiplied by.
-    block_size
-        F.
-    dtype
-        float32 or float64.
-    own_bandwidth
-        A length scale that only this term has; None is that of the expansion.
-
-    Attributes
-    ----------
-    alpha
-        Coefficients, of the source's dtype and shape (K, n_parts, room): of the first numbers of the draws, then of the
-        second ones, draw after draw, as the sums go through them.
-
+    - kernel: One that is no sum.
+    - source: Where its features come from.
+    - factor: What they are multiplied by.
+    - block_size: F.
+    - own_bandwidth: A length scale that only this term has; None is that of the expansion.
+    - alpha: Coefficients, of the source's dtype and shape (K, n_parts, room): of the first numbers of the draws, then
+      of the second ones, draw after draw, as the sums go through them.
     """
 
     def __init__(

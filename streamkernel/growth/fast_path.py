@@ -11,20 +11,9 @@ from streamkernel.records.plain import PlainRecords
 class GrowingFastPath:
     """Reads records that hold all inputs, if all are numbers; it holds until the inputs are others.
 
-    Parameters
-    ----------
-    inputs
-        The machine's.
-    n
-        The records that there is room for. Defaults to 1.
-
-    Attributes
-    ----------
-    values
-        The records that it took, float64 of shape (n, d).
-    scaling
-        The moments by which it is to be scaled.
-
+    - n: The records that there is room for. Defaults to 1.
+    - values: The records that it took, float64 of shape (n, d).
+    - scaling: The moments by which it is to be scaled.
     """
 
     def __init__(self, inputs: Inputs, n: int = 1) -> None:

@@ -20,18 +20,8 @@ class FeatureScale:
     Where the kernel has no bound, both are measured in the first mini-batch, and kept in the state: of k(x, x) the
     largest, of the features' squares the root of their mean square over draws, at the row where that is largest.
 
-    Parameters
-    ----------
-    kernel
-        Any kernel.
-
-    Attributes
-    ----------
-    is_bounded
-        Whether the kernel states both.
-    kappa, feature_bound
-        The two; 0 before they are measured.
-
+    - is_bounded: Whether the kernel states both.
+    - kappa, feature_bound: The two; 0 before they are measured.
     """
 
     rules: ClassVar[Rules] = {"kappa": all_from_zero, "feature_bound": all_from_zero}
@@ -54,11 +44,7 @@ class FeatureScale:
     def measure(self, expansion: Expansion, X: Array, keys: Array) -> None:
         """Take what the kernel does not state from the rows of the first mini-batch, shape (B, d).
 
-        Raises
-        ------
-        NotFiniteError
-            The features are so large that the fourth power of their norm is not finite.
-
+        NotFiniteError: The features are so large that the fourth power of their norm is not finite.
         """
         if not self.kappa:
             rows = occupied(X)

@@ -32,32 +32,15 @@ _ONE = np.ones(1)
 class Machine(RecordMachine):
     """The state of a growing kernel machine.
 
-    Parameters
-    ----------
-    inputs, targets, expansion
-        The parts, fresh.
-    growth
-        Which block a step touches.
-    batch_size
-        B, the labeled records of a step.
-    max_features
-        The most frequencies, or None.
-    step
-        A schedule of step sizes, or None for the default rule.
-    regularization
-        nu.
-    precondition
-        Whether a step solves a ridge regression on its block and mini-batch.
-    blocks_per_step
-        Blocks that a mini-batch updates, one after the other.
-    average
-        Whether predictions are those of the mean of the solutions after each step.
-
-    Attributes
-    ----------
-    window
-        The last labeled records, whose owner solves the coefficients now and then; None where nobody does.
-
+    - growth: Which block a step touches.
+    - batch_size: B, the labeled records of a step.
+    - max_features: The most frequencies, or None.
+    - step: A schedule of step sizes, or None for the default rule.
+    - regularization: nu.
+    - precondition: Whether a step solves a ridge regression on its block and mini-batch.
+    - blocks_per_step: Blocks that a mini-batch updates, one after the other.
+    - average: Whether predictions are those of the mean of the solutions after each step.
+    - window: The last labeled records, whose owner solves the coefficients now and then; None where nobody does.
     """
 
     def __init__(

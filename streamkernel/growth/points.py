@@ -25,21 +25,12 @@ def points(inputs: Inputs, groups: Sequence[Group], n: int, domain: Domain | Non
     what was not always observed is absent as often. The draws are stratified: each column has these moments and shares
     to within one record.
 
-    Parameters
-    ----------
-    inputs
-        d columns with their moments.
-    groups
-        The columns of each input.
-    n
-        How many rows are drawn.
-    domain
-        The numbers the kernel takes; None is any.
+    - inputs: d columns with their moments.
+    - groups: The columns of each input.
+    - n: How many rows are drawn.
+    - domain: The numbers the kernel takes; None is any.
 
-    Returns
-    -------
-    float64 of shape (n, d); 0 is not observed.
-
+    Returns float64 of shape (n, d); 0 is not observed.
     """
     moments = inputs.scaler.moments
     seen = [float(moments[group.columns, SEEN].sum()) for group in groups]

@@ -6,6 +6,7 @@ calls never changes a bit.
 
 import abc
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -49,49 +50,34 @@ class Waiting(Protocol):
         """Labeled records until then."""
 
 
+@dataclass(eq=False)
 class RecordMachine(abc.ABC):
     """Records in, scores out.
 
-    Parameters
-    ----------
-    inputs, targets
-        The parts, fresh.
-    kernel
-        The kernel, whose bandwidth may be left to the data.
-    dtype
-        float32 or float64.
-
-    Attributes
-    ----------
-    n_records
-        Labeled records learned.
-    warm_up
-        The first records, until they fix a bandwidth left to the data; then, and where it is not, None.
-
+    - n_records: Labeled records learned.
+    - warm_up: The first records, until they fix a bandwidth left to the data; then, and where it is not, None.
     """
+
+    inputs: Inputs
+    targets: Targets
+    kernel: Kernel  #: The kernel, whose bandwidth may be left to the data
+    dtype: np.dtype[Any]
 
     #: `learn_plain` puts off at most this number of records; its fast path has room for one even if it puts off none.
     n_put_off = 1
 
-    def __init__(self, inputs: Inputs, targets: Targets, kernel: Kernel, dtype: np.dtype[Any]) -> None:
-        self.inputs = inputs
-        self.targets = targets
-        self.kernel = kernel
-        self.dtype = dtype
+    def __post_init__(self) -> None:
         self.n_records = 0
-        self.warm_up = WarmUpBuffer() if kernel.bandwidth is None else None
-        self._encoder = BatchEncoder(inputs, targets)
-        self._fast_path = GrowingFastPath(inputs, self.n_put_off)
-        self._has_own_loss = is_own(targets.loss)
+        self.warm_up = WarmUpBuffer() if self.kernel.bandwidth is None else None
+        self._encoder = BatchEncoder(self.inputs, self.targets)
+        self._fast_path = GrowingFastPath(self.inputs, self.n_put_off)
+        self._has_own_loss = is_own(self.targets.loss)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them; see `StreamMachine`. Weights multiply the gradient.
 
-        Raises
-        ------
-        NotFiniteError
-            Kernel, loss, step schedule or policy gave what is not finite. The mini-batch of that step is not learned.
-
+        NotFiniteError: Kernel, loss, step schedule or policy gave what is not finite. The mini-batch of that step is
+        not learned.
         """
         self.settle()
         parts: list[tuple[Encoded, Array]] = []

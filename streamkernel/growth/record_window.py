@@ -20,17 +20,10 @@ class RecordWindow(Protocol):
     def append(self, values: Array, n_inputs: int, targets: Sequence[Any], y: Array, weights: Array) -> None:
         """Add records.
 
-        Parameters
-        ----------
-        values
-            Their encoded values before scaling, float64 of shape (n, at least n_inputs); NaN where not observed.
-        n_inputs
-            The number of inputs known at the last of them.
-        targets, y
-            Their prepared targets, and these encoded.
-        weights
-            Their weights.
-
+        - values: Their encoded values before scaling, float64 of shape (n, at least n_inputs); NaN where not observed.
+        - n_inputs: The number of inputs known at the last of them.
+        - targets, y: Their prepared targets, and these encoded.
+        - weights: Their weights.
         """
 
     def refit(self) -> bool:

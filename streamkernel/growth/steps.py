@@ -28,20 +28,12 @@ def first_step(
 ) -> float:
     """gamma_0 = 1 / (L (lambda_1 + phi / F + kappa / B)), where kappa and phi are 1 of most kernels; 1e100 at most.
 
-    Parameters
-    ----------
-    kernel_matrix
-        K(X, X) of the first mini-batch, shape (B, B).
-    curvature
-        L, the Lipschitz constant of the loss's derivative.
-    block_size
-        F.
-    kappa
-        The largest k(x, x). Defaults to 1.
-    feature_bound
-        phi, the largest sum of the squares of one draw's features. Defaults to 1.
-    batch_size
-        B, where the matrix is that of a sample of the first mini-batch; None (the default): of all of it.
+    - kernel_matrix: K(X, X) of the first mini-batch, shape (B, B).
+    - curvature: L, the Lipschitz constant of the loss's derivative.
+    - block_size: F.
+    - kappa: The largest k(x, x). Defaults to 1.
+    - feature_bound: phi, the largest sum of the squares of one draw's features. Defaults to 1.
+    - batch_size: B, where the matrix is that of a sample of the first mini-batch; None (the default): of all of it.
 
     Examples
     --------
@@ -64,13 +56,8 @@ def default_step(gamma_0: float, t: int, halving: int = HALVING) -> float:
 def scheduled_step(schedule: Scheduler, t: int) -> float:
     """The step size that a schedule gives for step t, from -1e30 to 1e30.
 
-    Raises
-    ------
-    TypeError
-        It is no number.
-    NotFiniteError
-        It is NaN.
-
+    TypeError: It is no number.
+    NotFiniteError: It is NaN.
     """
     given, name = schedule.get(t), type(schedule).__name__
     gamma = real(np.asarray(given)[()])
@@ -93,14 +80,9 @@ def no_longer(update: BlockUpdate, limit: float) -> BlockUpdate:
 def require_step(growth: Growth, update: Any, context: GrowthContext) -> None:
     """Refuse what a policy of the user's gave where no step can be taken by it.
 
-    Raises
-    ------
-    NotFiniteError
-        Step sizes are not finite, or past `LARGEST_STEP`.
-    TypeError
-        It is no `BlockUpdate`, or one of anything but numbers; there is no such block, or there are not as many step
-        sizes as outputs.
-
+    NotFiniteError: Step sizes are not finite, or past `LARGEST_STEP`.
+    TypeError: It is no `BlockUpdate`, or one of anything but numbers; there is no such block, or there are not as many
+    step sizes as outputs.
     """
     gave = f"the policy {type(growth).__name__} gave"
     by = "in its method `choose`: it must give"

@@ -19,11 +19,7 @@ WARM_UP = 200
 class WarmUpBuffer:
     """The first labeled records as they came.
 
-    Attributes
-    ----------
-    targets, weights
-        Prepared targets and weights so far.
-
+    - targets, weights: Prepared targets and weights so far.
     """
 
     rules: ClassVar[Rules] = {"warm_up_values": none_infinite, "warm_up_weights": all_from_zero}

@@ -1,6 +1,7 @@
 """Sums, products and multiples of kernels, by the operators `+` and `*`."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,21 +21,23 @@ LEAST_FACTOR, LARGEST_FACTOR = 1e-30, 1e30
 MOST_KERNELS, MOST_NUMBERS = 32, 1024
 
 
+@dataclass(eq=False)
 class _Pair(Kernel):
     """A kernel of two others; a bandwidth left to the data is one for all that leave it."""
 
+    left: Kernel
+    right: Kernel
+
     rows_at_once = True
 
-    def __init__(self, left: Kernel, right: Kernel) -> None:
-        for name, kernel in (("left", left), ("right", right)):
+    def __post_init__(self) -> None:
+        for name, kernel in (("left", self.left), ("right", self.right)):
             _require_part(name, kernel)
-        self.left = left
-        self.right = right
-        self.n_kernels = left.n_kernels + right.n_kernels
-        self.bandwidth = 1.0 if left.bandwidth and right.bandwidth else None
-        self.shift_invariant = left.shift_invariant and right.shift_invariant
-        self.by_block = left.by_block or right.by_block
-        self.domain = narrower(left.domain, right.domain)
+        self.n_kernels = self.left.n_kernels + self.right.n_kernels
+        self.bandwidth = 1.0 if self.left.bandwidth and self.right.bandwidth else None
+        self.shift_invariant = self.left.shift_invariant and self.right.shift_invariant
+        self.by_block = self.left.by_block or self.right.by_block
+        self.domain = narrower(self.left.domain, self.right.domain)
 
     @property
     def standardizes(self) -> bool:

@@ -30,11 +30,7 @@ def column_names(X: Any) -> tuple[Hashable, ...] | None:
 def by_name(X: Any, names: Sequence[Hashable] | None) -> Any:
     """A data frame with the columns of these names, in their order; anything else, and without names, as it is.
 
-    Raises
-    ------
-    ValueError
-        A data frame lacks one of them.
-
+    ValueError: A data frame lacks one of them.
     """
     given = column_names(X)
     if names is None or given is None or given == tuple(names):

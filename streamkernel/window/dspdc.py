@@ -226,11 +226,7 @@ def _timed(iterates: Iterates, steps: StepSizes, count: int) -> float:
 def sparse_rows(X: Any) -> Any:
     """A sparse matrix as CSR of float64.
 
-    Raises
-    ------
-    ValueError
-        It has no rows or no columns, or a number that is not finite.
-
+    ValueError: It has no rows or no columns, or a number that is not finite.
     """
     rows = sparse.csr_matrix(X, dtype=np.float64)
     if not all(rows.shape):

@@ -84,10 +84,7 @@ class Factorized:
 def sketch_matrix(d: int, p: int, seed: int = 0) -> Array:
     """G of shape (d, p), Gaussian of variance 1 / d: a function of the seed, regenerated wherever it is needed.
 
-    Raises
-    ------
-    ValueError
-        d is not a whole number of at least 1.
+    ValueError: d is not a whole number of at least 1.
 
     Examples
     --------
@@ -107,21 +104,11 @@ def sketch_matrix(d: int, p: int, seed: int = 0) -> Array:
 
 
 class PaddedFactors(NamedTuple):
-    """U, V and the tiles of V as compiled iterations take them: whole vectors, which begin where lines of a cache do.
+    """U, V and the tiles of V as compiled iterations take them: whole vectors, aligned to lines of the cache."""
 
-    Attributes
-    ----------
-    U
-        Shape (n, depth): d rounded up, with zeros.
-    V
-        Shape (d, p), or (d, 0) where columns come in blocks.
-    tiles
-        The blocks of V's columns, shape (blocks, depth, width); one, of zeros, where columns do not come in blocks.
-
-    """
-
-    U: Array
-    V: Array
+    U: Array  #: Shape (n, depth): d rounded up, with zeros
+    V: Array  #: Shape (d, p), or (d, 0) where columns come in blocks
+    #: The blocks of V's columns, shape (blocks, depth, width); one, of zeros, where columns do not come in blocks.
     tiles: Array
 
 
@@ -142,13 +129,7 @@ def padded_factors(data: Factorized, columns: Coordinates) -> PaddedFactors:
 class FactorizedIterates(Iterates):
     """Iterates that maintain U^T (weights beta), V x and V xbar: an iteration costs O(d (m + q)).
 
-    Parameters
-    ----------
-    problem, rows, columns
-        As of `Iterates`.
-    factors
-        Of `padded_factors`.
-
+    - factors: Of `padded_factors`.
     """
 
     def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates, factors: PaddedFactors) -> None:

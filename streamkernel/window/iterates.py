@@ -5,6 +5,7 @@ The problem is min_x max_beta g(x) + (1/n) sum_i w_i (beta_i a_i . x - phi_i*(be
 
 import abc
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,26 +21,19 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _ROWS = 1024
 
 
+@dataclass(eq=False)
 class Iterates(abc.ABC):
     """Primal and dual iterates of DSPDC, on data of one form.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    rows, columns
-        The choices of dual and of primal coordinates.
-
-    Attributes
-    ----------
-    beta
-        Dual variables, shape (n,).
-
+    - beta: Dual variables, shape (n,).
     """
 
-    def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates) -> None:
-        self.problem, self.rows, self.columns = problem, rows, columns
-        self.beta = np.zeros(rows.n)
+    problem: LinearProblem
+    rows: Coordinates  #: The choices of dual and of primal coordinates
+    columns: Coordinates
+
+    def __post_init__(self) -> None:
+        self.beta = np.zeros(self.rows.n)
 
     @property
     @abc.abstractmethod

@@ -3,6 +3,7 @@
 import abc
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,24 +21,21 @@ __all__ = ["LinearProblem", "LinearSolver"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@dataclass(eq=False)
 class LinearProblem:
     """One output's problem: min_x (1/n) sum_i w_i phi_i(a_i . x) + l2/2 |x|^2 + l1 |x|_1.
 
-    Attributes
-    ----------
-    X
-        The rows a_i, float64 of shape (n, p).
-    y
-        Numbers, or labels of -1 and 1, float64 of shape (n,).
-    weights
-        w_i, float64 of shape (n,), from 0 up, of mean 1.
-    loss, regularizer
-        phi and the elastic net.
-
+    - X: The rows a_i, float64 of shape (n, p).
+    - y: Numbers, or labels of -1 and 1, float64 of shape (n,).
+    - weights: w_i, float64 of shape (n,), from 0 up, of mean 1.
+    - loss, regularizer: phi and the elastic net.
     """
 
-    def __init__(self, X: Any, y: Array, weights: Array, loss: WindowLoss, regularizer: ElasticNet) -> None:
-        self.X, self.y, self.weights, self.loss, self.regularizer = X, y, weights, loss, regularizer
+    X: Any
+    y: Array
+    weights: Array
+    loss: WindowLoss
+    regularizer: ElasticNet
 
 
 class LinearSolver(Representable, base.Base, abc.ABC):
@@ -212,11 +210,7 @@ class LinearSolver(Representable, base.Base, abc.ABC):
 def dense_rows(X: Any, name: str = "X") -> Array:
     """Rows as contiguous float64 of shape (n, p), n and p at least 1.
 
-    Raises
-    ------
-    ValueError
-        They are not numbers, not finite, or not a matrix.
-
+    ValueError: They are not numbers, not finite, or not a matrix.
     """
     rows = _finite(name, X)
     if rows.ndim != 2 or not rows.size:
@@ -243,11 +237,7 @@ def _finite(name: str, values: Any) -> Array:
 def labels_in_order(name: str, labels: Array) -> Array:
     """The labels that there are, in ascending order.
 
-    Raises
-    ------
-    ValueError
-        They have no order, or one is not finite.
-
+    ValueError: They have no order, or one is not finite.
     """
     try:
         classes = np.unique(labels)

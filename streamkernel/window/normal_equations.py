@@ -15,17 +15,10 @@ __all__ = ["NormalEquations", "RowParts", "minimize"]
 class RowParts(abc.ABC):
     """Rows that may be more than the memory holds, and the loss of their scores.
 
-    Attributes
-    ----------
-    n, p
-        Rows and columns.
-    weights
-        The rows' weights, float64 of shape (n,), of mean 1.
-    curvature
-        The Lipschitz constant of the derivative of the loss by the scores.
-    is_quadratic
-        Whether the loss is a square with this curvature.
-
+    - n, p: Rows and columns.
+    - weights: The rows' weights, float64 of shape (n,), of mean 1.
+    - curvature: The Lipschitz constant of the derivative of the loss by the scores.
+    - is_quadratic: Whether the loss is a square with this curvature.
     """
 
     n: int
@@ -46,11 +39,7 @@ class RowParts(abc.ABC):
 class NormalEquations:
     """The Cholesky factor of (c/n) A^T W A + l2 I, for a curvature c and rows A of weights W.
 
-    Raises
-    ------
-    ValueError
-        The matrix is singular in float64.
-
+    ValueError: The matrix is singular in float64.
     """
 
     def __init__(self, rows: RowParts, l2: float) -> None:
@@ -81,18 +70,11 @@ def minimize(rows: RowParts, l2: float, start: Array, tol: float, max_passes: in
     is the solution, of other losses a step of Newton's method with a bound in place of the Hessian, one factor for all.
     Steps are accelerated, and start over where they lead uphill.
 
-    Parameters
-    ----------
-    rows
-        The data and the loss.
-    l2
-        The weight of the squares of the coefficients.
-    start
-        Where to begin, float64 of shape (K, p).
-    tol
-        Where to stop: the length of a step in the metric of the quadratic, over that of the solution.
-    max_passes
-        The most steps.
+    - rows: The data and the loss.
+    - l2: The weight of the squares of the coefficients.
+    - start: Where to begin, float64 of shape (K, p).
+    - tol: Where to stop: the length of a step in the metric of the quadratic, over that of the solution.
+    - max_passes: The most steps.
 
     References
     ----------

@@ -65,13 +65,7 @@ class SparseIterates(RowIterates):
 class ColumnIterates(Iterates):
     """Iterates that maintain A x and A xbar: an iteration costs O(n q).
 
-    Parameters
-    ----------
-    problem, rows, columns
-        As of `Iterates`.
-    transposed
-        A^T, contiguous, shape (p, n).
-
+    - transposed: A^T, contiguous, shape (p, n).
     """
 
     def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates, transposed: Array) -> None:

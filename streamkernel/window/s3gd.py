@@ -1,6 +1,7 @@
 """S3GD: stochastic gradient steps that the gradients at anchors correct."""
 
 import time
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -204,13 +205,18 @@ class _Prepared:
         return model
 
 
+@dataclass(eq=False)
 class _Anchored:
     """A run's steps corrected by the anchors."""
 
-    def __init__(self, run: Descent, model: AnchorModel, squares: Array, inner: int) -> None:
-        self.run, self.model, self.squares, self.inner = run, model, squares, inner
-        self.total = np.zeros_like(run.w)
-        self.each = (inner * run.batch + len(model.sums[0])) / len(run.problem.X)
+    run: Descent
+    model: AnchorModel
+    squares: Array
+    inner: int
+
+    def __post_init__(self) -> None:
+        self.total = np.zeros_like(self.run.w)
+        self.each = (self.inner * self.run.batch + len(self.model.sums[0])) / len(self.run.problem.X)
         self._call(0)
 
     def _call(self, rounds: int) -> None:

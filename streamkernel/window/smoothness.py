@@ -20,11 +20,7 @@ _SINGLE = 0.25
 def squared_norms(X: Array) -> Array:
     """|x|^2 of each row.
 
-    Raises
-    ------
-    ValueError
-        A sum of squares is too large for a float.
-
+    ValueError: A sum of squares is too large for a float.
     """
     with np.errstate(over="ignore"):
         squares = np.einsum("ij,ij->i", X, X)
