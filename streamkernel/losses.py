@@ -16,10 +16,9 @@ from river.optim import losses as river_losses
 from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
+from streamkernel.arguments import require_number
 from streamkernel.compute.softmax import softmax_rows
-from streamkernel.finite import is_finite
 from streamkernel.representation import Representable
-from streamkernel.state import excerpt
 
 __all__ = [
     "EpsilonInsensitive",
@@ -141,8 +140,7 @@ class EpsilonInsensitive(Representable, RegressionLoss):
     gradient_bound = 1.0
 
     def __init__(self, eps: float = 0.1) -> None:
-        if not (isinstance(eps, int | float | np.number) and is_finite(eps) and eps >= 0):
-            raise ValueError(f"eps must be a number from 0 up, got {excerpt(eps)}")
+        require_number("eps", eps, "a number from 0 up", lambda eps: eps >= 0)
         self.eps = eps
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:
@@ -182,8 +180,7 @@ class Quantile(Representable, RegressionLoss):
     gradient_bound = 1.0
 
     def __init__(self, alpha: float = 0.5) -> None:
-        if not (isinstance(alpha, int | float | np.number) and 0 < alpha < 1):
-            raise ValueError(f"alpha must be inside (0, 1), got {excerpt(alpha)}")
+        require_number("alpha", alpha, "inside (0, 1)", lambda alpha: 0 < alpha < 1)
         self.alpha = alpha
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:
@@ -223,8 +220,7 @@ class NoveltyHinge(Representable, base.Base):
     gradient_bound = 1.0
 
     def __init__(self, nu: float = 0.1) -> None:
-        if isinstance(nu, bool) or not (isinstance(nu, int | float | np.number) and 0 < nu <= 1):
-            raise ValueError(f"nu must be in (0, 1], the share of records to flag, got {excerpt(nu)}")
+        require_number("nu", nu, "in (0, 1], the share of records to flag", lambda nu: 0 < nu <= 1)
         self.nu = nu
 
     def __call__(self, threshold: Any, y_pred: Any) -> Any:
@@ -273,8 +269,8 @@ class KLDensityRatio(Representable, base.Base):
     gradient_bound = None
 
     def __init__(self, clip: float = 5.0) -> None:
-        if isinstance(clip, bool) or not (isinstance(clip, int | float | np.number) and 0 < clip <= LARGEST_CLIP):
-            raise ValueError(f"clip must be a number above 0, {LARGEST_CLIP:g} at most, got {excerpt(clip)}")
+        wanted = f"a number above 0, {LARGEST_CLIP:g} at most"
+        require_number("clip", clip, wanted, lambda clip: 0 < clip <= LARGEST_CLIP)
         self.clip = clip
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:

@@ -16,7 +16,6 @@ from streamkernel.estimators.distribution import residual_gaussian
 from streamkernel.estimators.distribution_predictor import DistributionPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
-from streamkernel.representation import keep_arguments
 from streamkernel.state import excerpt
 
 #: What the mixture minimizes, by what is to be predicted.
@@ -95,7 +94,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
         max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
-        keep_arguments(self, locals())
+        self._keep(locals())
         if not (isinstance(predicts, str) and predicts in _LOSSES):
             raise ValueError(f"predicts must be 'mean' or 'median', got {excerpt(predicts)}")
         inputs, columns = self._parts()

@@ -5,18 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
-import numpy as np
 from river import base
 
+from streamkernel.estimators.arguments import check_arguments
 from streamkernel.estimators.thread_lock import ThreadLock
 from streamkernel.fields import check_version, state_mismatch
-from streamkernel.losses import UNUSABLE
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult
 from streamkernel.records.target_list import target_list
-from streamkernel.representation import lines
+from streamkernel.representation import keep_arguments, lines
 from streamkernel.state import Array, State, arguments, digest, excerpt, rebuild
 
 #: The version of the states that are written and read.
@@ -88,18 +87,6 @@ class StreamMachine(Protocol):
         """Take the fields that `state` gave."""
 
 
-#: An argument of each kind, for the errors that refuse another.
-_EXAMPLES = {
-    "BinaryLoss": "river.optim.losses.Hinge()",
-    "Growth": "streamkernel.growth.CDSG()",
-    "Kernel": "streamkernel.kernels.Gaussian()",
-    "LinearSolver": "streamkernel.window.Exact()",
-    "RegressionLoss": "river.optim.losses.Huber()",
-    "Scheduler": "river.optim.schedulers.Constant(0.1)",
-    "VarianceEstimator": "streamkernel.gaussian_process.VarianceOperator()",
-}
-
-
 def machine_of(estimator: Any) -> Any:
     """Return the machine of an estimator, for code that runs it elsewhere (Spark) or inspects it."""
     return estimator._machine
@@ -115,21 +102,10 @@ class StreamEstimator(base.Estimator, abc.ABC):
     #: Arguments that a state leaves out at these values.
     _left_out: ClassVar[dict[str, Any]] = {}
 
-    def _check(self, name: str, value: object, *kinds: type) -> None:
-        if isinstance(value, tuple(UNUSABLE)):
-            why, instead = next(reason for kind, reason in UNUSABLE.items() if isinstance(value, kind))
-            raise ValueError(f"{name}: river.optim.losses.{type(value).__name__} cannot be used, {why}: use {instead}")
-        if value is not None and not isinstance(value, kinds):
-            wanted = " or ".join(kind.__name__ for kind in kinds)
-            like = _EXAMPLES[kinds[0].__name__]
-            raise ValueError(f"{name} must be None or a {wanted} such as {like}, got {excerpt(value)}")
-
-    def _at_least(self, name: str, least: int, most: int | None = None) -> None:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, got {excerpt(value)}")
-        if most is not None and value > most:
-            raise ValueError(f"{name} must be a whole number of at most {most:,}, got {excerpt(value)}")
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Set the constructor's arguments, its `locals()`, as attributes, and check them."""
+        keep_arguments(self, given)
+        check_arguments(self)
 
     # Learning ---------------------------------------------------------------------------------------------------------
 

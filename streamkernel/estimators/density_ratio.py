@@ -15,11 +15,7 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.two_samples import TwoSamples
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array, excerpt
-
-#: Beyond, no record would count less than the one after it.
-MOST_WINDOW = 2**53
 
 
 class KernelDensityRatio(KernelMachine, NumberExplainer):
@@ -103,7 +99,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        keep_arguments(self, locals())
+        self._keep(locals())
         for name, label in (("p", p), ("q", q)):
             if not isinstance(label, str | bool | int | np.bool_ | np.integer):
                 raise ValueError(
@@ -111,7 +107,6 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
                 )
         if p == q:
             raise ValueError(f"q must differ from p, got p={excerpt(p)} and q={excerpt(q)}")
-        self._at_least("window", 1, MOST_WINDOW)
         self._targets = TwoSamples(KLDensityRatio(clip), p, q, window)
         self._machine = self._build(self._targets)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.arguments import require_whole
 from streamkernel.compute.gaussians import feature_words, mix64
 from streamkernel.input_keys import key_of
 from streamkernel.state import Array, excerpt, real, tag
@@ -75,7 +76,7 @@ class NumberExplainer(_Explainer, abc.ABC):
         [^1]: Strumbelj and Kononenko, "An efficient explanation of individual classifications using game theory", 2010.
 
         """
-        _check_permutations(n_permutations)
+        require_whole("n_permutations", n_permutations)
         with self._lock:
             return self._shares(x, self._predicted_numbers, int(n_permutations))
 
@@ -120,7 +121,7 @@ class LabelExplainer(_Explainer, abc.ABC):
         ('a', 0.7)
 
         """
-        _check_permutations(n_permutations)
+        require_whole("n_permutations", n_permutations)
         with self._lock:
             labels, probabilities = self._predicted_probabilities([x])
             if label is None:
@@ -135,11 +136,6 @@ class LabelExplainer(_Explainer, abc.ABC):
             if column < 0:
                 return dict.fromkeys(x, 0.0)
             return self._shares(x, lambda xs: self._predicted_probabilities(xs)[1][:, column], int(n_permutations))
-
-
-def _check_permutations(n: object) -> None:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n_permutations must be a whole number of at least 1, got {excerpt(n)}")
 
 
 def shapley_values(

@@ -7,7 +7,6 @@ from streamkernel.estimators.least_squares import LeastSquaresEstimator
 from streamkernel.estimators.number_predictor import NumberPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
-from streamkernel.representation import keep_arguments
 
 
 class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.MiniBatchRegressor):
@@ -52,6 +51,6 @@ class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.M
         max_inputs: int = 1_000,
         seed: int | None = None,
     ) -> None:
-        keep_arguments(self, locals())
+        self._keep(locals())
         self._targets = Numbers(Squared())
         self._machine = self._build(self._targets)

@@ -6,6 +6,7 @@ from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import RegressionLoss, Squared
 
+from streamkernel.estimators.arguments import require_component
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.several_learner import SeveralLearner
 from streamkernel.growth import Growth
@@ -13,7 +14,6 @@ from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.several_numbers import SeveralNumbers
-from streamkernel.representation import keep_arguments
 
 
 class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # type: ignore[misc] # it has a weight
@@ -81,9 +81,8 @@ class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # 
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        keep_arguments(self, locals())
-        self._check("loss", loss, RegressionLoss)
-        self._at_least("max_targets", 1)
+        self._keep(locals())
+        require_component("loss", loss, RegressionLoss)
         self._targets = SeveralNumbers(loss or Squared(), max_targets)
         self._machine = self._build(self._targets)
 

@@ -17,7 +17,6 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.one_class import OneClass
 from streamkernel.records.results import BatchResult
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 #: Scores in a row, with nothing learned, from a detector that cannot tell records apart yet.
@@ -109,7 +108,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         seed: int | None = None,
         precondition: bool | None = None,
     ) -> None:
-        keep_arguments(self, locals())
+        self._keep(locals())
         if precondition:
             raise ValueError(
                 "precondition must be None or False: preconditioned steps would change the regularization, which "

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 import numpy as np
 from river import base
 
+from streamkernel.arguments import is_number
 from streamkernel.compute.features import SINE
 from streamkernel.compute.random_features import project, waves
 from streamkernel.domain import Domain
-from streamkernel.kernels.arguments import is_number
 from streamkernel.kernels.distances import median_of_pairs, squared_distances
 from streamkernel.representation import Representable
 from streamkernel.state import Array, excerpt

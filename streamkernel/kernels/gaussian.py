@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 
+from streamkernel.arguments import require_flag
 from streamkernel.compute.gaussians import gaussians
 from streamkernel.compute.sobol import NORMAL, quantiles
 from streamkernel.kernels.arguments import require_bandwidth, usable
 from streamkernel.kernels.base import FourierKernel
 from streamkernel.kernels.distances import squared_distances
-from streamkernel.state import Array, excerpt
+from streamkernel.state import Array
 
 
 class Gaussian(FourierKernel):
@@ -50,8 +51,7 @@ class Gaussian(FourierKernel):
 
     def __init__(self, bandwidth: float | None = None, structured: bool = False) -> None:
         require_bandwidth(bandwidth)
-        if not isinstance(structured, bool):
-            raise ValueError(f"structured must be True or False, got {excerpt(structured)}")
+        require_flag("structured", structured)
         self.bandwidth = bandwidth
         self.structured = structured
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.arguments import require_number, require_whole
 from streamkernel.compute.window_losses import score_derivatives, score_losses
-from streamkernel.state import Array, excerpt
-from streamkernel.window.arguments import require_counts
+from streamkernel.representation import keep_arguments
+from streamkernel.state import Array
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearProblem, LinearSolver
 from streamkernel.window.losses import ElasticNet, WindowLoss
@@ -58,20 +59,17 @@ class Exact(LinearSolver):
 
     """
 
+    tol: float
+    max_passes: int
     l1 = 0.0
     seed = 0
 
     def __init__(self, loss: str = "squared", l2: float = 1e-4, tol: float = 1e-3, max_passes: int = 10) -> None:
-        self.loss = loss
-        self.l2 = l2
-        self.tol = tol
-        self.max_passes = max_passes
+        keep_arguments(self, locals())
 
     def _checked(self) -> tuple[WindowLoss, ElasticNet]:
-        require_counts(self, "max_passes")
-        tol = self.tol
-        if not (isinstance(tol, int | float | np.number) and not isinstance(tol, bool) and 0 < tol < 1):
-            raise ValueError(f"tol must be a number between 0 and 1, got {excerpt(tol)}")
+        require_whole("max_passes", self.max_passes)
+        require_number("tol", self.tol, "a number between 0 and 1", lambda tol: 0 < tol < 1)
         return super()._checked()
 
     def _solve(self, problem: LinearProblem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:  # noqa: ARG002

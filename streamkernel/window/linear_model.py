@@ -1,7 +1,6 @@
 """The common part of the window solvers: checks of arguments and data, one-against-rest classes, predictions."""
 
 import abc
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -9,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from river import base
 
+from streamkernel.arguments import new_seed, require_from_zero, require_positive, require_seed
 from streamkernel.representation import Representable
 from streamkernel.state import excerpt
-from streamkernel.window.arguments import require_numbers, require_seed
 from streamkernel.window.columns import by_name, column_names, require_dense
 from streamkernel.window.history import History
 from streamkernel.window.losses import ElasticNet, WindowLoss, window_loss
@@ -128,7 +127,7 @@ class LinearSolver(Representable, base.Base, abc.ABC):
         return self._solve_all([LinearProblem(rows, y, weights, loss, regularizer) for y in targets], starts)[0]
 
     def _solve_all(self, problems: Sequence[LinearProblem], starts: Array) -> tuple[Array, list[History]]:
-        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
+        seed = new_seed(self.seed)
         shared = self._prepare(problems[0].X, seed)
         solved = [self._solve(one, start, seed, shared) for one, start in zip(problems, starts, strict=True)]
         coefs = np.array([coef for coef, _ in solved])
@@ -164,9 +163,9 @@ class LinearSolver(Representable, base.Base, abc.ABC):
         """The loss and the regularizer of the arguments, all of which are checked; ValueError."""
         if self.losses is not None and self.loss not in self.losses:
             raise ValueError(f"loss must be one of {', '.join(self.losses)}, got {excerpt(self.loss)}")
-        require_seed(self)
-        require_numbers(self, "l2", or_zero=self.allows_l1_alone)
-        require_numbers(self, "l1", or_zero=True)
+        require_seed(self.seed)
+        (require_from_zero if self.allows_l1_alone else require_positive)("l2", self.l2)
+        require_from_zero("l1", self.l1)
         if not (self.l2 or self.l1):
             raise ValueError("l2 and l1 are both 0: set one of them above 0")
         return self._window_loss(), ElasticNet(float(self.l2), float(self.l1))

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from streamkernel.arguments import require_positive, require_whole
 from streamkernel.compute.semi_stochastic import semi_stochastic_rounds
 from streamkernel.representation import keep_arguments
 from streamkernel.window.anchors import AnchorGraph, AnchorModel
-from streamkernel.window.arguments import require_counts, require_numbers
 from streamkernel.window.descent import Descent
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearProblem
@@ -133,11 +133,11 @@ class S3GD(StochasticSolver):
 
     def _checked(self) -> Any:
         for name in ("anchors", "neighbors", "inner"):
-            require_counts(self, name)
+            require_whole(name, getattr(self, name))
         if self.neighbors > self.anchors:
             raise ValueError(f"neighbors must be at most anchors={self.anchors}, got {self.neighbors}")
         if self.record_every is not None:
-            require_numbers(self, "record_every")
+            require_positive("record_every", self.record_every)
         return super()._checked()
 
     def _prepare(self, X: Array, seed: int) -> Any:

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from streamkernel.arguments import require_from_zero, require_positive, require_whole
 from streamkernel.state import excerpt
-from streamkernel.window.arguments import require_counts, require_numbers
 from streamkernel.window.descent import Descent
 from streamkernel.window.linear_model import LinearProblem, LinearSolver
 from streamkernel.window.losses import LOSSES, ElasticNet, WindowLoss
@@ -35,12 +35,10 @@ class StochasticSolver(LinearSolver):
         return super()._window_loss()
 
     def _checked(self) -> tuple[WindowLoss, ElasticNet]:
-        require_counts(self, "batch")
-        require_numbers(self, "max_passes")
-        require_numbers(self, "tol", or_zero=True)
-        require_numbers(self, "beta")
-        if self.step is not None:
-            require_numbers(self, "step")
+        require_whole("batch", self.batch)
+        require_from_zero("tol", self.tol)
+        for name in ("max_passes", "beta", *(() if self.step is None else ("step",))):
+            require_positive(name, getattr(self, name))
         if self.class_weight not in (None, "balanced"):
             raise ValueError(f"class_weight must be 'balanced' or None, got {excerpt(self.class_weight)}")
         loss, regularizer = super()._checked()
