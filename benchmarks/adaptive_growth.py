@@ -24,7 +24,7 @@ from benchmarks.growing_head import RIDGE, WORST, F, GrowingHead, Metric
 from benchmarks.report import machine, table, write
 from benchmarks.streams import Stream
 from streamkernel import AdaptiveKernelRegressor
-from streamkernel.adaptive.metric import scales_of
+from streamkernel.adaptive.relearning import scales_of
 from streamkernel.compute.experts import DISCOUNT, hedge_weights
 from streamkernel.kernels import Gaussian
 

@@ -119,11 +119,6 @@ class EpsilonInsensitive(Representable, RegressionLoss):
     eps
         Half the width of the tube, in units of the standardized target. Defaults to 0.1.
 
-    Raises
-    ------
-    ValueError
-        `eps` is negative or not finite.
-
     Examples
     --------
     >>> from streamkernel.losses import EpsilonInsensitive
@@ -159,11 +154,6 @@ class Quantile(Representable, RegressionLoss):
     alpha
         The quantile, in (0, 1). Defaults to 0.5, the median.
 
-    Raises
-    ------
-    ValueError
-        `alpha` is not inside (0, 1).
-
     Examples
     --------
     >>> from streamkernel.losses import Quantile
@@ -198,11 +188,6 @@ class NoveltyHinge(Representable, base.Base):
     ----------
     nu
         The share of records with a score below the threshold, in (0, 1]. Defaults to 0.1.
-
-    Raises
-    ------
-    ValueError
-        `nu` is not in (0, 1].
 
     Examples
     --------
@@ -244,11 +229,6 @@ class KLDensityRatio(Representable, base.Base):
     ----------
     clip
         The largest log ratio that the loss distinguishes, above 0. Defaults to 5.
-
-    Raises
-    ------
-    ValueError
-        `clip` is not a number above 0, or is above 50.
 
     Examples
     --------

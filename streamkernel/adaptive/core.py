@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamkernel.adaptive.arrivals import Arrivals
 from streamkernel.adaptive.budget import Budget, Parts, with_room
 from streamkernel.adaptive.change import BLOCK
+from streamkernel.adaptive.experts import Arrivals
 from streamkernel.adaptive.features import NO_KEYS, AdaptiveFeatures
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.number_experts import NumberExperts

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive.arrivals import Arrivals
 from streamkernel.adaptive.core import AdaptiveCore
+from streamkernel.adaptive.experts import Arrivals
 from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.compute.number_pass import PREDICTION
 from streamkernel.input_keys import key_of

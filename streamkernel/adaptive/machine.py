@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive.arrivals import Arrivals
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.core import AdaptiveCore
+from streamkernel.adaptive.experts import Arrivals
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.lagged_core import LaggedCore

@@ -19,7 +19,7 @@ from streamkernel.batch.sums import BlockSums, GradientSums, whole
 from streamkernel.compute.cholesky import factorize, solve
 from streamkernel.compute.features import largest_eigenvalue
 from streamkernel.finite import NotFiniteError
-from streamkernel.growth.bandwidth import begin_expansion
+from streamkernel.growth.feature_scale import begin_expansion
 from streamkernel.growth.machine import Machine
 from streamkernel.losses import curvature
 from streamkernel.records.classes import Classes

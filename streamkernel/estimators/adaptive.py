@@ -15,7 +15,7 @@ from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.arguments import require_whole
 from streamkernel.estimators.arguments import head_columns
 from streamkernel.estimators.base import StreamEstimator
-from streamkernel.estimators.shares import shares_of
+from streamkernel.estimators.explanation import shares_of
 from streamkernel.records.inputs import Inputs
 
 #: What not even the smallest parts of a few inputs take.

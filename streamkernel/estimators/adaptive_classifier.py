@@ -72,11 +72,6 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelPredictor, base.Mi
     seed
         The seed of the random features. None (the default) draws one.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> from river import datasets, evaluate, metrics

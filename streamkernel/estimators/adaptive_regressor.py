@@ -13,7 +13,7 @@ from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.compute.moments import deviation
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.distribution import residual_gaussian
-from streamkernel.estimators.distribution_predictor import DistributionPredictor
+from streamkernel.estimators.number_predictor import DistributionPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
 from streamkernel.state import excerpt
@@ -51,11 +51,6 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
         As in `AdaptiveKernelClassifier`.
     standardize, max_inputs, seed
         As in `AdaptiveKernelClassifier`.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
 
     Examples
     --------

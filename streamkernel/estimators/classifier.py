@@ -86,11 +86,6 @@ class KernelClassifier(KernelMachine, LabelPredictor, base.MiniBatchClassifier):
     average
         Whether to predict with the mean of the solutions after each step, instead of the last one. Defaults to False.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the loss is not supported.
-
     Examples
     --------
     >>> from river import datasets, evaluate, metrics

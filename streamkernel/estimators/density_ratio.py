@@ -46,11 +46,6 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         Whether to predict with the mean of the solutions after each step, instead of the last one. The divergence
         always uses the last one. Defaults to False.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> import random

@@ -2,7 +2,7 @@
 
 import abc
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,26 @@ from streamkernel.arguments import require_whole
 from streamkernel.compute.gaussians import feature_words, mix64
 from streamkernel.input_keys import key_of
 from streamkernel.state import Array, excerpt, real, tag
+
+
+def shares_of(amounts: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return amounts from 0 up as shares of 1, the largest first; none where their sum is 0.
+
+    Amounts of the same name add up.
+
+    Examples
+    --------
+    >>> shares_of([("a", 1.0), ("b", 4.0), ("a", 3.0), ("c", 8.0)]), shares_of([("a", 0.0)])
+    ({'c': 0.5, 'a': 0.25, 'b': 0.25}, {})
+
+    """
+    by_name: dict[str, float] = {}
+    for name, amount in amounts:
+        by_name[name] = by_name.get(name, 0.0) + amount
+    total = sum(by_name.values())
+    ranked = sorted(by_name.items(), key=lambda item: -item[1])
+    return {name: amount / total for name, amount in ranked} if total > 0 else {}
+
 
 #: Inputs up to which every subset is looked at: 256 predictions.
 MOST_EXACT = 8

@@ -8,7 +8,7 @@ from river.optim.losses import Squared
 from streamkernel.arguments import new_seed, require_number, require_whole
 from streamkernel.estimators.arguments import inputs_of
 from streamkernel.estimators.distribution import gaussian
-from streamkernel.estimators.distribution_predictor import DistributionPredictor
+from streamkernel.estimators.number_predictor import DistributionPredictor
 from streamkernel.finite import clamped
 from streamkernel.gaussian_process.features import ProcessFeatures, can_be_quasi_random
 from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
@@ -72,11 +72,6 @@ class GaussianProcessRegressor(DistributionPredictor, base.MiniBatchRegressor):
         The largest number of inputs. The model ignores and counts all others. Defaults to 1,000.
     seed
         The seed of the random features. None (the default) draws one.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the kernel's features are unbounded.
 
     Examples
     --------

@@ -48,11 +48,6 @@ class KernelLeastSquaresClassifier(LeastSquaresEstimator, LabelPredictor, base.M
     seed
         The seed of the random features. None (the default) draws one.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> import pandas as pd

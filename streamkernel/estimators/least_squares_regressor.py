@@ -22,11 +22,6 @@ class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.M
     kernel, n_features, drift_rates, standardize, max_inputs, seed
         As in `KernelLeastSquaresClassifier`.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> import pandas as pd

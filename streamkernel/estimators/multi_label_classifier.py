@@ -39,11 +39,6 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
     max_inputs, cache_bytes, dtype, seed, precondition, blocks_per_step, average
         As in `KernelClassifier`.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the loss is not supported.
-
     Examples
     --------
     >>> import random

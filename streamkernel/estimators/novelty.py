@@ -50,11 +50,6 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         None (the default) or False. True raises an error, because preconditioned steps would change f, which depends on
         the regularization alone.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> import random

@@ -30,11 +30,6 @@ class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
     max_inputs, cache_bytes, dtype, seed, precondition, blocks_per_step, average
         As in `KernelClassifier`.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the loss is not supported.
-
     Examples
     --------
     >>> from river import datasets, evaluate, metrics

@@ -55,12 +55,6 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         raises an error if that exceeds the bound. Other solvers use the newest records that fit. Defaults to 2^29, half
         a gigabyte.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range, the model has another type, its loss is not smooth or not supported by the solver,
-        or its `max_features` is None or too large.
-
     Examples
     --------
     >>> from river import datasets, evaluate, metrics

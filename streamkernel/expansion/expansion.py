@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.expansion.computed import Computed
 from streamkernel.expansion.drawn import Drawn
 from streamkernel.expansion.stacks import Stacks
-from streamkernel.expansion.terms import Term, terms_of
+from streamkernel.expansion.terms import Computed, Term, terms_of
 from streamkernel.fields import Rules, all_from_zero, array, checked, number, state_mismatch, whole, within
 from streamkernel.kernels import Kernel
 from streamkernel.state import Array, State

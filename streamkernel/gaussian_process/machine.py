@@ -17,7 +17,7 @@ from streamkernel.gaussian_process.doubly_stochastic import VarianceFunctions
 from streamkernel.gaussian_process.features import ProcessFeatures
 from streamkernel.gaussian_process.fixed_scaler import FixedScaler
 from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
-from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
+from streamkernel.growth.feature_scale import first_bandwidth, occupied, usual
 from streamkernel.growth.warm_up_buffer import WARM_UP, WarmUpBuffer
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records

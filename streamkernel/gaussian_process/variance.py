@@ -13,7 +13,7 @@ from streamkernel.compute.gaussians import mix64
 from streamkernel.domain import Domain
 from streamkernel.fields import all_finite, array, checked
 from streamkernel.gaussian_process.doubly_stochastic import DTYPE, VarianceFunctions, keys_of, row_products
-from streamkernel.growth.bandwidth import occupied
+from streamkernel.growth.feature_scale import occupied
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.records.inputs import Inputs
@@ -81,11 +81,6 @@ class VarianceOperator(VarianceEstimator):
         n of the posterior. None (the default) is the number of records learned so far. Set it if records come several
         times.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> from streamkernel import GaussianProcessRegressor
@@ -135,11 +130,6 @@ class TestPointFunctions(VarianceEstimator):
     max_features
         The largest number of features. None is the paper's unbounded machine. At the bound, steps update old blocks.
         Defaults to 2,048.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or a point is invalid.
 
     Examples
     --------

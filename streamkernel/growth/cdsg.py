@@ -30,11 +30,6 @@ class CDSG(Growth):
         with the longest step that (9) allows, which is the paper's algorithm 4. Such steps lower the objective faster
         at first, but they are biased, because one mini-batch gives both the gradient and the step size.
 
-    Raises
-    ------
-    ValueError
-        cap is below 1.
-
     Examples
     --------
     >>> from streamkernel.growth import CDSG

@@ -10,11 +10,10 @@ from river.optim.base import Scheduler
 
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.finite import LARGEST
-from streamkernel.growth.bandwidth import occupied
 from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext
 from streamkernel.growth.cdsg import CDSG
 from streamkernel.growth.dsg import DSG
-from streamkernel.growth.feature_scale import FeatureScale
+from streamkernel.growth.feature_scale import FeatureScale, occupied
 from streamkernel.growth.history import LARGEST_NORM, StepHistory
 from streamkernel.growth.own_loss import diverged, is_own, require_constants
 from streamkernel.growth.preconditioner import HALVING as PRECONDITIONED_HALVING

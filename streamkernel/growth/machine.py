@@ -1,7 +1,7 @@
 """The growing kernel machine of the papers: coefficients change every `batch_size` labeled records."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from river.optim.base import Scheduler
@@ -10,13 +10,11 @@ from streamkernel.expansion.average import AveragedSolution
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, Expansion
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import Growth
-from streamkernel.growth.bandwidth import begin_expansion
 from streamkernel.growth.choice import BlockChoice
-from streamkernel.growth.feature_scale import FeatureScale
+from streamkernel.growth.feature_scale import FeatureScale, begin_expansion
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.record_machine import Figures, RecordMachine, Waiting
-from streamkernel.growth.record_window import RecordWindow
 from streamkernel.growth.step_undo import StepUndo
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.records.inputs import Inputs
@@ -24,6 +22,37 @@ from streamkernel.records.results import padded
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
+
+
+class RecordWindow(Protocol):
+    """The last labeled records, and when the coefficients are to be solved on them."""
+
+    @property
+    def room(self) -> int:
+        """Records until the next refit, at least 1."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the coefficients are to be solved now."""
+
+    def append(self, values: Array, n_inputs: int, targets: Sequence[Any], y: Array, weights: Array) -> None:
+        """Add records.
+
+        - values: Their encoded values before scaling, float64 of shape (n, at least n_inputs); NaN where not observed.
+        - n_inputs: The number of inputs known at the last of them.
+        - targets, y: Their prepared targets, and these encoded.
+        - weights: Their weights.
+        """
+
+    def refit(self) -> bool:
+        """Solve the coefficients; False where there is nothing to be solved yet."""
+
+    def state(self, n_inputs: int) -> State:
+        """The fields of the state."""
+
+    def load_state(self, state: State, n_inputs: int) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _ONE = np.ones(1)

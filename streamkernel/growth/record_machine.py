@@ -5,7 +5,7 @@ calls never changes a bit.
 """
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -13,16 +13,37 @@ import numpy as np
 
 from streamkernel.compute.moments import scale
 from streamkernel.fields import state_mismatch
-from streamkernel.growth.fast_path import GrowingFastPath
 from streamkernel.growth.own_loss import is_own, warn_of_losses
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.kernels import Kernel
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs
+from streamkernel.records.plain import PlainRecords
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
+
+
+class GrowingFastPath:
+    """Reads records that hold all inputs, if all are numbers; it holds until the inputs are others.
+
+    - n: The records that there is room for. Defaults to 1.
+    - values: The records that it took, float64 of shape (n, d).
+    - scaling: The moments by which it is to be scaled.
+    """
+
+    def __init__(self, inputs: Inputs, n: int = 1) -> None:
+        names = inputs.columns.plain_names
+        records = PlainRecords(names, n) if names else None
+        self.values = records.values if records else np.zeros((n, 0))
+        self.scaling = inputs.scaler.scaling(len(inputs))
+        #: Whether a record is one of known numbers; they are in a row of `values` then, the first or another.
+        self.takes: Callable[..., bool] = records.read_one if records else lambda *_: False
+        if inputs.domain is not None:
+            read, values = self.takes, self.values
+            self.takes = lambda x, place=0: read(x, place) and not inputs.is_outside(values[place])
+
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _NOT_LEARNED = np.zeros(1, np.bool_)

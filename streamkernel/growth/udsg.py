@@ -14,11 +14,6 @@ class UDSG(Growth):
     reuse
         Steps with an old block, at least 0. Defaults to 1.
 
-    Raises
-    ------
-    ValueError
-        A number is out of range.
-
     Examples
     --------
     >>> from streamkernel.growth import UDSG

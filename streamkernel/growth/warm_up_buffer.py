@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from streamkernel.fields import Rules, all_from_zero, array, checked, none_infinite, state_mismatch, untagged
-from streamkernel.growth.bandwidth import occupied, usual
+from streamkernel.growth.feature_scale import occupied, usual
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.inputs import Inputs

@@ -25,11 +25,6 @@ class ArcCosine(Kernel):
     order
         n: 0, 1 or 2. Defaults to 1.
 
-    Raises
-    ------
-    ValueError
-        The order is not 0, 1 or 2.
-
     Examples
     --------
     >>> import numpy as np

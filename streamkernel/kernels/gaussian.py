@@ -27,11 +27,6 @@ class Gaussian(FourierKernel):
         costs about the same for any number of inputs. A frequency then belongs to the position of an input in the order
         of arrival, and not to its name. Only for the growing estimators, in float32. Defaults to False.
 
-    Raises
-    ------
-    ValueError
-        The bandwidth is not a positive finite number, or `structured` is neither True nor False.
-
     Examples
     --------
     >>> import numpy as np

@@ -41,11 +41,6 @@ class Mahalanobis(FourierKernel):
         The kernel k: `Gaussian` (None, the default), `Laplacian`, `Cauchy`, `Matern`, a product of them, or a custom
         Fourier kernel. Its bandwidth is in units of the metric's distances.
 
-    Raises
-    ------
-    ValueError
-        The names of the inputs are not distinct, the metric is not such a matrix, or the kernel is not supported.
-
     Examples
     --------
     >>> import numpy as np

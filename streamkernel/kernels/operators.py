@@ -73,12 +73,7 @@ class Sum(_Pair):
     Parameters
     ----------
     left, right
-        Any kernels except structured ones.
-
-    Raises
-    ------
-    ValueError
-        A part is not a kernel or is structured, or there are more than 32 kernels or 1,024 numbers a draw.
+        Any kernels except structured ones, at most 32 in all, with 1,024 numbers a draw.
 
     Examples
     --------
@@ -121,12 +116,7 @@ class Product(_Pair):
     Parameters
     ----------
     left, right
-        Any kernels except structured ones.
-
-    Raises
-    ------
-    ValueError
-        A part is not a kernel or is structured, or there are more than 32 kernels or 1,024 numbers a draw.
+        Any kernels except structured ones, at most 32 in all, with 1,024 numbers a draw.
 
     Examples
     --------
@@ -199,11 +189,6 @@ class Scaled(Kernel):
         A number from 1e-30 to 1e30. Nested factors of the same kernel multiply to such a number. `regularization` has
         more weight if k(x, x) is small. The default of 1e-6 outweighs a kernel with a factor below 1e-6, which then
         learns nothing useful.
-
-    Raises
-    ------
-    ValueError
-        The kernel is not a kernel or is structured, or the factor is out of range, alone or with nested factors.
 
     Examples
     --------

@@ -29,11 +29,6 @@ class Polynomial(Kernel):
     c
         The constant, from 0 to 1e18. A larger one gives lower powers more weight. Defaults to 1.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> import numpy as np

@@ -25,11 +25,6 @@ class SpectralMixture(FourierKernel):
         Sums, products and multiples of Fourier kernels that use cosines of the inputs. The factors of a sum are the
         shares of its parts. A factor of the whole kernel changes nothing.
 
-    Raises
-    ------
-    ValueError
-        A part is a different kernel.
-
     Examples
     --------
     >>> import numpy as np

@@ -1,17 +1,14 @@
 """Anchors: some rows of the data that represent all, and which of them are near each row."""
 
-from typing import Any
-
 import numpy as np
 
 from streamkernel.compute.anchors import add_to_anchors, anchor_weights, claim_rows, move_centers, nearest
 from streamkernel.compute.semi_stochastic import anchor_gradient
 from streamkernel.compute.window_losses import LOGISTIC, SQUARED
+from streamkernel.state import Array
 from streamkernel.window.linear_model import LinearProblem
 
 __all__ = ["AnchorGraph", "AnchorModel", "choose_anchors"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # Centers are those of a sample, which costs less than the graph does.
 _ROWS_AN_ANCHOR = 20

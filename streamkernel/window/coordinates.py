@@ -1,14 +1,12 @@
 """Which coordinates an iteration of a coordinate method updates: a random block of a partition, or a random subset."""
 
 import abc
-from typing import Any
 
 import numpy as np
 
 from streamkernel.compute.draws import draw_blocks, draw_subsets
 from streamkernel.compute.primal_dual import Choices
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.state import Array
 
 
 class Coordinates(abc.ABC):

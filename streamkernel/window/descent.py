@@ -8,12 +8,11 @@ import numpy as np
 
 from streamkernel.compute.duality import dual_start, multiply, records_gap
 from streamkernel.compute.semi_stochastic import full_gradient, mean_loss, variance_reduced_steps
+from streamkernel.state import Array
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearProblem
 
 __all__ = ["Descent"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # Steps between two full gradients, where the run is to find their number: the first, fewest, and most in passes.
 _FIRST_STEPS = 200

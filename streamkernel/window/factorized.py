@@ -8,14 +8,13 @@ from streamkernel.compute.duality import multiply, multiply_transposed
 from streamkernel.compute.gaussians import feature_words, gaussians
 from streamkernel.compute.primal_dual import advance_factorized
 from streamkernel.compute.vectors import LANES, aligned_zeros
+from streamkernel.state import Array
 from streamkernel.window.coordinates import Blocks, Coordinates
 from streamkernel.window.iterates import Iterates
 from streamkernel.window.linear_model import LinearProblem, dense_rows
 from streamkernel.window.step_sizes import StepSizes
 
 __all__ = ["Factorized"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Factorized:
@@ -27,11 +26,6 @@ class Factorized:
         Shape (n, d).
     V
         Shape (d, p).
-
-    Raises
-    ------
-    ValueError
-        U and V are not matrices of finite numbers, or the number of U's columns differs from the number of V's rows.
 
     Examples
     --------

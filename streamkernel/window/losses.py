@@ -5,11 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamkernel.compute.window_losses import LOGISTIC, SMOOTH_HINGE, SQUARED, SQUARED_HINGE
-from streamkernel.state import excerpt
+from streamkernel.state import Array, excerpt
 
 __all__ = ["LOSSES", "ElasticNet", "WindowLoss", "window_loss"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class WindowLoss(NamedTuple):

@@ -19,10 +19,9 @@ from streamkernel.records.classes import Classes
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
-from streamkernel.window.exact import Exact
+from streamkernel.window.exact import Exact, RowParts, minimize
 from streamkernel.window.last_records import LastRecords
 from streamkernel.window.linear_model import LinearSolver
-from streamkernel.window.normal_equations import RowParts, minimize
 from streamkernel.window.s3gd import S3GD
 
 __all__ = ["LastRefit", "Refit", "default_solver", "require_solvable"]

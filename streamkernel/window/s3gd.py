@@ -9,16 +9,14 @@ import numpy as np
 from streamkernel.arguments import require_positive, require_whole
 from streamkernel.compute.semi_stochastic import semi_stochastic_rounds
 from streamkernel.representation import keep_arguments
+from streamkernel.state import Array
 from streamkernel.window.anchors import AnchorGraph, AnchorModel
 from streamkernel.window.descent import Descent
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearProblem
-from streamkernel.window.smoothness import squared_norms
-from streamkernel.window.stochastic import StochasticSolver
+from streamkernel.window.stochastic import StochasticSolver, squared_norms
 
 __all__ = ["S3GD"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # Passes of S3GD's steps between two full gradients, which take about as long as one: fewest and most.
 _SEGMENT = 0.25, 0.5

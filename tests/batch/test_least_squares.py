@@ -8,8 +8,8 @@ import pytest
 
 from streamkernel import KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
 from streamkernel.batch.chunk import BatchChunk
+from streamkernel.batch.least_squares import score_least_squares
 from streamkernel.batch.least_squares_experts import LINEAR_DRIFTS, LOG_TEMPERATURES
-from streamkernel.batch.least_squares_passes import score_least_squares
 from streamkernel.batch.rows import ScoredBatch
 from streamkernel.compute.experts import DISCOUNT
 from streamkernel.estimators.base import machine_of

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkernel.expansion.blockcache import BlockCache
+from streamkernel.expansion.drawn import BlockCache
 from streamkernel.expansion.expansion import SMALLEST_SCALE, Expansion
 from streamkernel.kernels import Gaussian
 
