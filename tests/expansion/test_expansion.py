@@ -1,11 +1,9 @@
 """Blocks that are drawn again or kept, coefficients and their one scale."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkernel.expansion.drawn import BlockCache
 from streamkernel.expansion.expansion import SMALLEST_SCALE, Expansion
 from streamkernel.kernels import Gaussian
 
@@ -92,25 +90,6 @@ def test_blocks_continue_one_stream_and_seeds_have_their_own():
     assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(one))
 
 
-def test_the_cache_holds_the_first_blocks_that_fit():
-    calls = []
-
-    def draw(first, last, keys):
-        calls.append((first, last, len(keys)))
-        return np.ones((len(keys), (last - first) * 4), np.float32)
-
-    cache = BlockCache(4, np.dtype("float32"), 4 * 4 * 3 * 5)  # five blocks of three inputs
-    keys = _keys(6)
-    assert cache.fill(keys[:3], 2, draw) == 2
-    assert cache.fill(keys[:3], 4, draw) == 4
-    assert cache.fill(keys[:3], 99, draw) == 5
-    assert cache.fill(keys[:3], 99, draw) == 5
-    assert cache.fill(keys, 5, draw) == 2  # twice the inputs
-    assert cache.W.nbytes <= cache.budget
-    # Each call drew only what was missing.
-    assert calls == [(0, 2, 3), (2, 4, 3), (4, 5, 3), (0, 2, 3)]
-
-
 def test_the_cache_starts_over_where_columns_were_taken_back():
     expansion = _grown(6)
     keys, X = _keys(4), np.random.default_rng(5).normal(size=(2, 4)).astype(np.float32)
@@ -143,17 +122,3 @@ def test_decay_touches_no_coefficient_until_the_scale_would_vanish():
     expansion.decay(1e-4)
     assert expansion.scale == 1.0
     assert np.allclose(expansion.alpha, before * np.float32(1e-7))
-
-
-@pytest.mark.parametrize("n_blocks", [0, 7])
-def test_restored(n_blocks):
-    one, other = _grown(n_blocks), _expansion(seed=1, bandwidth=9.0)
-    one.decay(0.3)
-    other.load_state(one.state())
-    X, keys = np.ones((2, 3), np.float32), _keys(3)
-    assert other.scores(X, keys, NO_KEYS).tobytes() == one.scores(X, keys, NO_KEYS).tobytes()
-    assert (other.n_blocks, other.n_features, other.n_outputs) == (n_blocks, 4 * n_blocks, 2)
-    assert other.nbytes == other.alpha.nbytes + other.frequencies.cache.W.nbytes
-    before = other.alpha.copy()
-    one.add(n_blocks, np.ones((2, 8)))
-    assert np.array_equal(other.alpha, before)

@@ -10,7 +10,6 @@ from benchmarks import gaussian_process as paper
 from streamkernel import GaussianProcessRegressor
 from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import Cauchy, Gaussian, Laplacian, Matern, SkewedChiSquared
-from tests import naive
 
 
 def _records(n=150, seed=0):
@@ -251,25 +250,3 @@ def test_other_kernels_with_bounded_features_fit():
     assert np.abs(model.predict_many(X) - y).mean() < 0.12
     with pytest.raises(ValueError, match="input 0 is -3"):
         model.learn_one({0: -3.0, 1: 1.0}, 1.0)
-
-
-def test_a_prediction_changes_nothing():
-    X, y = _records(80)
-    model = GaussianProcessRegressor(n_features=8, seed=1)
-    before = model.state_digest()
-    model.predict_one({"a": 1.0}, with_dist=True)
-    assert model.state_digest() == before
-    model.learn_many(X, y)
-    before = model.state_digest()
-    model.predict_many(X, with_dist=True)
-    model.predict_one({"new": 3.0, "text": "x"})
-    assert model.state_digest() == before
-
-
-def test_half_a_matrix_is_read():
-    X, y = _records(30)
-    model = GaussianProcessRegressor(n_features=4, seed=1)
-    model.learn_many(X, y)
-    P = machine_of(model).posterior.P
-    assert np.array_equal(P, P.T)
-    assert np.array_equal(naive.symmetric(P), P)
