@@ -64,7 +64,7 @@ class AdaptiveMachine(abc.ABC):
         return self.core.experts
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them; see `StreamMachine`. A weight of 0 leaves the experts as they are."""
+        """Predict records, then learn them. A weight of 0 leaves the experts as they are."""
         parts = list(self._results(xs, ys, ws))
         return parts[0] if len(parts) == 1 else self._joined(parts)
 

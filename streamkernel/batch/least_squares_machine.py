@@ -54,7 +54,7 @@ class LeastSquaresMachine:
         self._keys = NO_KEYS
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them; see `StreamMachine`. A weight of 0 leaves the experts as they are."""
+        """Predict records, then learn them. A weight of 0 leaves the experts as they are."""
         parts: list[BatchResult] = []
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             for r, y in enumerate(targets):

@@ -117,14 +117,10 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
             `cdf` are always the Gaussian's.
 
         """
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             mean, deviation, _ = self._machine.predict_one(x)
             if with_dist:
                 return residual_gaussian(mean, deviation**2, self._machine.experts.residuals_kept)
-        finally:
-            lock.release()
         return mean
 
     @property

@@ -8,11 +8,11 @@ from river.optim.base import Scheduler
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.estimators.growing import KernelMachine
+from streamkernel.estimators.number_predictor import NumberPredictor
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.losses import KLDensityRatio
 from streamkernel.records.batches import Records
-from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.two_samples import TwoSamples
 from streamkernel.state import Array, excerpt
@@ -140,22 +140,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         with self._lock:
             return float(self._targets.log_ratios(self._machine.predict_one(x))[0])
 
-    def predict_many(self, X: Any) -> Any:
-        """Predict log p/q of the rows of a data frame or array, equal to `predict_one` except for rounding.
-
-        Parameters
-        ----------
-        X
-            A frame or an array of shape (n, d), as for `learn_many`.
-
-        Returns
-        -------
-        A series of n numbers in the frame's backend, with its index. For an array, an array of shape (n,).
-
-        """
-        frame = Frame(X)
-        with self._lock:
-            return frame.series(self._predicted_numbers(frame))
+    predict_many = NumberPredictor.predict_many
 
     def loss_of(self, y: Any, prediction: float, unit: float | None = None) -> float:  # noqa: ARG002 - nats
         """Compute the model's own loss of a prediction made before the record's sample was known.

@@ -94,12 +94,8 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, dict[bool, float]]:
         """Predict the probability of False and True for each label seen so far, for one record."""
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             return self._targets.distribution(self._machine.predict_one(x)[0])
-        finally:
-            lock.release()
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, bool]:
         """Predict for each label seen so far whether it is true, for one record."""

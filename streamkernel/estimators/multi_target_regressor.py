@@ -93,13 +93,9 @@ class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # 
 
     def predict_one(self, x: dict[Any, Any]) -> dict[Any, float]:
         """Predict each target seen so far, for one record; empty before the first."""
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             numbers = self._targets.numbers(self._machine.predict_one(x))[0].tolist()
             return dict(zip(self._targets.names, numbers, strict=True))
-        finally:
-            lock.release()
 
     def predict_many(self, X: Any) -> Any:
         """Predict the targets of the rows of a data frame or array, equal to `predict_one` except for rounding.

@@ -37,12 +37,8 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """Predict the target of one record; 0 before the first."""
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             return float(self._targets.numbers(self._machine.predict_one(x))[0])
-        finally:
-            lock.release()
 
     def predict_many(self, X: Any) -> Any:
         """Predict the targets of the rows of a data frame or array, equal to `predict_one` except for rounding.

@@ -21,7 +21,10 @@ class FixedScaler(InputScaler):
     - fixed: Mean and deviation of the first inputs, float64 of shape (n, 2); a deviation of 0 is none yet.
     """
 
-    rules: ClassVar[Rules] = {**InputScaler.rules, "input_scales": lambda table: table.ndim == 2 and all_from_zero(table[:, 1:])}
+    rules: ClassVar[Rules] = {
+        **InputScaler.rules,
+        "input_scales": lambda table: table.ndim == 2 and all_from_zero(table[:, 1:]),
+    }
 
     def forget(self) -> None:
         super().forget()

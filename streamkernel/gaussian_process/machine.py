@@ -64,7 +64,7 @@ class GaussianProcessMachine:
             self.inputs.scaler = self._scaler
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them; see `StreamMachine`. Weights divide the variance of the noise."""
+        """Predict records, then learn them. Weights divide the variance of the noise."""
         parts = [np.zeros((0, 3))]
         truths = [np.zeros(0)]
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
@@ -77,7 +77,7 @@ class GaussianProcessMachine:
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             self._pass(rows, np.array(targets, np.float64), weights, predict=False)
 
-    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:  # noqa: ARG002 - as a `StreamMachine`
+    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:  # noqa: ARG002 - as other machines
         """False: there is no shorter way for a record of known numbers."""
         return False
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from river.optim.base import Scheduler
@@ -24,41 +24,9 @@ from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.losses import curvature, gradient_bound
 from streamkernel.records.several import SeveralTargets
 from streamkernel.records.targets import Targets
-from streamkernel.state import Array
 
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999
-
-
-class StepRecords(Protocol):
-    """The labeled records of a step, as far as the choice of its block asks for them."""
-
-    @property
-    def size(self) -> int:
-        """B."""
-
-    @property
-    def rows(self) -> Array:
-        """Their scaled rows, shape (B, d), or those of a sample."""
-
-    @property
-    def keys(self) -> Array:
-        """The keys of the inputs, uint64 of shape (d,)."""
-
-    @property
-    def mean_gradient(self) -> Array:
-        """gbar, the mean of the gradients times the weights, float64 of shape (K,)."""
-
-    @property
-    def largest_gradient(self) -> float:
-        """The largest norm of a gradient times its weight."""
-
-    @property
-    def largest_weight(self) -> float:
-        """The largest weight."""
-
-    def largest_eigenvalue(self, block: int) -> float:
-        """That of the mean of w phi phi^T of a block's features."""
 
 
 @dataclass(eq=False)
@@ -85,11 +53,11 @@ class BlockChoice:
         """The largest k(x, x), by which scores are larger than those of the same machine with k / kappa."""
         return self.feature_scale.kappa
 
-    def choose(self, t: int, records: StepRecords) -> BlockUpdate:
+    def choose(self, t: int, records: Any) -> BlockUpdate:
         """Ask the policy which block to update.
 
         - t: The number of the update, from 0.
-        - records: The mini-batch.
+        - records: The mini-batch: `MiniBatchRecords`, or the same figures of a batch of any size.
 
         NotFiniteError: The schedule, the kernel or the policy gave what is not finite, or the gradients are not.
         """
@@ -114,7 +82,7 @@ class BlockChoice:
         )
         update = self.growth.choose(context)
         if self._has_own_growth:
-            require_step(self.growth, update, context)
+            require_step(self.growth, update)
         # Without a bound, what the first mini-batch showed may be far from what a later draw gives; and a policy asks
         # for no limit where each output has a step of its own.
         known = self.step is not None or (scale.is_bounded and not self.preconditioned)
@@ -134,7 +102,7 @@ class BlockChoice:
         )
         return self.growth.choose(context).block
 
-    def _step_size(self, records: StepRecords) -> float:
+    def _step_size(self, records: Any) -> float:
         """The step size of a mini-batch, in gradients or, preconditioned, in solutions of its ridge regression."""
         history, expansion, loss = self.history, self.expansion, self.targets.loss
         if self.step is not None:
@@ -156,7 +124,7 @@ class BlockChoice:
             gamma_0 = 1 / max(1 / gamma_0 + L * scale.kappa * (1 / records.size - 1 / B), 1 / LARGEST)
         return default_step(gamma_0, history.t, HALVING)
 
-    def _gradient_bound(self, records: StepRecords) -> tuple[float, float]:
+    def _gradient_bound(self, records: Any) -> tuple[float, float]:
         """M, which bounds the gradients times the weights, and the largest weight, at least 1."""
         M, largest_weight = gradient_bound(self.targets.loss), max(1.0, records.largest_weight)
         if M is not None:
@@ -172,7 +140,7 @@ class BlockChoice:
         history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, largest)
         return history.largest_gradient, largest_weight
 
-    def _longest(self, records: StepRecords) -> Callable[[int], float]:
+    def _longest(self, records: Any) -> Callable[[int], float]:
         """The longest step that a block's features allow, by its number."""
         loss = self.targets.loss
         if self.preconditioned:

@@ -1,7 +1,7 @@
 """The growing kernel machine of the papers: coefficients change every `batch_size` labeled records."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from river.optim.base import Scheduler
@@ -14,7 +14,7 @@ from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.feature_scale import FeatureScale, begin_expansion
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
-from streamkernel.growth.record_machine import Figures, RecordMachine, Waiting
+from streamkernel.growth.record_machine import Figures, RecordMachine
 from streamkernel.growth.step_undo import StepUndo
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.records.inputs import Inputs
@@ -22,37 +22,6 @@ from streamkernel.records.results import padded
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
-
-
-class RecordWindow(Protocol):
-    """The last labeled records, and when the coefficients are to be solved on them."""
-
-    @property
-    def room(self) -> int:
-        """Records until the next refit, at least 1."""
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the coefficients are to be solved now."""
-
-    def append(self, values: Array, n_inputs: int, targets: Sequence[Any], y: Array, weights: Array) -> None:
-        """Add records.
-
-        - values: Their encoded values before scaling, float64 of shape (n, at least n_inputs); NaN where not observed.
-        - n_inputs: The number of inputs known at the last of them.
-        - targets, y: Their prepared targets, and these encoded.
-        - weights: Their weights.
-        """
-
-    def refit(self) -> bool:
-        """Solve the coefficients; False where there is nothing to be solved yet."""
-
-    def state(self, n_inputs: int) -> State:
-        """The fields of the state."""
-
-    def load_state(self, state: State, n_inputs: int) -> None:
-        """Take the fields that `state` gave; ValueError where they do not fit."""
-
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _ONE = np.ones(1)
@@ -69,7 +38,7 @@ class Machine(RecordMachine):
     - precondition: Whether a step solves a ridge regression on its block and mini-batch.
     - blocks_per_step: Blocks that a mini-batch updates, one after the other.
     - average: Whether predictions are those of the mean of the solutions after each step.
-    - window: The last labeled records, whose owner solves the coefficients now and then; None where nobody does.
+    - window: The last labeled records as a `window.refit.Refit`, which solves the coefficients now and then; or None.
     """
 
     def __init__(
@@ -96,7 +65,7 @@ class Machine(RecordMachine):
         self.updates = BlockUpdates(*parts, choice, regularization, precondition, blocks_per_step)
         self._average = AveragedSolution(expansion) if average else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
-        self.window: RecordWindow | None = None
+        self.window: Any = None
 
     @property
     def is_ready(self) -> bool:
@@ -199,7 +168,7 @@ class Machine(RecordMachine):
             self.window.refit()
         return True
 
-    def _waiting(self) -> list[Waiting]:
+    def _waiting(self) -> list[Any]:
         return [part for part in (self._batch, self.warm_up, self.window) if part is not None]
 
     def _pass_segment(

@@ -7,7 +7,7 @@ calls never changes a bit.
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,14 +63,6 @@ class Figures(NamedTuple):
     bandwidth: float
 
 
-class Waiting(Protocol):
-    """What a number of labeled records ends."""
-
-    @property
-    def room(self) -> int:
-        """Labeled records until then."""
-
-
 @dataclass(eq=False)
 class RecordMachine(abc.ABC):
     """Records in, scores out.
@@ -95,7 +87,7 @@ class RecordMachine(abc.ABC):
         self._has_own_loss = is_own(self.targets.loss)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them; see `StreamMachine`. Weights multiply the gradient.
+        """Predict records, then learn them. Weights multiply the gradient.
 
         NotFiniteError: Kernel, loss, step schedule or policy gave what is not finite. The mini-batch of that step is
         not learned.
@@ -216,8 +208,8 @@ class RecordMachine(abc.ABC):
         """Forget all that was learned, and have a bandwidth."""
 
     @abc.abstractmethod
-    def _waiting(self) -> Sequence[Waiting]:
-        """What labeled records fill: no segment goes past the end of one."""
+    def _waiting(self) -> Sequence[Any]:
+        """What has `room` for labeled records: no segment goes past the end of one."""
 
     @abc.abstractmethod
     def _pass_segment(
