@@ -1,7 +1,7 @@
 """Blocks that are drawn again or kept, coefficients and their one scale."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.expansion.expansion import SMALLEST_SCALE, Expansion
@@ -39,37 +39,6 @@ def test_scores_are_the_sum_of_features_times_coefficients():
     X, keys = np.random.default_rng(2).normal(size=(6, 3)), _keys(3)
     plain = sum(expansion.features(k, X, keys) @ expansion.alpha[k].T for k in range(40))
     assert np.allclose(expansion.scores(X, keys, NO_KEYS), plain, atol=1e-12)
-
-
-@settings(max_examples=20)
-@given(
-    shape=st.sampled_from([(1, 1), (1, 30), (3, 17), (32, 20), (600, 3)]),
-    d=st.integers(1, 9),
-    late=st.integers(0, 9),
-    cache_bytes=st.sampled_from([0, 1, 100, 1000, 5000, 100_000, 2**26]),
-    dtype=st.sampled_from(["float32", "float64"]),
-)
-def test_the_cache_changes_no_bit(shape, d, late, cache_bytes, dtype):
-    F, n_blocks = shape
-    rng = np.random.default_rng(d)
-    keys = _keys(d + late)
-    arguments = {"F": F, "dtype": dtype}
-    plain, cached = _grown(n_blocks, cache_bytes=0, **arguments), _grown(n_blocks, cache_bytes=cache_bytes, **arguments)
-    for known in (d, d + late):  # the second time some inputs are late
-        X = rng.normal(size=(3, d + late)).astype(dtype)
-        rows = X[:, :known].copy()
-        ours = cached.scores(rows, keys[:known], NO_KEYS)
-        assert ours.tobytes() == plain.scores(rows, keys[:known], NO_KEYS).tobytes()
-        # The same inputs, some of them not known yet.
-        assert cached.scores(rows, keys[:1], keys[1:known]).tobytes() == ours.tobytes()
-        for block in (0, n_blocks - 1, n_blocks):
-            assert (
-                cached.features(block, X[:, :known], keys[:known]).tobytes()
-                == plain.features(block, X[:, :known], keys[:known]).tobytes()
-            )
-        assert cached.frequencies.cache.W.nbytes <= cache_bytes
-    assert cached.nbytes - plain.nbytes == cached.frequencies.cache.W.nbytes
-    assert plain.frequencies.cache.W.nbytes == 0
 
 
 @given(st.permutations(range(6)), st.sampled_from([0, 2**20]))

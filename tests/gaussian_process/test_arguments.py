@@ -153,31 +153,3 @@ def test_quasi_random_frequencies_are_never_those_of_a_parent():
     for kernel in (Wider(1.0), Gaussian(1.0) * Wider(1.0), Gaussian(1.0) + Wider(1.0)):
         with pytest.raises(ValueError, match="quasi_random must be False or None"):
             GaussianProcessRegressor(kernel, quasi_random=True)
-
-
-def _learned(variance=None, n=50, **arguments):
-    model = GaussianProcessRegressor(n_features=4, variance=variance, seed=1, **arguments)
-    for i in range(n):
-        model.learn_one({"a": i % 7, 3: float(i % 2)}, float(i % 5))
-    return model
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("kernel", Gaussian(1.0)),
-        ("noise", 0.2),
-        ("n_features", 5),
-        ("variance", VarianceOperator(8, 4, 8)),
-        ("normalize_y", False),
-        ("with_noise", True),
-        ("drift_rate", 0.1),
-        ("quasi_random", False),
-        ("seed", 2),
-    ],
-    ids=str,
-)
-def test_a_state_of_other_arguments_is_refused_by_name(name, value):
-    other = GaussianProcessRegressor(**{"n_features": 4, "seed": 1, name: value})
-    with pytest.raises(ValueError, match=f"this state is from a model with {name}="):
-        other.__setstate__(_learned().__getstate__())

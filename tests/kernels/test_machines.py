@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from river import optim
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier, KernelRegressor, losses
 from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG
@@ -93,24 +93,6 @@ def test_adaptive_estimators_take_fourier_kernels(kernel):
 def _standardized(xs):
     X = np.array([list(x.values()) for x in xs])
     return np.divide(X - X.mean(axis=0), X.std(axis=0), out=np.zeros_like(X), where=X.std(axis=0) > 0)
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        ChiSquared(),
-        SkewedChiSquared(),
-        2 * ChiSquared(),
-        Gaussian() + DotProduct(),
-        DotProduct(),
-        Laplacian() * (Gaussian() + SkewedChiSquared()),
-    ],
-    ids=repr,
-)
-def test_adaptive_estimators_refuse_others_in_one_sentence(kernel):
-    for estimator in (AdaptiveKernelClassifier, AdaptiveKernelRegressor):
-        with pytest.raises(ValueError, match=f"{estimator.__name__} needs kernels whose features are cosines"):
-            estimator(kernel=kernel)
 
 
 def test_gamma_0_and_the_variance_term_know_how_large_a_kernel_is():

@@ -69,27 +69,6 @@ def test_the_figures_are_the_models_and_those_of_the_window():
     assert model.loss_of("x", {"x": 1.0}) == inner.loss_of("x", {"x": 1.0})
 
 
-def test_a_state_of_other_arguments_is_refused_by_name():
-    def wrapper(size=64, **given):
-        inner = KernelClassifier(max_features=size, seed=1)
-        return WindowRefit(inner, **{"window": 100, "every": 50, **given})
-
-    state = learned(wrapper()).__getstate__()
-    fresh = wrapper()
-    fresh.__setstate__(state)
-    for other, name in (
-        (wrapper(128), "model.max_features=64"),
-        (wrapper(window=99), "window=100"),
-        (wrapper(solver=Exact(l2=0.5)), "solver="),
-    ):
-        before = other.state_digest()
-        with pytest.raises(ValueError, match=name):
-            other.__setstate__(state)
-        assert other.state_digest() == before
-    with pytest.raises(ValueError, match="model='streamkernel"):
-        WindowRefit(KernelRegressor(max_features=64, seed=1), 100, 50).__setstate__(state)
-
-
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
