@@ -152,13 +152,7 @@ class GramPass:
     block: int
 
     def __call__(self, machine: Machine, rows: ScoredRows) -> BlockSums:
-        expansion, keys = machine.expansion, machine.inputs.columns.keys
-        D = expansion.width
-        gram = np.zeros((D, D))
-        for some in _slices(len(rows.w)):
-            P = expansion.features(self.block, rows.X[some], keys) * np.sqrt(rows.w[some])[:, None]
-            add_gram(P, 0, len(P), 0, 1.0, gram)
-        return BlockSums(np.zeros((0, D)), gram, float(np.trace(gram)), float(rows.w.sum()))
+        return block_sums(machine, rows, self.block, np.zeros((len(rows.w), 0)), with_gram=True)
 
 
 def kept(machine: Any, rows: ScoredRows, function: Any) -> ScoredRows:

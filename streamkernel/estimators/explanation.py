@@ -90,11 +90,6 @@ class NumberExplainer(_Explainer, abc.ABC):
         ...     model.learn_one({"a": i % 10, "b": i % 7}, 2.0 * (i % 10))
         >>> {name: round(share) for name, share in model.explain_one({"a": 9, "b": 3}).items()}
         {'a': 9, 'b': 0}
-
-        References
-        ----------
-        [^1]: Strumbelj and Kononenko, "An efficient explanation of individual classifications using game theory", 2010.
-
         """
         require_whole("n_permutations", n_permutations)
         with self._lock:

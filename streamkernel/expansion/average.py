@@ -17,12 +17,6 @@ class AveragedSolution:
 
     - expansion: The last solution.
     - solution: The mean as an expansion, which shares its frequencies with the last solution and is only to be read.
-
-    References
-    ----------
-    [^1]: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992.
-    [^2]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, figure 4.
-
     """
 
     rules: ClassVar[Rules] = {"average_alpha": Expansion.rules["alpha"]}

@@ -94,12 +94,6 @@ class Drawn:
     - cache_bytes: The most bytes of frequencies cached; others are drawn whenever they are used, a tile for all rows of
       the call.
     - seed: The seed of the frequencies, an unsigned 64-bit number.
-
-    References
-    ----------
-    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007, section 3.
-    [^2]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, section 3: drawn by seed.
-
     """
 
     def __init__(

@@ -33,11 +33,6 @@ class Expansion:
     - bandwidth: The length scale in use, in units of the scaled inputs; 0 before it is chosen.
     - n_blocks, n_outputs: Blocks with coefficients, and K.
     - scale: The factor of every coefficient, which decay changes alone.
-
-    References
-    ----------
-    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, algorithms 1 and 2.
-
     """
 
     kernel: Kernel  #: The kernel, which draws the features

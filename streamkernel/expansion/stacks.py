@@ -29,11 +29,6 @@ class Stacks:
     - cache_bytes: The most bytes of norms cached; those of other features are drawn whenever they are used.
     - seed: The seed of the frequencies, an unsigned 64-bit number.
     - first_size: Inputs of the first group; 0 before it is chosen.
-
-    References
-    ----------
-    [^1]: Yu et al., "Orthogonal random features", 2016, section 4: structured orthogonal random features.
-
     """
 
     def __init__(self, block_size: int, cache_bytes: int, seed: int) -> None:

@@ -22,13 +22,7 @@ AT_ONCE = 256
 
 @dataclass(eq=False)
 class Computed:
-    """Random features that a kernel computes itself, drawn again whenever they are used: a tile for all rows of a call.
-
-    References
-    ----------
-    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, section 3 and table 1.
-
-    """
+    """Random features that a kernel computes itself, drawn again at each use: a tile for all rows of a call."""
 
     kernel: Kernel  #: The kernel, which computes them
     block_size: int  #: F, the draws of a block

@@ -31,11 +31,6 @@ class VarianceFunctions(abc.ABC):
     """Functions whose values give the variance of a Gaussian process, learned by mini-batches.
 
     A step makes a new block of features, while there is room, and then touches an old one.
-
-    References
-    ----------
-    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, section 4 and appendix D.
-
     """
 
     kernel: Kernel  #: The kernel, with features of a bounded norm

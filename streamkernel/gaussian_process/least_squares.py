@@ -14,13 +14,7 @@ from streamkernel.state import Array, State
 
 @dataclass(eq=False)
 class LeastSquaresPosterior:
-    """The Gaussian posterior of the coefficients of D columns, given noisy targets.
-
-    References
-    ----------
-    [^1]: Rasmussen and Williams, "Gaussian processes for machine learning", 2006, section 2.1.
-
-    """
+    """The Gaussian posterior of the coefficients of D columns, given noisy targets."""
 
     rho: float  #: The variance of the noise over that of the process
     drift: float  #: What a coefficient's variance gains a record, over the prior's

@@ -214,11 +214,6 @@ class FourierKernel(Kernel):
 
     A subclass implements `matrix` and `frequencies`. By Bochner's theorem, a shift-invariant kernel is the mean of
     cos(w (x - x')) over frequencies w from its Fourier transform.
-
-    References
-    ----------
-    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007, section 3.
-
     """
 
     n_parts = 2

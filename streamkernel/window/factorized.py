@@ -5,7 +5,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from streamkernel.compute.duality import multiply, multiply_transposed
-from streamkernel.compute.gaussians import feature_words, gaussians
 from streamkernel.compute.primal_dual import advance_factorized
 from streamkernel.compute.vectors import LANES, aligned_zeros
 from streamkernel.state import Array
@@ -47,24 +46,6 @@ class Factorized:
                 f"U has {self.U.shape[1]} columns and V {self.V.shape[0]} rows: A = U V needs equal numbers"
             )
 
-    @classmethod
-    def sketch(cls, X: Any, d: int, seed: int = 0) -> "Factorized":
-        """Return the rows of X as sketches of d numbers: U = X G^T and V = G, with Gaussian G of variance 1 / d.
-
-        The seed determines G. The mean of A = X G^T G is X. Coefficients refer to X's columns, and only G a is kept for
-        a row a.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Factorized.sketch(np.ones((5, 30)), d=4).U.shape
-        (5, 4)
-
-        """
-        rows = dense_rows(X)
-        G = sketch_matrix(d, rows.shape[1], seed)
-        return cls(rows @ G.T, G)
-
     @property
     def shape(self) -> tuple[int, int]:
         """(n, p)."""
@@ -73,28 +54,6 @@ class Factorized:
     def __matmul__(self, x: Array) -> Array:
         """Scores A x, of x of shape (p,) or (p, K)."""
         return np.asarray(self.U @ (self.V @ x))
-
-
-def sketch_matrix(d: int, p: int, seed: int = 0) -> Array:
-    """G of shape (d, p), Gaussian of variance 1 / d: a function of the seed, regenerated wherever it is needed.
-
-    ValueError: d is not a whole number of at least 1.
-
-    Examples
-    --------
-    >>> sketch_matrix(2, 3).shape
-    (2, 3)
-
-    """
-    if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
-        raise ValueError(f"d must be a whole number of at least 1, got {d!r}")
-    rows, columns = np.empty(d, np.uint64), np.empty(p, np.uint64)
-    word = np.uint64(int(seed) % 2**64)
-    feature_words(word, 0, rows)
-    feature_words(word ^ np.uint64(1), 0, columns)
-    G = np.empty((d, p))
-    gaussians(columns, rows, d**-0.5, G)
-    return G
 
 
 class PaddedFactors(NamedTuple):
