@@ -18,7 +18,7 @@ import polars as pl
 
 from benchmarks.rounds import interleaved, spread
 from streamkernel import KernelClassifier
-from streamkernel.growth.fast_path import GrowingFastPath
+from streamkernel.growth.record_machine import GrowingFastPath
 from streamkernel.records.inputs import Inputs
 
 INPUTS = 20

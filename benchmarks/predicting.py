@@ -14,10 +14,10 @@ from benchmarks.footprint import BLOCK, regressor
 from benchmarks.rounds import Ratio, interleaved, over, spread
 from streamkernel.compute.features import SINE, TILE, add_projected
 from streamkernel.compute.gaussians import feature_words
-from streamkernel.expansion.computed import Computed
 from streamkernel.expansion.drawn import AT_ONCE, Drawn
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.expansion.stacks import Stacks
+from streamkernel.expansion.terms import Computed
 from streamkernel.kernels import Gaussian
 
 Array = np.ndarray[Any, np.dtype[Any]]

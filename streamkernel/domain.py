@@ -22,11 +22,6 @@ class Domain:
     is_open
         Whether numbers must be above the bound. False (the default) also allows the bound.
 
-    Raises
-    ------
-    ValueError
-        The domain does not contain 0.
-
     Examples
     --------
     >>> Domain(0.0).outside(np.array([-1.0, 0.0, np.nan, 2.0]))

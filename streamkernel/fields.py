@@ -19,20 +19,10 @@ def array(state: State, name: str, dtype: Any, *shape: int | None) -> Array:
 
     Compiled code does not check bounds, so no array from a checkpoint reaches it without this.
 
-    Parameters
-    ----------
-    state, name
-        The state and the field.
-    dtype
-        The dtype that the array must have.
-    shape
-        The length of each dimension; None is any.
+    - dtype: The dtype that the array must have.
+    - shape: The length of each dimension; None is any.
 
-    Raises
-    ------
-    ValueError
-        The field is missing or is not such an array.
-
+    ValueError: The field is missing or is not such an array.
     """
     value = state.get(name)
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(shape):
@@ -47,11 +37,7 @@ def checked(state: State, rules: Rules) -> State:
 
     Writing and reading a state check the same rules: none is saved that would be refused.
 
-    Raises
-    ------
-    ValueError
-        A field, which the message names, holds a number that its rule does not allow.
-
+    ValueError: A field, which the message names, holds a number that its rule does not allow.
     """
     for name, fits in rules.items():
         value = state.get(name)
@@ -127,13 +113,8 @@ class OtherVersionError(ValueError):
 def check_version(state: State, known: int) -> None:
     """Refuse a state that does not have the version `known`.
 
-    Raises
-    ------
-    OtherVersionError
-        The version is older or newer.
-    ValueError
-        The field is missing or is not an integer.
-
+    OtherVersionError: The version is older or newer.
+    ValueError: The field is missing or is not an integer.
     """
     version = state.get("version")
     if type(version) is not int:

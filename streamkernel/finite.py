@@ -106,14 +106,9 @@ def finite_mean(values: Collection[float]) -> float:
 def loss_of_number(loss: Callable[..., float], y: float, prediction: float, unit: float = 1.0) -> float:
     """Compute a loss of a target and its prediction, the largest float where it overflows.
 
-    Parameters
-    ----------
-    loss
-        A function of two numbers.
-    y, prediction
-        The target and its prediction.
-    unit
-        What both are divided by; 0 counts as 1, the default.
+    - loss: A function of two numbers.
+    - y, prediction: The target and its prediction.
+    - unit: What both are divided by; 0 counts as 1, the default.
 
     Examples
     --------

@@ -16,10 +16,9 @@ from river.optim import losses as river_losses
 from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
+from streamkernel.arguments import require_number
 from streamkernel.compute.softmax import softmax_rows
-from streamkernel.finite import is_finite
 from streamkernel.representation import Representable
-from streamkernel.state import excerpt
 
 __all__ = [
     "EpsilonInsensitive",
@@ -120,11 +119,6 @@ class EpsilonInsensitive(Representable, RegressionLoss):
     eps
         Half the width of the tube, in units of the standardized target. Defaults to 0.1.
 
-    Raises
-    ------
-    ValueError
-        `eps` is negative or not finite.
-
     Examples
     --------
     >>> from streamkernel.losses import EpsilonInsensitive
@@ -141,8 +135,7 @@ class EpsilonInsensitive(Representable, RegressionLoss):
     gradient_bound = 1.0
 
     def __init__(self, eps: float = 0.1) -> None:
-        if not (isinstance(eps, int | float | np.number) and is_finite(eps) and eps >= 0):
-            raise ValueError(f"eps must be a number from 0 up, got {excerpt(eps)}")
+        require_number("eps", eps, "a number from 0 up", lambda eps: eps >= 0)
         self.eps = eps
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:
@@ -161,11 +154,6 @@ class Quantile(Representable, RegressionLoss):
     alpha
         The quantile, in (0, 1). Defaults to 0.5, the median.
 
-    Raises
-    ------
-    ValueError
-        `alpha` is not inside (0, 1).
-
     Examples
     --------
     >>> from streamkernel.losses import Quantile
@@ -182,8 +170,7 @@ class Quantile(Representable, RegressionLoss):
     gradient_bound = 1.0
 
     def __init__(self, alpha: float = 0.5) -> None:
-        if not (isinstance(alpha, int | float | np.number) and 0 < alpha < 1):
-            raise ValueError(f"alpha must be inside (0, 1), got {excerpt(alpha)}")
+        require_number("alpha", alpha, "inside (0, 1)", lambda alpha: 0 < alpha < 1)
         self.alpha = alpha
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:
@@ -202,11 +189,6 @@ class NoveltyHinge(Representable, base.Base):
     nu
         The share of records with a score below the threshold, in (0, 1]. Defaults to 0.1.
 
-    Raises
-    ------
-    ValueError
-        `nu` is not in (0, 1].
-
     Examples
     --------
     >>> from streamkernel.losses import NoveltyHinge
@@ -223,8 +205,7 @@ class NoveltyHinge(Representable, base.Base):
     gradient_bound = 1.0
 
     def __init__(self, nu: float = 0.1) -> None:
-        if isinstance(nu, bool) or not (isinstance(nu, int | float | np.number) and 0 < nu <= 1):
-            raise ValueError(f"nu must be in (0, 1], the share of records to flag, got {excerpt(nu)}")
+        require_number("nu", nu, "in (0, 1], the share of records to flag", lambda nu: 0 < nu <= 1)
         self.nu = nu
 
     def __call__(self, threshold: Any, y_pred: Any) -> Any:
@@ -249,11 +230,6 @@ class KLDensityRatio(Representable, base.Base):
     clip
         The largest log ratio that the loss distinguishes, above 0. Defaults to 5.
 
-    Raises
-    ------
-    ValueError
-        `clip` is not a number above 0, or is above 50.
-
     Examples
     --------
     >>> from streamkernel.losses import KLDensityRatio
@@ -273,8 +249,8 @@ class KLDensityRatio(Representable, base.Base):
     gradient_bound = None
 
     def __init__(self, clip: float = 5.0) -> None:
-        if isinstance(clip, bool) or not (isinstance(clip, int | float | np.number) and 0 < clip <= LARGEST_CLIP):
-            raise ValueError(f"clip must be a number above 0, {LARGEST_CLIP:g} at most, got {excerpt(clip)}")
+        wanted = f"a number above 0, {LARGEST_CLIP:g} at most"
+        require_number("clip", clip, wanted, lambda clip: 0 < clip <= LARGEST_CLIP)
         self.clip = clip
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 # A module imports its own layer and those above it in this list.
 LAYERS = [
     {"compute"},
-    {"dates", "domain", "fields", "finite", "input_keys", "losses", "representation", "state"},
+    {"arguments", "dates", "domain", "fields", "finite", "input_keys", "losses", "representation", "state"},
     {"records", "kernels"},
     {"expansion"},
     {"adaptive", "growth"},

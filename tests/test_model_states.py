@@ -5,8 +5,6 @@ import pytest
 from river.optim.schedulers import InverseScaling
 
 from streamkernel import (
-    AdaptiveKernelClassifier,
-    AdaptiveKernelRegressor,
     KernelClassifier,
     KernelRegressor,
     losses,
@@ -70,22 +68,6 @@ def test_a_record_of_another_version_is_refused(kind):
 )
 def test_a_record_of_other_arguments_is_refused_by_name(name, value):
     _assert_other_arguments_are_refused(KernelClassifier, name, value)
-
-
-@pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_features", 5),
-        ("drift_rates", (0.0, 1e-3)),
-        ("drift_rates", (0.0, 1e-3, 3e-3)),
-        ("metric_schedule", (100,)),
-        ("metric_schedule", None),
-    ],
-    ids=str,
-)
-def test_a_record_of_other_adaptive_arguments_is_refused_by_name(kind, name, value):
-    _assert_other_arguments_are_refused(kind, name, value)
 
 
 def _assert_other_arguments_are_refused(kind, name, value):

@@ -6,6 +6,7 @@ stream alone, not on how it is cut into calls.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -47,24 +48,13 @@ class Parts(NamedTuple):
     buffer_size: int
 
 
+@dataclass(eq=False)
 class Budget:
-    """What a core may take, and cores that take no more.
+    """What a core may take, and cores that take no more."""
 
-    Parameters
-    ----------
-    n_bytes
-        Of the experts in memory, and of the state when it is saved.
-    most
-        The sizes where bytes do not matter, but for the inputs and outputs: the fewest there is room for.
-    make
-        A fresh core of the sizes given.
-
-    """
-
-    def __init__(self, n_bytes: int, most: Parts, make: Callable[[Parts], "AdaptiveCore"]) -> None:
-        self.n_bytes = n_bytes
-        self.most = most
-        self._make = make
+    n_bytes: int  #: Of the experts in memory, and of the state when it is saved
+    most: Parts  #: The sizes where bytes do not matter, but for the inputs and outputs: the fewest there is room for
+    make: Callable[[Parts], "AdaptiveCore"]  #: A fresh core of the sizes given
 
     def core(self, n_inputs: int, n_outputs: int, n_first: int) -> "AdaptiveCore":
         """Return a fresh core that fits this number of inputs and outputs, or the smallest one.
@@ -72,10 +62,10 @@ class Budget:
         It will begin with the first `n_first` of the inputs, and the others come late.
         """
         n_inputs, n_outputs = max(n_inputs, self.most.n_inputs), max(n_outputs, self.most.n_outputs)
-        n_ensembles = self._make(self.most).experts.n_ensembles
+        n_ensembles = self.make(self.most).experts.n_ensembles
         for share in _TRIED:
             parts = self._chosen(int(share * self.n_bytes), n_inputs, n_outputs, n_first, n_ensembles)
-            core = self._make(parts)
+            core = self.make(parts)
             core.begin(n_first, n_outputs)
             core.widen(n_inputs)
             if core.experts.most_bytes + _beside(n_inputs, n_outputs) <= self.n_bytes:
@@ -99,7 +89,7 @@ class Budget:
         return (len(Parts._fields),)
 
     def _with(self, parts: Parts) -> "AdaptiveCore":
-        core = self._make(parts)
+        core = self.make(parts)
         core.budget, core.parts = self, parts
         return core
 

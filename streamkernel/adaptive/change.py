@@ -27,13 +27,9 @@ class Change:
     A block whose mean loss exceeds the mean of those before by four deviations is a change: the records before it
     are past. The metric is learned from those since, as soon as there are some, and again when there are more.
 
-    Attributes
-    ----------
-    block
-        Number, sum and sum of squares of the losses of this block: compiled code adds to it. float64 of shape (3,).
-    n_detected
-        Changes so far.
-
+    - block: Number, sum and sum of squares of the losses of this block: compiled code adds to it. float64 of shape
+      (3,).
+    - n_detected: Changes so far.
     """
 
     rules: ClassVar[Rules] = {"change_block": all_from_zero, "change_before": all_from_zero}

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamkernel.adaptive.arrivals import Arrivals
 from streamkernel.adaptive.budget import Budget, Parts, with_room
 from streamkernel.adaptive.change import BLOCK
+from streamkernel.adaptive.experts import Arrivals
 from streamkernel.adaptive.features import NO_KEYS, AdaptiveFeatures
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.number_experts import NumberExperts
@@ -23,20 +23,9 @@ from streamkernel.state import Array, State
 class AdaptiveCore:
     """Columns, experts and the metric, all of rows of numbers with d inputs.
 
-    Parameters
-    ----------
-    columns, experts
-        The parts, fresh.
-    schedule
-        Labeled records after which the metric is learned again.
-    budget
-        What the parts must fit into; None where bytes do not matter.
-
-    Attributes
-    ----------
-    parts
-        Their sizes; None where bytes do not matter, and before the first record.
-
+    - schedule: Labeled records after which the metric is learned again.
+    - budget: What the parts must fit into; None where bytes do not matter.
+    - parts: Their sizes; None where bytes do not matter, and before the first record.
     """
 
     def __init__(
@@ -98,13 +87,8 @@ class AdaptiveCore:
         That one knows the records this one remembers, and its heads have learned the last of them; trees start
         over, and linear experts where they are of another size.
 
-        Parameters
-        ----------
-        n_inputs, n_outputs
-            What there will be room for.
-        keys
-            The keys of the inputs that have a place.
-
+        - n_inputs, n_outputs: What there will be room for.
+        - keys: The keys of the inputs that have a place.
         """
         budget, parts = self.budget, self.parts
         if budget is None or (parts and n_inputs <= parts.n_inputs and n_outputs <= parts.n_outputs):
@@ -125,14 +109,9 @@ class AdaptiveCore:
     def end_segment(self, n_records: int, keys: Array) -> bool:
         """End a segment at this many labeled records; whether from now on another metric is in force.
 
-        Parameters
-        ----------
-        n_records
-            Labeled records so far: no segment goes past the end of a block of `change`, or a number of the schedule,
-            nor past a labeled record while a metric is in the making.
-        keys
-            The keys of the d inputs.
-
+        - n_records: Labeled records so far: no segment goes past the end of a block of `change`, or a number of the
+          schedule, nor past a labeled record while a metric is in the making.
+        - keys: The keys of the d inputs.
         """
         since = self.experts.change.end_block(n_records) if n_records % BLOCK == 0 else 0
         if since:

@@ -6,15 +6,53 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkernel.adaptive.arrivals import Arrivals, advance_records
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
+from streamkernel.compute.arrival import BLOCK, FeatureMap, Scaling, arrive
 from streamkernel.compute.experts import Linear, Mixture, hedge_weights
 from streamkernel.compute.stacking import Stacking
 from streamkernel.fields import Rules, all_finite, array, checked
 from streamkernel.state import Array, State
+
+
+class Arrivals(NamedTuple):
+    """Records as they came to a core, which predicts, then learns them: of one segment, in which no shape changes."""
+
+    values: Array  #: As `arrive` has them; one that is learned with weight 0 counts for the moments only
+    extras: Array
+    learned: Array
+    truths: Array  #: Targets as the pass has them, shape (n,); any where a record is not learned
+    weights: Array  #: float64 of shape (n,)
+    past: Array  #: What is known of earlier targets, (n, G)
+    scaling: Scaling  #: As `arrive` has them
+    feature_map: FeatureMap
+
+
+def advance_records(
+    learn: Callable[..., None], records: Arrivals, experts: tuple[Any, ...], out: Array, nothing: float
+) -> None:
+    """Let records arrive, then predict and learn them, a block at a time.
+
+    - learn: `pass_labels` or `pass_numbers`.
+    - records: Their moments are updated.
+    - experts: What comes between weights and `past` among the parameters of `learn`; updated.
+    - out: Filled with the predictions.
+    - nothing: The truth of a record that is predicted only.
+    """
+    values, extras, learned, truths, weights, past, scaling, feature_map = records
+    n = len(values)
+    to_learn = np.where(weights > 0, truths, nothing).astype(truths.dtype, copy=False)
+    X = np.empty((min(n, BLOCK), len(feature_map.W)), feature_map.W.dtype)
+    Phi = np.empty((len(X), 2 * feature_map.W.shape[1] + 1 + feature_map.n_linear))
+    for start in range(0, n, BLOCK):
+        block = slice(start, start + BLOCK)
+        scaled, columns = X[: n - start], Phi[: n - start]
+        arrive(values[block], extras[block], learned[block], scaling, feature_map, scaled, columns)
+        given = columns, scaled, values[block], to_learn[block], weights[block]
+        learn(*given, *experts, past[block], out[block])
+
 
 #: How much more than the others' an expert's loss is that begins after them.
 _BEGINS_LATE = 10.0
@@ -31,39 +69,20 @@ class Shares(NamedTuple):
 class Experts(abc.ABC):
     """Heads on all columns, linear experts on the last ones, trees on the inputs, and neighbors, with K outputs.
 
-    Parameters
-    ----------
-    ridge
-        rho.
-    drift_rates
-        q of each head.
-    n_trees, window
-        Trees of an ensemble, 0 for none, and the records they are grown on.
-    memory
-        The last records, fresh.
-    n_past
-        1 if an expert, or a machine next to these, knows the past of the target, else 0: the last of all.
-
-    Attributes
-    ----------
-    heads
-        The heads.
-    linear_P, linear_W
-        float64 of shape (E, L, L) and (E, K, L).
-    forest
-        The trees.
-    memory
-        The last records, whose neighbors are experts.
-    change
-        Watches the mixture's losses.
-    stack_P, stack_W
-        As `compute.stacking.Stacking` has them, of all experts.
-    losses
-        Discounted losses: heads, linear experts, then those that trees and memory bring; then of the last mixture: all
-        these mixed, what knows the past where that is none of them, and the stacks; float64.
-    prior
-        Each expert's weight where all losses are alike, in those of a head, float64.
-
+    - ridge: rho.
+    - drift_rates: q of each head.
+    - n_trees, window: Trees of an ensemble, 0 for none, and the records they are grown on.
+    - memory: The last records, fresh.
+    - n_past: 1 if an expert, or a machine next to these, knows the past of the target, else 0: the last of all.
+    - heads: The heads.
+    - linear_P, linear_W: float64 of shape (E, L, L) and (E, K, L).
+    - forest: The trees.
+    - memory: The last records, whose neighbors are experts.
+    - change: Watches the mixture's losses.
+    - stack_P, stack_W: As `compute.stacking.Stacking` has them, of all experts.
+    - losses: Discounted losses: heads, linear experts, then those that trees and memory bring; then of the last
+      mixture: all these mixed, what knows the past where that is none of them, and the stacks; float64.
+    - prior: Each expert's weight where all losses are alike, in those of a head, float64.
     """
 
     n_linear_experts = 2

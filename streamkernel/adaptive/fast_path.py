@@ -19,17 +19,11 @@ _LEARNED, _NOT_LEARNED = np.ones(1, np.bool_), np.zeros(1, np.bool_)
 class _CorePath:
     """A compiled pass of one record through a core, with its arguments.
 
-    Parameters
-    ----------
-    core
-        Where it passes.
-    scaling, feature_map
-        As `arrive` has them.
-    values, truth, past
-        Where the record is found: inputs (1, d), its target (1,), and what is known of earlier targets, (1, G).
-    unknown
-        The target of a record that is predicted only, shape (1,).
-
+    - core: Where it passes.
+    - scaling, feature_map: As `arrive` has them.
+    - values, truth, past: Where the record is found: inputs (1, d), its target (1,), and what is known of earlier
+      targets, (1, G).
+    - unknown: The target of a record that is predicted only, shape (1,).
     """
 
     def __init__(
@@ -68,19 +62,11 @@ class _CorePath:
 class AdaptiveFastPath:
     """The way of one record through the cores; it holds until one of their arrays is another.
 
-    Parameters
-    ----------
-    names
-        The inputs in the order of their columns, all of them.
-    unknown
-        The target of a record that is predicted only, shape (1,).
-    core, scaling, feature_map
-        The plain core, and as `arrive` has them.
-    lags
-        The last known targets.
-    lagged
-        The core that sees them, if there is one.
-
+    - names: The inputs in the order of their columns, all of them.
+    - unknown: The target of a record that is predicted only, shape (1,).
+    - core, scaling, feature_map: The plain core, and as `arrive` has them.
+    - lags: The last known targets.
+    - lagged: The core that sees them, if there is one.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """The columns the heads live on: paired random features under a metric, a constant, and the inputs themselves."""
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -20,47 +21,32 @@ MOST_SCALE = 1e12
 NO_KEYS = np.zeros(0, np.uint64)
 
 
+@dataclass(eq=False)
 class AdaptiveFeatures:
     """[cos, sin] F^-1/2 of F frequencies, 1, and x / sqrt(d0), in this order, so that a later input comes last.
 
-    Parameters
-    ----------
-    kernel
-        Draws the frequencies.
-    n_features
-        F.
-    seed
-        The stream of frequencies, an unsigned 64-bit number.
-
-    Attributes
-    ----------
-    n_inputs
-        d, the inputs that have a place; 0 before the first record.
-    d0
-        The inputs at the last beginning.
-    n_linear
-        Inputs that are columns themselves: all while d <= 2 F, none in a model that starts beyond.
-    scales
-        The metric: what each input is multiplied by before it is projected, float64 of shape (d,).
-    bandwidth
-        The kernel's length scale in use.
-
+    - n_inputs: d, the inputs that have a place; 0 before the first record.
+    - d0: The inputs at the last beginning.
+    - n_linear: Inputs that are columns themselves: all while d <= 2 F, none in a model that starts beyond.
+    - scales: The metric: what each input is multiplied by before it is projected, float64 of shape (d,).
+    - bandwidth: The kernel's length scale in use.
     """
+
+    kernel: FourierKernel  #: Draws the frequencies
+    n_features: int  #: F
+    seed: int  #: The stream of frequencies, an unsigned 64-bit number
 
     rules: ClassVar[Rules] = {"metric_scales": within(1 / MOST_SCALE, MOST_SCALE), "bandwidth": all_from_zero}
 
-    def __init__(self, kernel: FourierKernel, n_features: int, seed: int) -> None:
-        self.kernel = kernel
-        self.n_features = n_features
-        self.seed = seed
+    def __post_init__(self) -> None:
         self.n_inputs = 0
         self.d0 = 0
         self.n_linear = 0
         self.scales = np.zeros(0)
         self.bandwidth = 0.0
-        self._words = np.empty(n_features, np.uint64)
-        feature_words(np.uint64(seed), 0, self._words)
-        self._W = np.zeros((0, n_features), _DTYPE)
+        self._words = np.empty(self.n_features, np.uint64)
+        feature_words(np.uint64(self.seed), 0, self._words)
+        self._W = np.zeros((0, self.n_features), _DTYPE)
         self._keys = NO_KEYS
         self._feature_map: FeatureMap | None = None
 
@@ -142,17 +128,10 @@ class AdaptiveFeatures:
     def of(self, X: Array, keys: Array, extra_keys: Array = NO_KEYS) -> Array:
         """The columns of scaled rows.
 
-        Parameters
-        ----------
-        X
-            float32 of shape (n, d + e).
-        keys, extra_keys
-            The keys of the d inputs, and of e that are met in these rows only, uint64.
+        - X: float32 of shape (n, d + e).
+        - keys, extra_keys: The keys of the d inputs, and of e that are met in these rows only, uint64.
 
-        Returns
-        -------
-        float64 of shape (n, D).
-
+        Returns float64 of shape (n, D).
         """
         feature_map = self.feature_map(keys, extra_keys)
         out = np.empty((len(X), self.n_columns))

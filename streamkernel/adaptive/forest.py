@@ -1,5 +1,6 @@
 """Trees on the last records: what axis-aligned boundaries ask for, and what the other experts leave over."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -26,24 +27,17 @@ from streamkernel.state import Array, State
 NODES = 511
 
 
+@dataclass(eq=False)
 class TreeEnsembles:
     """Ensembles of trees that share a window of the last records; one tree of each is regrown in turn.
 
-    Parameters
-    ----------
-    n_ensembles
-        T: one for each target to be learned.
-    n_trees
-        M, and into as many parts a window is cut: when a part is new, the oldest trees are regrown. 0 for no trees.
-    window
-        Records they are grown on.
-
-    Attributes
-    ----------
-    arrays
-        What compiled code reads and writes.
-
+    - arrays: What compiled code reads and writes.
     """
+
+    n_ensembles: int  #: T: one for each target to be learned
+    #: M, and into as many parts a window is cut: when a part is new, the oldest trees are regrown. 0 for no trees.
+    n_trees: int
+    window: int  #: Records they are grown on
 
     #: Leaves are finite and weights are weights, so that predictions are finite; a threshold may be infinite.
     rules: ClassVar[Rules] = {
@@ -55,10 +49,7 @@ class TreeEnsembles:
         "tree_node_weights": all_from_zero,
     }
 
-    def __init__(self, n_ensembles: int, n_trees: int, window: int) -> None:
-        self.n_ensembles = n_ensembles
-        self.n_trees = n_trees
-        self.window = window
+    def __post_init__(self) -> None:
         self.begin(0, 0)
 
     def begin(self, n_inputs: int, n_outputs: int) -> None:

@@ -13,18 +13,9 @@ from streamkernel.state import Array, State
 class LeastSquaresHeads:
     """H heads of K outputs on D columns.
 
-    Parameters
-    ----------
-    ridge
-        rho.
-    drift_rates
-        q of each head.
-
-    Attributes
-    ----------
-    W
-        Coefficients, float64 of shape (H, K, D).
-
+    - ridge: rho.
+    - drift_rates: q of each head.
+    - W: Coefficients, float64 of shape (H, K, D).
     """
 
     rules: Rules = dict.fromkeys(("heads_P", "heads_W", "heads_late"), all_finite)

@@ -5,12 +5,13 @@ no use, lags among the inputs do harm.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive.arrivals import Arrivals
 from streamkernel.adaptive.core import AdaptiveCore
+from streamkernel.adaptive.experts import Arrivals
 from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.compute.number_pass import PREDICTION
 from streamkernel.input_keys import key_of
@@ -32,41 +33,30 @@ class _LaggedColumns:
 
     def __init__(self, n_lags: int, columns: InputColumns, standardize: bool) -> None:
         self._lags = [["number", lag] for lag in range(n_lags)]
-        self._columns = columns
+        self.columns = columns
         self._standardize = standardize
 
     def __len__(self) -> int:
-        return len(self._lags) + len(self._columns)
+        return len(self._lags) + len(self.columns)
 
     def __iter__(self) -> Iterator[list[Any]]:
         yield from self._lags
-        yield from self._columns if self._standardize else ([""] for _ in self._columns)
+        yield from self.columns if self._standardize else ([""] for _ in self.columns)
 
 
+@dataclass(eq=False)
 class LaggedCore:
-    """A core on rows of lags and inputs, with moments of its own to scale them by.
+    """A core on rows of lags and inputs, with moments of its own to scale them by."""
 
-    Parameters
-    ----------
-    core
-        Fresh.
-    n_lags
-        L, at least 1.
-    columns
-        The columns of the records' inputs.
-    standardize
-        Whether numbers among the inputs are standardized, as the lags always are.
+    core: AdaptiveCore
+    n_lags: int  #: L, at least 1
+    columns: InputColumns  #: The columns of the records' inputs
+    standardize: bool  #: Whether numbers among the inputs are standardized, as the lags always are
 
-    """
-
-    def __init__(self, core: AdaptiveCore, n_lags: int, columns: InputColumns, standardize: bool) -> None:
-        self.core = core
-        self.n_lags = n_lags
-        self.standardize = standardize
-        self._columns = columns
-        self._lag_keys = np.array([key_of(["lag", ["int", lag + 1]]) for lag in range(n_lags)], np.uint64)
+    def __post_init__(self) -> None:
+        self._lag_keys = np.array([key_of(["lag", ["int", lag + 1]]) for lag in range(self.n_lags)], np.uint64)
         self._keys = np.zeros(0, np.uint64)
-        self.scaler = InputScaler(_LaggedColumns(n_lags, columns, standardize), True)
+        self.scaler = InputScaler(_LaggedColumns(self.n_lags, self.columns, self.standardize), True)
 
     def make_room(self, n_inputs: int) -> None:
         """Take a core of other sizes where one more would not fit its budget of bytes."""
@@ -83,19 +73,11 @@ class LaggedCore:
     def advance(self, lags: Array, values: Array, rows: Rows, y: Array, weights: Array, known: Array) -> Array:
         """Predict, then learn, records.
 
-        Parameters
-        ----------
-        lags, values
-            Of n records, the lags (n, L) and the inputs that have a place (n, d).
-        rows
-            The records, for what they have next to these.
-        y, weights, known
-            Targets, weights and which records are learned, of shape (n,).
+        - lags, values: Of n records, the lags (n, L) and the inputs that have a place (n, d).
+        - rows: The records, for what they have next to these.
+        - y, weights, known: Targets, weights and which records are learned, of shape (n,).
 
-        Returns
-        -------
-        The predictions, float64 of shape (n, 1).
-
+        Returns the predictions, float64 of shape (n, 1).
         """
         given = np.concatenate([lags, self.bounded(values)], axis=1)
         scaling, feature_map = self.scaling(), self.core.feature_map(self.keys, rows.extra_keys)
@@ -116,7 +98,7 @@ class LaggedCore:
         """The keys of lags and inputs that have a place."""
         n = self.core.n_inputs
         if len(self._keys) != n:  # the array in hand is known again by `feature_map`
-            self._keys = np.concatenate([self._lag_keys, self._columns.keys[: n - self.n_lags]])
+            self._keys = np.concatenate([self._lag_keys, self.columns.keys[: n - self.n_lags]])
         return self._keys
 
     def scaling(self) -> Scaling:
@@ -140,5 +122,5 @@ class LaggedCore:
         self._keys = np.zeros(0, np.uint64)
         if self.core.budget and began:
             self.core = self.core.budget.core_of(own)
-        self.core.load_state(own, began, 1, self.n_lags + len(self._columns))
+        self.core.load_state(own, began, 1, self.n_lags + len(self.columns))
         self.scaler.load_state(own)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive.arrivals import Arrivals
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.core import AdaptiveCore
+from streamkernel.adaptive.experts import Arrivals
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.lagged_core import LaggedCore
@@ -33,24 +33,11 @@ from streamkernel.state import Array, State
 class AdaptiveMachine(abc.ABC):
     """State and learning that classes and numbers share.
 
-    Parameters
-    ----------
-    inputs, core
-        The parts, fresh.
-    lags
-        The last known targets, fresh.
-    lagged
-        The core that sees them, fresh; None for none.
-
-    Attributes
-    ----------
-    core
-        What predicts and learns rows of numbers.
-    n_records
-        Labeled records learned.
-    n_relearnings
-        Metrics that took effect since this machine was made, of both cores; it is not part of the state.
-
+    - lags: The last known targets, fresh.
+    - lagged: The core that sees them, fresh; None for none.
+    - core: What predicts and learns rows of numbers.
+    - n_records: Labeled records learned.
+    - n_relearnings: Metrics that took effect since this machine was made, of both cores; it is not part of the state.
     """
 
     targets: Classes | Numbers
@@ -77,7 +64,7 @@ class AdaptiveMachine(abc.ABC):
         return self.core.experts
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them; see `StreamMachine`. A weight of 0 leaves the experts as they are."""
+        """Predict records, then learn them. A weight of 0 leaves the experts as they are."""
         parts = list(self._results(xs, ys, ws))
         return parts[0] if len(parts) == 1 else self._joined(parts)
 

@@ -1,5 +1,6 @@
 """The memory of the last labeled records as they were scaled: experts ask it, and a metric is learned from it."""
 
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -13,23 +14,17 @@ from streamkernel.state import Array, State
 LARGEST = 100_000
 
 
+@dataclass(eq=False)
 class Memory:
     """The last rows: those of which neighbors are asked, or those of which a metric is learned, whichever are more.
 
-    Parameters
-    ----------
-    size
-        Records of which neighbors are asked, at most; with many inputs fewer, so that no more than `LARGEST` numbers
-        are looked at, or one record. 0 for no such experts.
-    buffer_size
-        Records of which a metric is learned.
-
-    Attributes
-    ----------
-    arrays
-        What compiled code reads and writes.
-
+    - arrays: What compiled code reads and writes.
     """
+
+    #: Records of which neighbors are asked, at most; with many inputs fewer, so that no more than `LARGEST` numbers are
+    #: looked at, or one record. 0 for no such experts.
+    size: int
+    buffer_size: int  #: Records of which a metric is learned
 
     rules: ClassVar[Rules] = {
         "recent_rows": all_finite,
@@ -38,9 +33,7 @@ class Memory:
         "recent_residuals": all_finite,
     }
 
-    def __init__(self, size: int, buffer_size: int) -> None:
-        self.size = size
-        self.buffer_size = buffer_size
+    def __post_init__(self) -> None:
         self.begin(0)
 
     def __len__(self) -> int:

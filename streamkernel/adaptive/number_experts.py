@@ -35,13 +35,9 @@ def _are_magnitudes(numbers: Array) -> bool:
 class NumberExperts(Experts):
     """Experts for numbers: targets are standardized by the moments of those learned.
 
-    Parameters
-    ----------
-    ridge, drift_rates, n_trees, window, memory, n_past
-        As `Experts` has them.
-    absolute
-        Whether a median is predicted, the mixture's losses being absolute errors, instead of a mean by squared ones.
-
+    - ridge, drift_rates, n_trees, window, memory, n_past: As `Experts` has them.
+    - absolute: Whether a median is predicted, the mixture's losses being absolute errors, instead of a mean by squared
+      ones.
     """
 
     target_statistics = ("moments", "asinh_moments", "magnitudes", "target_bounds")

@@ -9,14 +9,66 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive import metric
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.number_experts import NumberExperts
+from streamkernel.compute.arrival import FeatureMap
+from streamkernel.compute.gaussians import random_signs
+from streamkernel.compute.slopes import squared_slopes
 from streamkernel.fields import Rules, all_from_zero, all_positive, array, checked, number, state_mismatch, whole
 from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
 from streamkernel.state import Array, State
+
+#: No input is forgotten altogether: the least importance, in means.
+LEAST_IMPORTANCE = 1e-3
+#: Outputs whose slopes are taken; where there are more, random sums of them.
+WATCHED = 32
+#: What is no finite number counts as this much, which makes all inputs alike.
+HUGE = float(np.finfo(np.float64).max)
+#: Records whose median distance sets the bandwidth.
+NEAREST = 200
+
+
+def energy(Phi: Array, coefficients: Array, feature_map: FeatureMap) -> Array:
+    """Squared slopes of scores along each input, summed over records.
+
+    - Phi: AdaptiveFeatures of records, shape (n, D).
+    - coefficients: A head's, shape (K, D).
+    - feature_map: How the columns were made, with frequencies of slopes.
+
+    Returns float64 of shape (d,), finite.
+    """
+    K = len(coefficients)
+    if K > WATCHED:
+        # The mean square of random sums of outputs is the sum of their squares.
+        coefficients = np.einsum("sk,kd->sd", random_signs(np.uint64(K), WATCHED, K), coefficients)
+    squares = np.empty(len(feature_map.W))
+    squared_slopes(
+        Phi,
+        coefficients,
+        feature_map.W.astype(np.float64),
+        feature_map.scales.astype(np.float64),
+        feature_map.root,
+        feature_map.n_linear,
+        squares,
+    )
+    return np.asarray(np.nan_to_num(squares, nan=HUGE, posinf=HUGE))
+
+
+def importance(energies: Array) -> Array:
+    """Squared slopes along each input, (d,), in units of their mean; at least `LEAST_IMPORTANCE`."""
+    with np.errstate(over="ignore"):
+        mean = energies.mean() if len(energies) else 0.0
+    if not 0 < mean < math.inf or energies.max() == HUGE:
+        return np.ones(len(energies))
+    return np.asarray(np.maximum(energies / mean, LEAST_IMPORTANCE))
+
+
+def scales_of(important: Array) -> Array:
+    """What each input is multiplied by: the root of its importance in units of their mean."""
+    return np.asarray(np.sqrt(important / important.mean())) if len(important) else important
+
 
 _PREFIX = "relearning_"
 #: Multiplications at a labeled record, roughly.
@@ -35,20 +87,11 @@ _RULES: Rules = {
 class Relearning:
     """What is learned of a metric so far.
 
-    Parameters
-    ----------
-    columns, experts
-        Those in force. Heads and scores are theirs; so are the rows, which their memory has.
-    n_rows
-        The last rows, from which the metric is learned, at least 1.
-
-    Attributes
-    ----------
-    columns
-        The features under the new metric; None until the bandwidth is known.
-    heads
-        The heads that let the rows pass and what these know of targets, by attribute of the experts; none at first.
-
+    - columns, experts: Those in force. Heads and scores are theirs; so are the rows, which their memory has.
+    - n_rows: The last rows, from which the metric is learned, at least 1.
+    - columns: The features under the new metric; None until the bandwidth is known.
+    - heads: The heads that let the rows pass and what these know of targets, by attribute of the experts; none at
+      first.
     """
 
     def __init__(self, columns: AdaptiveFeatures, experts: LabelExperts | NumberExperts, n_rows: int) -> None:
@@ -112,14 +155,12 @@ class Relearning:
     def _look(self, keys: Array) -> None:
         """Take the slopes of some rows by the slowest head in force."""
         coefficients, columns = self._experts.slowest_head, self._in_force
-        of_a_row = 6 * min(len(coefficients), metric.WATCHED) * columns.n_inputs * columns.n_features
+        of_a_row = 6 * min(len(coefficients), WATCHED) * columns.n_inputs * columns.n_features
         X, _, _ = self._rows(min(_rows_at_once(of_a_row), self._to_look))
         feature_map = columns.feature_map(keys)
         slopes = feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W))
         with np.errstate(over="ignore"):
-            self._energy = np.minimum(
-                self._energy + metric.energy(columns.of(X, keys), coefficients, slopes), metric.HUGE
-            )
+            self._energy = np.minimum(self._energy + energy(columns.of(X, keys), coefficients, slopes), HUGE)
         self._to_look -= len(X)
         self._looked += len(X)
 
@@ -127,8 +168,8 @@ class Relearning:
         """Weigh the inputs, and find the bandwidth of the last rows so scaled."""
         columns, memory = self._in_force, self._experts.memory
         self._ahead = min(self._ahead + self._looked, len(memory))
-        scales = metric.scales_of(metric.importance(self._energy))
-        n = min(self._ahead, metric.NEAREST)
+        scales = scales_of(importance(self._energy))
+        n = min(self._ahead, NEAREST)
         X, _, _ = memory.rows_from(n, n)
         bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X * scales)
         self.columns = columns.under(scales, bandwidth)

@@ -25,21 +25,11 @@ _NAME = "streamkernel.lag.{}"
 class TargetLags:
     """The last known targets, and the lags of the records of a call.
 
-    Parameters
-    ----------
-    n_lags
-        L, 0 for none.
-    targets
-        The encoder of the targets.
-
-    Attributes
-    ----------
-    last
-        The last known targets as the encoder has them, numbers or columns of labels, the latest first; NaN where there
-        are fewer. float64 of shape (L,).
-    names
-        The names under which a record has its lags.
-
+    - n_lags: L, 0 for none.
+    - targets: The encoder of the targets.
+    - last: The last known targets as the encoder has them, numbers or columns of labels, the latest first; NaN where
+      there are fewer. float64 of shape (L,).
+    - names: The names under which a record has its lags.
     """
 
     rules: ClassVar[Rules] = {"last_targets": all_finite}
@@ -65,11 +55,7 @@ class TargetLags:
     def parted(self, xs: Records) -> tuple[Records, GivenLags]:
         """Part records from the lags they bring; None for those that bring none, and where none of them does.
 
-        Raises
-        ------
-        ValueError
-            A lag is no target.
-
+        ValueError: A lag is no target.
         """
         if not self.names:
             return xs, None
@@ -88,17 +74,10 @@ class TargetLags:
     def before(self, targets: Array, given: GivenLags) -> Array:
         """The lags of n records with these targets, one after the other, which are not taken yet.
 
-        Parameters
-        ----------
-        targets
-            Encoded, float64 of shape (n,); NaN is not known.
-        given
-            The lags that records bring, as `parted` gives them.
+        - targets: Encoded, float64 of shape (n,); NaN is not known.
+        - given: The lags that records bring, as `parted` gives them.
 
-        Returns
-        -------
-        float64 of shape (n, L), NaN where not known.
-
+        Returns float64 of shape (n, L), NaN where not known.
         """
         L, known = len(self), ~np.isnan(targets)
         if not L:

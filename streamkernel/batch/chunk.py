@@ -19,22 +19,11 @@ from streamkernel.state import Array
 
 
 class BatchChunk(NamedTuple):
-    """Rows of a batch as they came.
+    """Rows of a batch as they came."""
 
-    Attributes
-    ----------
-    X
-        Their inputs, n rows.
-    y
-        n targets; None is predicted only.
-    w
-        n weights; None is 1 each.
-
-    """
-
-    X: Frame
-    y: list[Any]
-    w: Any
+    X: Frame  #: Their inputs, n rows
+    y: list[Any]  #: n targets; None is predicted only
+    w: Any  #: n weights; None is 1 each
 
     @classmethod
     def empty(cls) -> "BatchChunk":
@@ -44,34 +33,15 @@ class BatchChunk(NamedTuple):
 
 @dataclass(frozen=True)
 class EncodedChunk:
-    """Rows of a batch as numbers.
+    """Rows of a batch as numbers."""
 
-    Attributes
-    ----------
-    values
-        The inputs before they are scaled, float64 of shape (n, d); NaN where not observed.
-    targets
-        Plain targets.
-    y
-        Encoded targets, float64 of shape (n,); NaN where a row is not learned.
-    raw
-        Numbers as they came, and labels as in `y`.
-    weights
-        float64 of shape (n,).
-    vocabulary
-        What the rows bring.
-    n_clipped
-        Targets that were cut to the largest there may be.
-
-    """
-
-    values: Array
-    targets: list[Any]
-    y: Array
-    raw: Array
-    weights: Array
-    vocabulary: Vocabulary
-    n_clipped: int
+    values: Array  #: The inputs before they are scaled, float64 of shape (n, d); NaN where not observed
+    targets: list[Any]  #: Plain targets
+    y: Array  #: Encoded targets, float64 of shape (n,); NaN where a row is not learned
+    raw: Array  #: Numbers as they came, and labels as in `y`
+    weights: Array  #: float64 of shape (n,)
+    vocabulary: Vocabulary  #: What the rows bring
+    n_clipped: int  #: Targets that were cut to the largest there may be
 
     @property
     def learned(self) -> Array:
@@ -82,11 +52,7 @@ class EncodedChunk:
 def encode(inputs: Inputs, targets: Targets, chunk: BatchChunk) -> EncodedChunk:
     """Encode rows by what a model knows, which is not changed; numbers are standardized as of now.
 
-    Raises
-    ------
-    ValueError
-        A row cannot be used: an infinite input, an input, a target or a weight of a type that is none.
-
+    ValueError: A row cannot be used: an infinite input, an input, a target or a weight of a type that is none.
     """
     if len(chunk.y) != len(chunk.X):
         raise ValueError(f"got {len(chunk.y)} targets for {len(chunk.X)} records: pass one per record")

@@ -19,7 +19,7 @@ from streamkernel.batch.sums import BlockSums, GradientSums, whole
 from streamkernel.compute.cholesky import factorize, solve
 from streamkernel.compute.features import largest_eigenvalue
 from streamkernel.finite import NotFiniteError
-from streamkernel.growth.bandwidth import begin_expansion
+from streamkernel.growth.feature_scale import begin_expansion
 from streamkernel.growth.machine import Machine
 from streamkernel.losses import curvature
 from streamkernel.records.classes import Classes
@@ -77,13 +77,8 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
 
     A machine that has yet to choose its bandwidth, and is given fewer rows than that takes, learns them one by one.
 
-    Raises
-    ------
-    ValueError
-        A row cannot be used, or the machine is refitted on a window of records; it is spoilt then.
-    NotFiniteError
-        Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
-
+    ValueError: A row cannot be used, or the machine is refitted on a window of records; it is spoilt then.
+    NotFiniteError: Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
     """
     check_window(machine)
     before = machine.targets.admit([None]).before[0]

@@ -37,24 +37,13 @@ _BEYOND = 1.0 + 1e-9
 class LeastSquaresExperts(abc.ABC):
     """H heads of K outputs on D columns and E linear experts on the last L, each with a drift rate of its own.
 
-    Parameters
-    ----------
-    ridge
-        rho.
-    drift_rates
-        q of each head.
-
-    Attributes
-    ----------
-    heads_P, heads_W
-        Inverse covariances, float64 of shape (H, D, D), lower triangles, the rest 0, and coefficients, (H, K, D).
-    linear_P, linear_W
-        The same of the linear experts, (E, L, L) and (E, K, L).
-    losses
-        The experts' discounted losses, heads first, (J,).
-    tried_losses
-        Those that they would have had with each of the settings there are, (J, S).
-
+    - ridge: rho.
+    - drift_rates: q of each head.
+    - heads_P, heads_W: Inverse covariances, float64 of shape (H, D, D), lower triangles, the rest 0, and coefficients,
+      (H, K, D).
+    - linear_P, linear_W: The same of the linear experts, (E, L, L) and (E, K, L).
+    - losses: The experts' discounted losses, heads first, (J,).
+    - tried_losses: Those that they would have had with each of the settings there are, (J, S).
     """
 
     #: The rate of Hedge.
@@ -185,13 +174,8 @@ class LeastSquaresExperts(abc.ABC):
 
         Fresh experts that have learned every other of some of these records are judged by the rest.
 
-        Parameters
-        ----------
-        Phi, y, weights
-            Columns (m, D), encoded targets and weights of some of the records.
-        n
-            All records of a weight above 0.
-
+        - Phi, y, weights: Columns (m, D), encoded targets and weights of some of the records.
+        - n: All records of a weight above 0.
         """
         counted = weights > 0
         if counted.sum() < 2:

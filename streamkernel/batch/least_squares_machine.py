@@ -30,22 +30,10 @@ UNSETTLED = 200
 class LeastSquaresMachine:
     """Columns, experts and encoders, which a step changes.
 
-    Parameters
-    ----------
-    inputs, targets, columns
-        The parts, fresh.
-    ridge, drift_rates
-        As `LeastSquaresExperts` has them.
-
-    Attributes
-    ----------
-    experts
-        What predicts and learns columns.
-    n_records
-        Labeled records learned.
-    n_steps, last_batch_size
-        Steps so far, and the labeled records of the last one.
-
+    - ridge, drift_rates: As `LeastSquaresExperts` has them.
+    - experts: What predicts and learns columns.
+    - n_records: Labeled records learned.
+    - n_steps, last_batch_size: Steps so far, and the labeled records of the last one.
     """
 
     def __init__(
@@ -66,7 +54,7 @@ class LeastSquaresMachine:
         self._keys = NO_KEYS
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them; see `StreamMachine`. A weight of 0 leaves the experts as they are."""
+        """Predict records, then learn them. A weight of 0 leaves the experts as they are."""
         parts: list[BatchResult] = []
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             for r, y in enumerate(targets):
@@ -139,15 +127,9 @@ class LeastSquaresMachine:
     def make_room(self, values: Array, targets: Sequence[Any], n_inputs: int) -> bool:
         """Give the inputs their places, and moments to those without; return whether the machine begins with them.
 
-        Parameters
-        ----------
-        values
-            Encoded values of records to be learned, (n, n_inputs or more).
-        targets
-            Their targets, as plain values: with the first ones the moments of numbers begin, too.
-        n_inputs
-            All inputs that they and records before have.
-
+        - values: Encoded values of records to be learned, (n, n_inputs or more).
+        - targets: Their targets, as plain values: with the first ones the moments of numbers begin, too.
+        - n_inputs: All inputs that they and records before have.
         """
         columns, experts, begins, known = self.columns, self.experts, not self.began, self.columns.n_inputs
         self.inputs.scaler.take(values, slice(known, n_inputs))

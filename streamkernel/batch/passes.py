@@ -27,87 +27,40 @@ _NO_KEYS = np.zeros(0, np.uint64)
 
 
 class ScoredRows(NamedTuple):
-    """Learned rows with the scores they had before the step.
+    """Learned rows with the scores they had before the step."""
 
-    Attributes
-    ----------
-    X
-        Scaled rows, shape (n, d), of the expansion's dtype.
-    y, w
-        Encoded targets and weights, float64 of shape (n,).
-    scores
-        f(x), float64 of shape (n, K).
-    n_moves
-        Of the moves of this step, how many are in the scores.
-
-    """
-
-    X: Array
-    y: Array
+    X: Array  #: Scaled rows, shape (n, d), of the expansion's dtype
+    y: Array  #: Encoded targets and weights, float64 of shape (n,)
     w: Array
-    scores: Array
-    n_moves: int = 0
+    scores: Array  #: f(x), float64 of shape (n, K)
+    n_moves: int = 0  #: Of the moves of this step, how many are in the scores
 
 
 class ScoredChunk(NamedTuple):
-    """A chunk as a model saw it before the step.
+    """A chunk as a model saw it before the step."""
 
-    Attributes
-    ----------
-    encoded
-        All rows as numbers.
-    result
-        The predictions of all rows.
-    rows
-        What is kept of the learned rows for later passes; None where there are none.
-    sums
-        What the model asks of the learned rows.
-
-    """
-
-    encoded: EncodedChunk
-    result: BatchResult
-    rows: ScoredRows | None
-    sums: Sums
+    encoded: EncodedChunk  #: All rows as numbers
+    result: BatchResult  #: The predictions of all rows
+    rows: ScoredRows | None  #: What is kept of the learned rows for later passes; None where there are none
+    sums: Sums  #: What the model asks of the learned rows
 
 
 class Move(NamedTuple):
-    """What became of a block in this step, of which the scores of its rows follow.
+    """What became of a block in this step, of which the scores of its rows follow."""
 
-    Attributes
-    ----------
-    block
-        The number of the block.
-    shrink
-        What all coefficients were multiplied by before.
-    delta
-        What was added to its coefficients, float64 of shape (K, D).
-
-    """
-
-    block: int
-    shrink: float
-    delta: Array
+    block: int  #: The number of the block
+    shrink: float  #: What all coefficients were multiplied by before
+    delta: Array  #: What was added to its coefficients, float64 of shape (K, D)
 
 
 @dataclass(frozen=True)
 class ScorePass:
-    """The predictions of rows, and the gradients of the learned ones.
+    """The predictions of rows, and the gradients of the learned ones."""
 
-    Attributes
-    ----------
-    before
-        What was known of targets before the batch, (2,), as a row of `Encoded.before`.
-    with_losses
-        Whether losses and gradients are taken: a loss is not asked about targets whose scale is not known yet.
-    block, with_gram
-        As `GradientPass` has them.
-
-    """
-
-    before: Array
+    before: Array  #: What was known of targets before the batch, (2,), as a row of `Encoded.before`
+    #: Whether losses and gradients are taken: a loss is not asked about targets whose scale is not known yet.
     with_losses: bool = True
-    block: int | None = None
+    block: int | None = None  #: As `GradientPass` has them
     with_gram: bool = False
 
     def __call__(self, machine: Machine, chunk: BatchChunk) -> ScoredChunk:
@@ -134,25 +87,13 @@ class ScorePass:
 
 @dataclass(frozen=True)
 class GradientPass:
-    """The gradients of rows after some moves of this step.
+    """The gradients of rows after some moves of this step."""
 
-    Attributes
-    ----------
-    targets
-        As they are by now.
-    moves
-        What became of blocks in this step so far.
-    block
-        The number of a block whose sums are taken, too, because it will be asked for most likely; None: of none.
-    with_gram
-        Whether the step is preconditioned.
-
-    """
-
-    targets: Targets
-    moves: tuple[Move, ...] = ()
+    targets: Targets  #: As they are by now
+    moves: tuple[Move, ...] = ()  #: What became of blocks in this step so far
+    #: The number of a block whose sums are taken, too, because it will be asked for most likely; None: of none.
     block: int | None = None
-    with_gram: bool = False
+    with_gram: bool = False  #: Whether the step is preconditioned
 
     def __call__(self, machine: Machine, rows: ScoredRows) -> GradientSums:
         scores = moved(machine, rows, self.moves)
@@ -174,23 +115,12 @@ class GradientPass:
 
 @dataclass(frozen=True)
 class BlockPass:
-    """The gradient of a block's coefficients, and what else a step of them needs.
+    """The gradient of a block's coefficients, and what else a step of them needs."""
 
-    Attributes
-    ----------
-    block
-        The number of the block.
-    targets, moves
-        As `GradientPass` has them.
-    with_gram
-        Whether the step is preconditioned.
-
-    """
-
-    block: int
-    targets: Targets
+    block: int  #: The number of the block
+    targets: Targets  #: As `GradientPass` has them
     moves: tuple[Move, ...]
-    with_gram: bool
+    with_gram: bool  #: Whether the step is preconditioned
 
     def __call__(self, machine: Machine, rows: ScoredRows) -> BlockSums:
         g, _ = weighted(self.targets, rows, moved(machine, rows, self.moves))
@@ -222,13 +152,7 @@ class GramPass:
     block: int
 
     def __call__(self, machine: Machine, rows: ScoredRows) -> BlockSums:
-        expansion, keys = machine.expansion, machine.inputs.columns.keys
-        D = expansion.width
-        gram = np.zeros((D, D))
-        for some in _slices(len(rows.w)):
-            P = expansion.features(self.block, rows.X[some], keys) * np.sqrt(rows.w[some])[:, None]
-            add_gram(P, 0, len(P), 0, 1.0, gram)
-        return BlockSums(np.zeros((0, D)), gram, float(np.trace(gram)), float(rows.w.sum()))
+        return block_sums(machine, rows, self.block, np.zeros((len(rows.w), 0)), with_gram=True)
 
 
 def kept(machine: Any, rows: ScoredRows, function: Any) -> ScoredRows:

@@ -26,21 +26,12 @@ def learn_sums(P: Array, W: Array, gram: Array, cross: Array, drift: float, larg
 
     It is done on one thread of the linear algebra library, whose last bits depend on their number.
 
-    Parameters
-    ----------
-    P
-        (Phi^T Phi + rho I)^-1 so far, float64 of shape (D, D), lower triangle, the rest 0; updated.
-    W
-        Coefficients, float64 of shape (K, D); updated.
-    gram
-        sum w phi phi^T, float64 of shape (D, D), upper triangle.
-    cross
-        sum w (y - W phi) phi^T, by the coefficients before, float64 of shape (K, D).
-    drift
-        What is added to the diagonal of P, of all records.
-    largest
-        1 / rho, which the diagonal never exceeds.
-
+    - P: (Phi^T Phi + rho I)^-1 so far, float64 of shape (D, D), lower triangle, the rest 0; updated.
+    - W: Coefficients, float64 of shape (K, D); updated.
+    - gram: sum w phi phi^T, float64 of shape (D, D), upper triangle.
+    - cross: sum w (y - W phi) phi^T, by the coefficients before, float64 of shape (K, D).
+    - drift: What is added to the diagonal of P, of all records.
+    - largest: 1 / rho, which the diagonal never exceeds.
     """
     with _one_thread, _libraries().limit(limits=1, user_api="blas"):
         _learn(P, W, gram, cross)
@@ -64,15 +55,9 @@ def coefficients_of_one(P: Array, constant: int, ridge: float) -> Array:
 
     They are those of ridge regression where nothing drifts, P sum w phi = e - rho P e by the column e that is always 1.
 
-    Parameters
-    ----------
-    P
-        As `learn_sums` has it.
-    constant
-        The number of that column.
-    ridge
-        rho.
-
+    - P: As `learn_sums` has it.
+    - constant: The number of that column.
+    - ridge: rho.
     """
     ones = -ridge * np.concatenate([P[constant, :constant], P[constant:, constant]])
     ones[constant] += 1

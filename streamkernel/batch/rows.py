@@ -29,28 +29,13 @@ Score = Callable[[Any, BatchChunk], ScoredChunk]
 
 @dataclass(frozen=True)
 class ScoredBatch:
-    """What a step knows of the rows of a batch once they are scored.
+    """What a step knows of the rows of a batch once they are scored."""
 
-    Attributes
-    ----------
-    n
-        All rows, also those that are predicted only.
-    vocabulary
-        What the learned rows bring.
-    sample
-        Some of the learned rows.
-    sums
-        What the machine asks of the learned rows.
-    n_clipped
-        Targets that were cut to the largest there may be.
-
-    """
-
-    n: int
-    vocabulary: Vocabulary
-    sample: BatchSample
-    sums: Any
-    n_clipped: int
+    n: int  #: All rows, also those that are predicted only
+    vocabulary: Vocabulary  #: What the learned rows bring
+    sample: BatchSample  #: Some of the learned rows
+    sums: Any  #: What the machine asks of the learned rows
+    n_clipped: int  #: Targets that were cut to the largest there may be
 
     @classmethod
     def of(cls, machine: BatchMachine, chunk: ScoredChunk) -> "ScoredBatch":
@@ -90,16 +75,8 @@ class BatchRows(Protocol):
 class LocalRows:
     """The rows of a batch in this process.
 
-    Parameters
-    ----------
-    chunks
-        The rows, in at least one chunk.
-
-    Attributes
-    ----------
-    scored
-        The chunks as the machine saw them that was sent out last.
-
+    - chunks: The rows, in at least one chunk.
+    - scored: The chunks as the machine saw them that was sent out last.
     """
 
     foresees = False

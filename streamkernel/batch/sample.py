@@ -24,28 +24,13 @@ _COPY = np.array([0xAEF17502108EF2D9], np.uint64)
 
 @dataclass(frozen=True)
 class BatchSample:
-    """Distinct learned rows in the order of their hashes.
+    """Distinct learned rows in the order of their hashes."""
 
-    Attributes
-    ----------
-    hashes
-        uint64 of shape (s,), ascending.
-    counts
-        How many rows are equal to each, int64 of shape (s,).
-    values
-        The inputs before they are scaled, float64 of shape (s, d); NaN where not observed.
-    targets
-        Plain targets.
-    weights
-        float64 of shape (s,).
-
-    """
-
-    hashes: Array
-    counts: Array
-    values: Array
-    targets: list[Any]
-    weights: Array
+    hashes: Array  #: uint64 of shape (s,), ascending
+    counts: Array  #: How many rows are equal to each, int64 of shape (s,)
+    values: Array  #: The inputs before they are scaled, float64 of shape (s, d); NaN where not observed
+    targets: list[Any]  #: Plain targets
+    weights: Array  #: float64 of shape (s,)
 
     @property
     def most(self) -> int:
@@ -71,15 +56,9 @@ class BatchSample:
 def sample(chunk: EncodedChunk, keys: Array, number: int) -> BatchSample:
     """The sample of a chunk.
 
-    Parameters
-    ----------
-    chunk
-        Encoded rows.
-    keys
-        The keys of their columns, uint64 of shape (d,).
-    number
-        A number of the batch, so that what is frequent is not in the sample of every batch, or of none.
-
+    - chunk: Encoded rows.
+    - keys: The keys of their columns, uint64 of shape (d,).
+    - number: A number of the batch, so that what is frequent is not in the sample of every batch, or of none.
     """
     rows = np.flatnonzero(chunk.learned)
     beside = np.stack([chunk.raw[rows], chunk.weights[rows], np.full(len(rows), float(number))], axis=1)

@@ -32,25 +32,12 @@ class Sums:
 
 @dataclass(frozen=True)
 class BlockSums(Sums):
-    """What a step asks of the features phi_i of a block.
+    """What a step asks of the features phi_i of a block."""
 
-    Attributes
-    ----------
-    gradient
-        sum_i w_i g_i phi_i^T, float64 of shape (K, D).
-    gram
-        sum_i w_i phi_i phi_i^T, float64 of shape (D, D), upper triangle; (0, 0) where it is not asked for.
-    squares
-        sum_i w_i |phi_i|^2.
-    weight
-        sum_i w_i.
-
-    """
-
-    gradient: Array
-    gram: Array
-    squares: float
-    weight: float
+    gradient: Array  #: sum_i w_i g_i phi_i^T, float64 of shape (K, D)
+    gram: Array  #: sum_i w_i phi_i phi_i^T, float64 of shape (D, D), upper triangle; (0, 0) where it is not asked for
+    squares: float  #: sum_i w_i |phi_i|^2
+    weight: float  #: sum_i w_i
 
 
 #: What is asked of no block.
@@ -59,66 +46,30 @@ NO_BLOCK = BlockSums(np.zeros((0, 0)), np.zeros((0, 0)), 0.0, 0.0)
 
 @dataclass(frozen=True)
 class GradientSums(Sums):
-    """What a step asks of the gradients g_i of its records, with weights w_i.
-
-    Attributes
-    ----------
-    n
-        The records.
-    gradient
-        sum_i w_i g_i, float64 of shape (K,).
-    n_pulling
-        Records with w_i g_i that is not 0.
-    gradient_norm
-        The largest |w_i g_i|.
-    weight
-        The largest w_i.
-    observed, slope
-        What an encoder of targets that learns from scores asks for.
-    block
-        The sums of a block that was foreseen; else `NO_BLOCK`.
-
-    """
+    """What a step asks of the gradients g_i of its records, with weights w_i."""
 
     largest: ClassVar[frozenset[str]] = frozenset({"gradient_norm", "weight"})
 
-    n: int
-    gradient: Array
-    n_pulling: int
-    gradient_norm: float
-    weight: float
-    observed: Array
+    n: int  #: The records
+    gradient: Array  #: sum_i w_i g_i, float64 of shape (K,)
+    n_pulling: int  #: Records with w_i g_i that is not 0
+    gradient_norm: float  #: The largest |w_i g_i|
+    weight: float  #: The largest w_i
+    observed: Array  #: What an encoder of targets that learns from scores asks for
     slope: float
-    block: BlockSums = NO_BLOCK
+    block: BlockSums = NO_BLOCK  #: The sums of a block that was foreseen; else `NO_BLOCK`
 
 
 @dataclass(frozen=True)
 class LeastSquaresSums(Sums):
-    """What a step of least squares asks of the columns phi_i of its records, with targets y_i and weights w_i.
+    """What a step of least squares asks of the columns phi_i of its records, with targets y_i and weights w_i."""
 
-    Attributes
-    ----------
-    n
-        The records.
-    n_counted
-        Those of a weight above 0, of which all the others are.
-    gram
-        sum_i w_i phi_i phi_i^T, float64 of shape (D, D), upper triangle.
-    heads
-        sum_i w_i (y_i - W phi_i) phi_i^T of each head, float64 of shape (H, K, D).
-    linear
-        The same of each linear expert, of the last L columns, (E, K, L).
-    tried
-        The losses of each expert by each of the settings there are, (J, S).
-
-    """
-
-    n: int
-    n_counted: int
-    gram: Array
-    heads: Array
-    linear: Array
-    tried: Array
+    n: int  #: The records
+    n_counted: int  #: Those of a weight above 0, of which all the others are
+    gram: Array  #: sum_i w_i phi_i phi_i^T, float64 of shape (D, D), upper triangle
+    heads: Array  #: sum_i w_i (y_i - W phi_i) phi_i^T of each head, float64 of shape (H, K, D)
+    linear: Array  #: The same of each linear expert, of the last L columns, (E, K, L)
+    tried: Array  #: The losses of each expert by each of the settings there are, (J, S)
 
 
 def whole(upper: Array) -> Array:

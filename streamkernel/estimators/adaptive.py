@@ -12,18 +12,21 @@ from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.number_machine import NumberMachine
-from streamkernel.estimators.head_arguments import HeadArguments, is_some, is_whole
-from streamkernel.estimators.shares import shares_of
+from streamkernel.arguments import require_whole
+from streamkernel.estimators.arguments import head_columns
+from streamkernel.estimators.base import StreamEstimator
+from streamkernel.estimators.explanation import shares_of
 from streamkernel.records.inputs import Inputs
-from streamkernel.state import excerpt
 
 #: What not even the smallest parts of a few inputs take.
 LEAST_BYTES = 16_384
 
 
-class AdaptiveMachineEstimator(HeadArguments):
+class AdaptiveMachineEstimator(StreamEstimator):
     """An adaptive kernel machine under River's interface."""
 
+    n_features: int
+    ridge: float
     metric_schedule: tuple[int, ...] | None
     buffer_size: int
     n_trees: int
@@ -41,21 +44,10 @@ class AdaptiveMachineEstimator(HeadArguments):
 
     def _parts(self) -> tuple[Inputs, AdaptiveFeatures]:
         """Fresh inputs and columns from the constructor's arguments."""
-        inputs, columns = self._checked_heads()
-        for name in ("buffer_size", "tree_window"):
-            self._at_least(name, 1)
-        for name in ("n_trees", "memory"):
-            self._at_least(name, 0)
-        self._at_least("lags", 0, self._most_lags)
+        require_whole("lags", self.lags, 0, self._most_lags)
         if self.max_bytes is not None:
-            self._at_least("max_bytes", LEAST_BYTES * self._n_cores)
-        schedule = self.metric_schedule
-        # River cannot clone an empty tuple.
-        if schedule is not None and not (is_some(schedule) and all(is_whole(n) and n > 0 for n in schedule)):
-            raise ValueError(
-                f"metric_schedule must be None or a tuple of whole numbers from 1 up, got {excerpt(schedule)}"
-            )
-        return inputs, columns
+            require_whole("max_bytes", self.max_bytes, LEAST_BYTES * self._n_cores)
+        return head_columns(self)
 
     def _core(
         self, columns: AdaptiveFeatures, rates: Sequence[float], make: Callable[..., LabelExperts | NumberExperts]

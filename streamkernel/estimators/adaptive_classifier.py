@@ -14,7 +14,6 @@ from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 
@@ -73,11 +72,6 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelPredictor, base.Mi
     seed
         The seed of the random features. None (the default) draws one.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> from river import datasets, evaluate, metrics
@@ -122,8 +116,7 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelPredictor, base.Mi
         max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
-        keep_arguments(self, locals())
-        self._at_least("max_classes", 2)
+        self._keep(locals())
         inputs, columns = self._parts()
         self._targets = Classes(Softmax(), max_classes)
         core = self._core(columns, drift_rates, partial(LabelExperts, n_past=int(lags)))

@@ -13,10 +13,9 @@ from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.compute.moments import deviation
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.distribution import residual_gaussian
-from streamkernel.estimators.distribution_predictor import DistributionPredictor
+from streamkernel.estimators.number_predictor import DistributionPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
-from streamkernel.representation import keep_arguments
 from streamkernel.state import excerpt
 
 #: What the mixture minimizes, by what is to be predicted.
@@ -52,11 +51,6 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
         As in `AdaptiveKernelClassifier`.
     standardize, max_inputs, seed
         As in `AdaptiveKernelClassifier`.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
 
     Examples
     --------
@@ -95,7 +89,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
         max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
-        keep_arguments(self, locals())
+        self._keep(locals())
         if not (isinstance(predicts, str) and predicts in _LOSSES):
             raise ValueError(f"predicts must be 'mean' or 'median', got {excerpt(predicts)}")
         inputs, columns = self._parts()
@@ -123,14 +117,10 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
             `cdf` are always the Gaussian's.
 
         """
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             mean, deviation, _ = self._machine.predict_one(x)
             if with_dist:
                 return residual_gaussian(mean, deviation**2, self._machine.experts.residuals_kept)
-        finally:
-            lock.release()
         return mean
 
     @property

@@ -3,20 +3,17 @@
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
-import numpy as np
 from river import base
 
+from streamkernel.estimators.arguments import check_arguments
 from streamkernel.estimators.thread_lock import ThreadLock
 from streamkernel.fields import check_version, state_mismatch
-from streamkernel.losses import UNUSABLE
-from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
-from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult
 from streamkernel.records.target_list import target_list
-from streamkernel.representation import lines
+from streamkernel.representation import keep_arguments, lines
 from streamkernel.state import Array, State, arguments, digest, excerpt, rebuild
 
 #: The version of the states that are written and read.
@@ -50,56 +47,6 @@ class AdvanceResult:
     deviations: Array | None = None
 
 
-class StreamMachine(Protocol):
-    """The interface of an estimator's machine."""
-
-    inputs: Inputs
-    n_records: int
-
-    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them, one after the other.
-
-        Parameters
-        ----------
-        xs
-            The records' inputs.
-        ys
-            Their targets. A record with None is predicted and changes nothing.
-        ws
-            Weights. None is 1 each.
-
-        Raises
-        ------
-        ValueError
-            A record is unusable. The call then learns nothing.
-
-        """
-
-    def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
-        """Learn records."""
-
-    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
-        """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
-
-    def state(self) -> State:
-        """The fields of the state."""
-
-    def load_state(self, state: State) -> None:
-        """Take the fields that `state` gave."""
-
-
-#: An argument of each kind, for the errors that refuse another.
-_EXAMPLES = {
-    "BinaryLoss": "river.optim.losses.Hinge()",
-    "Growth": "streamkernel.growth.CDSG()",
-    "Kernel": "streamkernel.kernels.Gaussian()",
-    "LinearSolver": "streamkernel.window.Exact()",
-    "RegressionLoss": "river.optim.losses.Huber()",
-    "Scheduler": "river.optim.schedulers.Constant(0.1)",
-    "VarianceEstimator": "streamkernel.gaussian_process.VarianceOperator()",
-}
-
-
 def machine_of(estimator: Any) -> Any:
     """Return the machine of an estimator, for code that runs it elsewhere (Spark) or inspects it."""
     return estimator._machine
@@ -108,28 +55,18 @@ def machine_of(estimator: Any) -> Any:
 class StreamEstimator(base.Estimator, abc.ABC):
     """The base class of the estimators: a machine under River's interface, and its state."""
 
-    _machine: StreamMachine
+    #: Predicts and learns records: `advance`, `learn`, `learn_plain`, `predict`, and the state.
+    _machine: Any
     _targets: Any
     #: Held while learning or predicting: both use the machine's scratch arrays, and compiled code releases the GIL.
     _lock = ThreadLock()
     #: Arguments that a state leaves out at these values.
     _left_out: ClassVar[dict[str, Any]] = {}
 
-    def _check(self, name: str, value: object, *kinds: type) -> None:
-        if isinstance(value, tuple(UNUSABLE)):
-            why, instead = next(reason for kind, reason in UNUSABLE.items() if isinstance(value, kind))
-            raise ValueError(f"{name}: river.optim.losses.{type(value).__name__} cannot be used, {why}: use {instead}")
-        if value is not None and not isinstance(value, kinds):
-            wanted = " or ".join(kind.__name__ for kind in kinds)
-            like = _EXAMPLES[kinds[0].__name__]
-            raise ValueError(f"{name} must be None or a {wanted} such as {like}, got {excerpt(value)}")
-
-    def _at_least(self, name: str, least: int, most: int | None = None) -> None:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, got {excerpt(value)}")
-        if most is not None and value > most:
-            raise ValueError(f"{name} must be a whole number of at most {most:,}, got {excerpt(value)}")
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Set the constructor's arguments, its `locals()`, as attributes, and check them."""
+        keep_arguments(self, given)
+        check_arguments(self)
 
     # Learning ---------------------------------------------------------------------------------------------------------
 
@@ -179,13 +116,9 @@ class StreamEstimator(base.Estimator, abc.ABC):
             The weight, from 0 up. Values above 1e6 count as 1e6. Defaults to 1.
 
         """
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             if w != 1 or not self._machine.learn_plain(x, y):
                 self._machine.learn([x], [y], [w])
-        finally:
-            lock.release()
 
     def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None) -> None:
         """Learn the rows of a data frame or array, exactly as `learn_one` would one by one.
@@ -281,17 +214,17 @@ class StreamEstimator(base.Estimator, abc.ABC):
     @property
     def n_records(self) -> int:
         """The number of labeled records learned."""
-        return self._machine.n_records
+        return int(self._machine.n_records)
 
     @property
     def input_names(self) -> list[str]:
         """The inputs seen so far: `name` or, for the values of a string, `name=value`."""
-        return self._machine.inputs.columns.names
+        return list(self._machine.inputs.columns.names)
 
     @property
     def n_ignored_inputs(self) -> int:
         """The number of inputs ignored because of `max_inputs`, counted at every learned record."""
-        return self._machine.inputs.n_ignored
+        return int(self._machine.inputs.n_ignored)
 
     @classmethod
     def _unit_test_params(cls) -> Any:

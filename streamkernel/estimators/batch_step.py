@@ -1,35 +1,18 @@
 """A batch step of an estimator; one that fails leaves the estimator as it was."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from streamkernel.batch.chunk import BatchChunk
-from streamkernel.batch.rows import BatchRows, LocalRows, ScoredBatch
+from streamkernel.batch.rows import BatchRows, LocalRows
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.target_list import target_list
-from streamkernel.state import State
-
-
-class BatchEstimator(Protocol):
-    """An estimator that takes batch steps."""
-
-    _machine: Any
-
-    def __getstate__(self) -> State:
-        """The state."""
-
-    def __setstate__(self, state: State) -> None:
-        """Take a state."""
-
-    def _learn_batch(self, batch: BatchRows) -> ScoredBatch:
-        """Have the machine take a step on the rows of a batch, wherever they are."""
-
 
 RowsT = TypeVar("RowsT", bound=BatchRows)
 
 
-def take_batch_step(estimator: BatchEstimator, rows: RowsT) -> RowsT:
+def take_batch_step(estimator: Any, rows: RowsT) -> RowsT:
     """Have an estimator learn rows, wherever they are, which then know what was predicted of them before."""
     before = estimator.__getstate__()
     try:
@@ -40,7 +23,7 @@ def take_batch_step(estimator: BatchEstimator, rows: RowsT) -> RowsT:
     return rows
 
 
-def step_here(estimator: BatchEstimator, X: Any, y: Any, w: Sequence[float] | None) -> BatchResult:
+def step_here(estimator: Any, X: Any, y: Any, w: Sequence[float] | None) -> BatchResult:
     """Have an estimator learn a batch in this process, and give what was predicted of its rows before."""
     machine = estimator._machine
     n_inputs, n_targets = machine.inputs.n_ignored, machine.targets.n_limited

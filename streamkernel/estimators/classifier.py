@@ -8,6 +8,7 @@ from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import BinaryLoss, MultiClassLoss
 
+from streamkernel.estimators.arguments import require_component
 from streamkernel.estimators.base import LEAST_PROBABILITY
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.label_predictor import LabelPredictor
@@ -18,7 +19,6 @@ from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.results import BatchResult
 from streamkernel.records.two_sides import TwoSides
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 
@@ -86,11 +86,6 @@ class KernelClassifier(KernelMachine, LabelPredictor, base.MiniBatchClassifier):
     average
         Whether to predict with the mean of the solutions after each step, instead of the last one. Defaults to False.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the loss is not supported.
-
     Examples
     --------
     >>> from river import datasets, evaluate, metrics
@@ -134,9 +129,8 @@ class KernelClassifier(KernelMachine, LabelPredictor, base.MiniBatchClassifier):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        keep_arguments(self, locals())
-        self._at_least("max_classes", 2)
-        self._check("loss", loss, BinaryLoss, MultiClassLoss)
+        self._keep(locals())
+        require_component("loss", loss, BinaryLoss, MultiClassLoss)
         self._targets = TwoSides(loss) if isinstance(loss, BinaryLoss) else Classes(loss or Softmax(), max_classes)
         self._machine = self._build(self._targets)
 

@@ -8,18 +8,14 @@ from river.optim.base import Scheduler
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.estimators.growing import KernelMachine
+from streamkernel.estimators.number_predictor import NumberPredictor
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.losses import KLDensityRatio
 from streamkernel.records.batches import Records
-from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.two_samples import TwoSamples
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array, excerpt
-
-#: Beyond, no record would count less than the one after it.
-MOST_WINDOW = 2**53
 
 
 class KernelDensityRatio(KernelMachine, NumberExplainer):
@@ -49,11 +45,6 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
     average
         Whether to predict with the mean of the solutions after each step, instead of the last one. The divergence
         always uses the last one. Defaults to False.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
 
     Examples
     --------
@@ -103,7 +94,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        keep_arguments(self, locals())
+        self._keep(locals())
         for name, label in (("p", p), ("q", q)):
             if not isinstance(label, str | bool | int | np.bool_ | np.integer):
                 raise ValueError(
@@ -111,7 +102,6 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
                 )
         if p == q:
             raise ValueError(f"q must differ from p, got p={excerpt(p)} and q={excerpt(q)}")
-        self._at_least("window", 1, MOST_WINDOW)
         self._targets = TwoSamples(KLDensityRatio(clip), p, q, window)
         self._machine = self._build(self._targets)
 
@@ -150,22 +140,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         with self._lock:
             return float(self._targets.log_ratios(self._machine.predict_one(x))[0])
 
-    def predict_many(self, X: Any) -> Any:
-        """Predict log p/q of the rows of a data frame or array, equal to `predict_one` except for rounding.
-
-        Parameters
-        ----------
-        X
-            A frame or an array of shape (n, d), as for `learn_many`.
-
-        Returns
-        -------
-        A series of n numbers in the frame's backend, with its index. For an array, an array of shape (n,).
-
-        """
-        frame = Frame(X)
-        with self._lock:
-            return frame.series(self._predicted_numbers(frame))
+    predict_many = NumberPredictor.predict_many
 
     def loss_of(self, y: Any, prediction: float, unit: float | None = None) -> float:  # noqa: ARG002 - nats
         """Compute the model's own loss of a prediction made before the record's sample was known.

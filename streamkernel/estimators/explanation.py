@@ -2,14 +2,35 @@
 
 import abc
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from streamkernel.arguments import require_whole
 from streamkernel.compute.gaussians import feature_words, mix64
 from streamkernel.input_keys import key_of
 from streamkernel.state import Array, excerpt, real, tag
+
+
+def shares_of(amounts: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return amounts from 0 up as shares of 1, the largest first; none where their sum is 0.
+
+    Amounts of the same name add up.
+
+    Examples
+    --------
+    >>> shares_of([("a", 1.0), ("b", 4.0), ("a", 3.0), ("c", 8.0)]), shares_of([("a", 0.0)])
+    ({'c': 0.5, 'a': 0.25, 'b': 0.25}, {})
+
+    """
+    by_name: dict[str, float] = {}
+    for name, amount in amounts:
+        by_name[name] = by_name.get(name, 0.0) + amount
+    total = sum(by_name.values())
+    ranked = sorted(by_name.items(), key=lambda item: -item[1])
+    return {name: amount / total for name, amount in ranked} if total > 0 else {}
+
 
 #: Inputs up to which every subset is looked at: 256 predictions.
 MOST_EXACT = 8
@@ -69,13 +90,8 @@ class NumberExplainer(_Explainer, abc.ABC):
         ...     model.learn_one({"a": i % 10, "b": i % 7}, 2.0 * (i % 10))
         >>> {name: round(share) for name, share in model.explain_one({"a": 9, "b": 3}).items()}
         {'a': 9, 'b': 0}
-
-        References
-        ----------
-        [^1]: Strumbelj and Kononenko, "An efficient explanation of individual classifications using game theory", 2010.
-
         """
-        _check_permutations(n_permutations)
+        require_whole("n_permutations", n_permutations)
         with self._lock:
             return self._shares(x, self._predicted_numbers, int(n_permutations))
 
@@ -120,7 +136,7 @@ class LabelExplainer(_Explainer, abc.ABC):
         ('a', 0.7)
 
         """
-        _check_permutations(n_permutations)
+        require_whole("n_permutations", n_permutations)
         with self._lock:
             labels, probabilities = self._predicted_probabilities([x])
             if label is None:
@@ -135,11 +151,6 @@ class LabelExplainer(_Explainer, abc.ABC):
             if column < 0:
                 return dict.fromkeys(x, 0.0)
             return self._shares(x, lambda xs: self._predicted_probabilities(xs)[1][:, column], int(n_permutations))
-
-
-def _check_permutations(n: object) -> None:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n_permutations must be a whole number of at least 1, got {excerpt(n)}")
 
 
 def shapley_values(

@@ -1,14 +1,14 @@
 """Gaussian-process regression."""
 
-import secrets
 from typing import Any
 
-import numpy as np
 from river import base
 from river.optim.losses import Squared
 
+from streamkernel.arguments import new_seed, require_number, require_whole
+from streamkernel.estimators.arguments import inputs_of
 from streamkernel.estimators.distribution import gaussian
-from streamkernel.estimators.distribution_predictor import DistributionPredictor
+from streamkernel.estimators.number_predictor import DistributionPredictor
 from streamkernel.finite import clamped
 from streamkernel.gaussian_process.features import ProcessFeatures, can_be_quasi_random
 from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
@@ -16,7 +16,6 @@ from streamkernel.gaussian_process.machine import GaussianProcessMachine
 from streamkernel.gaussian_process.variance import VarianceEstimator
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.kernels.spectral import require_nameless
-from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers
 from streamkernel.state import excerpt
 
@@ -74,11 +73,6 @@ class GaussianProcessRegressor(DistributionPredictor, base.MiniBatchRegressor):
     seed
         The seed of the random features. None (the default) draws one.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the kernel's features are unbounded.
-
     Examples
     --------
     >>> import math, random
@@ -100,6 +94,15 @@ class GaussianProcessRegressor(DistributionPredictor, base.MiniBatchRegressor):
 
     """
 
+    kernel: Kernel | None
+    noise: float
+    n_features: int
+    variance: VarianceEstimator | None
+    normalize_y: bool
+    with_noise: bool
+    drift_rate: float
+    quasi_random: bool | None
+    seed: int | None
     _machine: GaussianProcessMachine
     _targets: Numbers
 
@@ -117,22 +120,11 @@ class GaussianProcessRegressor(DistributionPredictor, base.MiniBatchRegressor):
         max_inputs: int = 1_000,
         seed: int | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.n_features = n_features
-        self.variance = variance
-        self.normalize_y = normalize_y
-        self.with_noise = with_noise
-        self.drift_rate = drift_rate
-        self.quasi_random = quasi_random
-        self.standardize = standardize
-        self.max_inputs = max_inputs
-        self.seed = seed
+        self._keep(locals())
         self._targets = Numbers(Squared())
         self._machine = self._build(self._checked_kernel())
 
     def _checked_kernel(self) -> Kernel:
-        self._check("kernel", self.kernel, Kernel)
         kernel = self.kernel or Gaussian()
         if kernel.structured:
             raise ValueError("structured frequencies work only in KernelClassifier and KernelRegressor: use Gaussian()")
@@ -146,44 +138,23 @@ class GaussianProcessRegressor(DistributionPredictor, base.MiniBatchRegressor):
         return kernel
 
     def _build(self, kernel: Kernel) -> GaussianProcessMachine:
-        self._at_least("n_features", 1, max(MOST_COLUMNS // kernel.n_parts, 1))
-        self._at_least("max_inputs", 1)
-        self._check("variance", self.variance, VarianceEstimator)
-        for name in ("normalize_y", "with_noise"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be True or False, got {excerpt(getattr(self, name))}")
-        for name in ("quasi_random", "standardize"):
-            if not isinstance(getattr(self, name), bool | None):
-                raise ValueError(f"{name} must be True, False or None, got {excerpt(getattr(self, name))}")
-        noise, kappa, drift = self.noise, float(kernel.kappa or 1.0), self.drift_rate
-        if not (_is_number(noise) and LEAST_NOISE * kappa <= noise <= LARGEST_NOISE * min(kappa, 1.0)):
-            raise ValueError(
-                f"noise must be a finite number of at least {LEAST_NOISE:g} times the largest k(x, x), "
-                f"which is {kappa:g}, got {excerpt(noise)}"
-            )
-        if not (_is_number(drift) and 0 <= drift <= 1):
-            raise ValueError(f"drift_rate must be a number from 0 to 1, got {excerpt(drift)}")
-        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer)):
-            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
+        require_whole("n_features", self.n_features, 1, max(MOST_COLUMNS // kernel.n_parts, 1))
+        noise, kappa = self.noise, float(kernel.kappa or 1.0)
+        wanted = f"a finite number of at least {LEAST_NOISE:g} times the largest k(x, x), which is {kappa:g}"
+        most = LARGEST_NOISE * min(kappa, 1.0)
+        require_number("noise", noise, wanted, lambda noise: LEAST_NOISE * kappa <= noise <= most)
         if self.quasi_random and not can_be_quasi_random(kernel):
             raise ValueError(
                 f"quasi_random must be False or None with {kernel!r}, which draws its own frequencies: "
                 "only Gaussian, Laplacian, Cauchy and Matern can use quasi-random numbers"
             )
-        standardize = kernel.standardizes if self.standardize is None else self.standardize
-        if standardize and kernel.domain is not None:
-            raise ValueError(
-                f"standardize=True shifts inputs below {kernel.domain.least:g}, which {kernel!r} does not accept: "
-                "leave standardize out"
-            )
-        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
         quasi_random = can_be_quasi_random(kernel) if self.quasi_random is None else self.quasi_random
         rho = float(noise) / kappa
         return GaussianProcessMachine(
-            Inputs(self.max_inputs, standardize, kernel.domain),
+            inputs_of(self, kernel),
             self._targets,
-            ProcessFeatures(kernel, int(self.n_features), quasi_random, seed),
-            LeastSquaresPosterior(rho, float(drift), self.normalize_y),
+            ProcessFeatures(kernel, int(self.n_features), quasi_random, new_seed(self.seed)),
+            LeastSquaresPosterior(rho, float(self.drift_rate), self.normalize_y),
             None if self.variance is None else self.variance.functions(kernel, rho),
             float(noise),
             self.with_noise,
@@ -220,7 +191,3 @@ class GaussianProcessRegressor(DistributionPredictor, base.MiniBatchRegressor):
     @classmethod
     def _unit_test_params(cls) -> Any:
         yield {"n_features": 16, "seed": 1}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

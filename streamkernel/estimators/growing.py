@@ -2,21 +2,21 @@
 
 import inspect
 import math
-import secrets
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from river.optim.base import Scheduler
 
+from streamkernel.arguments import new_seed, require_whole
 from streamkernel.batch.growing import check_window, learn_batch
 from streamkernel.batch.rows import BatchRows, ScoredBatch
+from streamkernel.estimators.arguments import MOST_BLOCKS, inputs_of
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.batch_step import step_here
 from streamkernel.estimators.growth_figures import GrowthFigures
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch
-from streamkernel.finite import is_finite
 from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.growth.record_machine import RecordMachine
@@ -25,14 +25,10 @@ from streamkernel.losses import is_smooth
 from streamkernel.mixture.machine import MixtureMachine
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
-from streamkernel.state import excerpt
 
-_DTYPES = ("float32", "float64")
 #: Features of a block of a plain step and of a preconditioned one, and blocks of the latter, unless the user says
 #: otherwise.
 BLOCK_SIZE, PRECONDITIONED_BLOCK_SIZE, BLOCKS = 32, 64, 2
-#: Features of a block and records of a step: of one more, no machine of today has the memory.
-MOST_AT_ONCE = 2**24
 #: Arguments whose None leaves them to us or, where one is loaded, to a state.
 _LEFT_OPEN = ("block_size", "precondition", "blocks_per_step")
 #: Arguments of the papers' machine: who gives one has it, and otherwise a mixture.
@@ -73,7 +69,7 @@ class KernelMachine(StreamEstimator, GrowthFigures):
     #: Whether the machine is a mixture unless the papers' is asked for.
     _mixes = False
     #: The most that a state may say of arguments that are left to it.
-    default_sizes: ClassVar[dict[str, int]] = {"block_size": 2**16, "blocks_per_step": 2**10}
+    default_sizes: ClassVar[dict[str, int]] = {"block_size": 2**16, "blocks_per_step": MOST_BLOCKS}
     _left_out: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1, "average": False}
 
     def _build(self, targets: Targets) -> RecordMachine:
@@ -85,43 +81,12 @@ class KernelMachine(StreamEstimator, GrowthFigures):
 
     def _checked(self) -> tuple[Inputs, int]:
         """Check the constructor's arguments; fresh inputs and the seed."""
-        self._check("kernel", self.kernel, Kernel)
-        self._check("growth", self.growth, Growth)
-        self._check("step", self.step, Scheduler)
-        if self.block_size is not None:
-            self._at_least("block_size", 1, MOST_AT_ONCE)
-        self._at_least("batch_size", 1, MOST_AT_ONCE)
         if self.max_features is not None:
-            self._at_least("max_features", self.block_size or BLOCK_SIZE)
-        self._at_least("max_inputs", 1)
-        self._at_least("cache_bytes", 0)
-        nu = self.regularization
-        if not (isinstance(nu, int | float | np.number) and is_finite(nu) and nu >= 0):
-            raise ValueError(f"regularization must be a number from 0 up, got {excerpt(nu)}")
-        if not isinstance(self.standardize, bool | None):
-            raise ValueError(f"standardize must be True, False or None, got {excerpt(self.standardize)}")
-        if not isinstance(self.precondition, bool | None):
-            raise ValueError(f"precondition must be True, False or None, got {excerpt(self.precondition)}")
-        if self.blocks_per_step is not None:
-            self._at_least("blocks_per_step", 1, self.default_sizes["blocks_per_step"])
-        if not isinstance(self.average, bool):
-            raise ValueError(f"average must be True or False, got {excerpt(self.average)}")
-        if self.dtype not in _DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {excerpt(self.dtype)}")
-        whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
-        if self.seed is not None and not whole:
-            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
-        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
+            require_whole("max_features", self.max_features, self.block_size or BLOCK_SIZE)
         kernel = self.kernel or Gaussian()
         if kernel.structured and self.dtype != "float32":
             raise ValueError(f"structured frequencies need float32, got dtype={self.dtype!r}: change one of the two")
-        standardize = kernel.standardizes if self.standardize is None else bool(self.standardize)
-        if standardize and kernel.domain is not None:
-            raise ValueError(
-                f"standardize=True shifts inputs below {kernel.domain.least:g}, which {kernel!r} does not accept: "
-                "leave standardize out"
-            )
-        return Inputs(self.max_inputs, standardize, kernel.domain), seed
+        return inputs_of(self, kernel), new_seed(self.seed)
 
     def _build_papers(
         self, inputs: Inputs, targets: Targets, seed: int, stated: dict[str, Any] | None = None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streamkernel.estimators.shares import shares_of
+from streamkernel.estimators.explanation import shares_of
 from streamkernel.growth.importances import importances
 from streamkernel.growth.record_machine import Figures, RecordMachine
 from streamkernel.mixture.machine import MixtureMachine

@@ -35,21 +35,13 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """Predict the probability of each label seen so far, for one record; empty before the first."""
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             return dict(zip(*self._distribution_of(x), strict=True))
-        finally:
-            lock.release()
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """Predict the most probable label of one record; None before the first."""
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             labels, probabilities = self._distribution_of(x)
-        finally:
-            lock.release()
         return labels[probabilities.index(max(probabilities))] if labels else None
 
     def predict_proba_many(self, X: Any) -> Any:

@@ -6,21 +6,23 @@ from typing import Any
 from streamkernel.batch.least_squares import learn_least_squares_batch
 from streamkernel.batch.least_squares_machine import LeastSquaresMachine
 from streamkernel.batch.rows import BatchRows, ScoredBatch
-from streamkernel.estimators.base import AdvanceResult
+from streamkernel.estimators.arguments import head_columns
+from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.batch_step import step_here
-from streamkernel.estimators.head_arguments import HeadArguments
 from streamkernel.records.classes import Classes
 from streamkernel.records.numbers import Numbers
 
 
-class LeastSquaresEstimator(HeadArguments):
+class LeastSquaresEstimator(StreamEstimator):
     """The common part of the least-squares estimators, which learn from sums over records."""
 
+    ridge: float
+    drift_rates: tuple[float, ...]
     _machine: LeastSquaresMachine
 
     def _build(self, targets: Classes | Numbers) -> LeastSquaresMachine:
         """A fresh machine from the constructor's arguments."""
-        inputs, columns = self._checked_heads()
+        inputs, columns = head_columns(self)
         return LeastSquaresMachine(inputs, targets, columns, float(self.ridge), self.drift_rates)
 
     def batch_step(self, X: Any, y: Any, w: Sequence[float] | None = None) -> AdvanceResult:

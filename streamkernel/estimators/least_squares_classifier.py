@@ -10,7 +10,6 @@ from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 
@@ -49,11 +48,6 @@ class KernelLeastSquaresClassifier(LeastSquaresEstimator, LabelPredictor, base.M
     seed
         The seed of the random features. None (the default) draws one.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> import pandas as pd
@@ -86,8 +80,7 @@ class KernelLeastSquaresClassifier(LeastSquaresEstimator, LabelPredictor, base.M
         max_classes: int = 1_000,
         seed: int | None = None,
     ) -> None:
-        keep_arguments(self, locals())
-        self._at_least("max_classes", 2)
+        self._keep(locals())
         self._targets = Classes(Softmax(), max_classes)
         self._machine = self._build(self._targets)
 

@@ -7,7 +7,6 @@ from streamkernel.estimators.least_squares import LeastSquaresEstimator
 from streamkernel.estimators.number_predictor import NumberPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
-from streamkernel.representation import keep_arguments
 
 
 class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.MiniBatchRegressor):
@@ -22,11 +21,6 @@ class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.M
         rho, the ridge regularization, at least 1e-9. Defaults to .03.
     kernel, n_features, drift_rates, standardize, max_inputs, seed
         As in `KernelLeastSquaresClassifier`.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
 
     Examples
     --------
@@ -52,6 +46,6 @@ class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.M
         max_inputs: int = 1_000,
         seed: int | None = None,
     ) -> None:
-        keep_arguments(self, locals())
+        self._keep(locals())
         self._targets = Numbers(Squared())
         self._machine = self._build(self._targets)

@@ -6,6 +6,7 @@ from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import BinaryLoss
 
+from streamkernel.estimators.arguments import require_component
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.several_learner import SeveralLearner
 from streamkernel.growth import Growth
@@ -14,7 +15,6 @@ from streamkernel.losses import Log
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.several_labels import SeveralLabels
-from streamkernel.representation import keep_arguments
 
 
 class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
@@ -38,11 +38,6 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
         As in `KernelClassifier`.
     max_inputs, cache_bytes, dtype, seed, precondition, blocks_per_step, average
         As in `KernelClassifier`.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the loss is not supported.
 
     Examples
     --------
@@ -82,9 +77,8 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        keep_arguments(self, locals())
-        self._check("loss", loss, BinaryLoss)
-        self._at_least("max_labels", 1)
+        self._keep(locals())
+        require_component("loss", loss, BinaryLoss)
         self._targets = SeveralLabels(loss or Log(), max_labels)
         self._machine = self._build(self._targets)
 
@@ -100,12 +94,8 @@ class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, dict[bool, float]]:
         """Predict the probability of False and True for each label seen so far, for one record."""
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             return self._targets.distribution(self._machine.predict_one(x)[0])
-        finally:
-            lock.release()
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, bool]:
         """Predict for each label seen so far whether it is true, for one record."""

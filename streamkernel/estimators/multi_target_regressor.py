@@ -6,6 +6,7 @@ from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import RegressionLoss, Squared
 
+from streamkernel.estimators.arguments import require_component
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.several_learner import SeveralLearner
 from streamkernel.growth import Growth
@@ -13,7 +14,6 @@ from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.several_numbers import SeveralNumbers
-from streamkernel.representation import keep_arguments
 
 
 class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # type: ignore[misc] # it has a weight
@@ -37,11 +37,6 @@ class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # 
         As in `KernelClassifier`.
     max_inputs, cache_bytes, dtype, seed, precondition, blocks_per_step, average
         As in `KernelClassifier`.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the loss is not supported.
 
     Examples
     --------
@@ -81,9 +76,8 @@ class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # 
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        keep_arguments(self, locals())
-        self._check("loss", loss, RegressionLoss)
-        self._at_least("max_targets", 1)
+        self._keep(locals())
+        require_component("loss", loss, RegressionLoss)
         self._targets = SeveralNumbers(loss or Squared(), max_targets)
         self._machine = self._build(self._targets)
 
@@ -99,13 +93,9 @@ class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # 
 
     def predict_one(self, x: dict[Any, Any]) -> dict[Any, float]:
         """Predict each target seen so far, for one record; empty before the first."""
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             numbers = self._targets.numbers(self._machine.predict_one(x))[0].tolist()
             return dict(zip(self._targets.names, numbers, strict=True))
-        finally:
-            lock.release()
 
     def predict_many(self, X: Any) -> Any:
         """Predict the targets of the rows of a data frame or array, equal to `predict_one` except for rounding.

@@ -17,7 +17,6 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.one_class import OneClass
 from streamkernel.records.results import BatchResult
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
 
 #: Scores in a row, with nothing learned, from a detector that cannot tell records apart yet.
@@ -50,11 +49,6 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     precondition
         None (the default) or False. True raises an error, because preconditioned steps would change f, which depends on
         the regularization alone.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
 
     Examples
     --------
@@ -109,7 +103,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         seed: int | None = None,
         precondition: bool | None = None,
     ) -> None:
-        keep_arguments(self, locals())
+        self._keep(locals())
         if precondition:
             raise ValueError(
                 "precondition must be None or False: preconditioned steps would change the regularization, which "
@@ -184,36 +178,11 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         return super().advance(xs, [True] * len(xs) if ys is None else ys, ws)
 
     def learn_one(self, x: dict[Any, Any], w: float = 1.0) -> None:  # type: ignore[override]
-        """Learn a record.
-
-        Parameters
-        ----------
-        x
-            Inputs by name: numbers, booleans, strings (an indicator for each value), and None for a missing one.
-        w
-            The weight, from 0 up. Values above 1e6 count as 1e6. Defaults to 1.
-
-        """
+        """Learn a record; inputs and the weight are as for the other estimators, and there is no target."""
         super().learn_one(x, True, w)
 
     def learn_many(self, X: Any, w: Sequence[float] | None = None) -> None:  # type: ignore[override]
-        """Learn the rows of a data frame or array, exactly as `learn_one` would one by one.
-
-        Parameters
-        ----------
-        X
-            An eager data frame that narwhals supports (pandas, polars, pyarrow), or an array, of shape (n, d).
-        w
-            The n weights. All 1 by default.
-
-        Raises
-        ------
-        ValueError
-            A row is unusable, or the number of weights differs from the number of rows. The call then learns nothing.
-        TypeError
-            X is not a frame or array.
-
-        """
+        """Learn rows as `learn_one` would one by one; see `KernelClassifier.learn_many`."""
         frame = Frame(X)
         with self._lock:
             self._machine.learn(frame, [True] * len(frame), w)
@@ -223,17 +192,10 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
 
         Parameters
         ----------
-        X
-            A frame or an array of shape (n, d), as for `learn_many`.
+        X, w
+            As in `KernelClassifier.batch_step`.
         y
             None for each row that the model only scores. None (the default) learns all.
-        w
-            n weights. All 1 by default.
-
-        Raises
-        ------
-        ValueError
-            A row is unusable. The batch is then not learned.
 
         """
         frame = Frame(X)

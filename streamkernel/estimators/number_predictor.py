@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.finite import loss_of_number
@@ -35,12 +37,8 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """Predict the target of one record; 0 before the first."""
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             return float(self._targets.numbers(self._machine.predict_one(x))[0])
-        finally:
-            lock.release()
 
     def predict_many(self, X: Any) -> Any:
         """Predict the targets of the rows of a data frame or array, equal to `predict_one` except for rounding.
@@ -94,3 +92,52 @@ class NumberPredictor(StreamEstimator, NumberExplainer):
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         return AdvanceResult(self._targets.values(batch.targets, batch.predictions), None, batch.losses)
+
+
+#: The first columns of a machine's predictions.
+MEAN, DEVIATION = range(2)
+
+
+class DistributionPredictor(NumberPredictor):
+    """The prediction methods of a regressor with a distribution for each record."""
+
+    def predict_many(self, X: Any, with_dist: bool = False) -> Any:
+        """Predict the targets of the rows of a data frame or array, as `predict_one` would one by one.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+        with_dist
+            Whether to return the mean and the deviation of each row's Gaussian distribution.
+
+        Returns
+        -------
+        A series of n numbers in the frame's backend, with its index. For an array, an array of shape (n,). With
+        distributions, a frame with the columns `mu` and `sigma`, named as in River's `Gaussian`. For an array, an array
+        of shape (n, 2).
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from streamkernel import AdaptiveKernelRegressor
+        >>> model = AdaptiveKernelRegressor(seed=1)
+        >>> X = pd.DataFrame({"a": [i % 10 for i in range(300)]})
+        >>> model.learn_many(X, 2.0 * X["a"])
+        >>> model.predict_many(X.tail(1), with_dist=True).round(0)
+               mu  sigma
+        299  18.0    0.0
+
+        """
+        frame = Frame(X)
+        with self._lock:
+            predictions = self._machine.predict(frame)
+        if with_dist:
+            return frame.table(["mu", "sigma"], predictions[:, [MEAN, DEVIATION]])
+        return frame.series(predictions[:, MEAN].copy())
+
+    def _predicted_numbers(self, xs: Records) -> Array:
+        return np.asarray(self._machine.predict(xs)[:, MEAN])
+
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        return AdvanceResult(batch.predictions.ravel().tolist(), None, batch.losses, batch.deviations)

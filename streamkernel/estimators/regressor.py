@@ -4,12 +4,12 @@ from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import RegressionLoss, Squared
 
+from streamkernel.estimators.arguments import require_component
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.number_predictor import NumberPredictor
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
-from streamkernel.representation import keep_arguments
 
 
 class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
@@ -29,11 +29,6 @@ class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
         As in `KernelClassifier`.
     max_inputs, cache_bytes, dtype, seed, precondition, blocks_per_step, average
         As in `KernelClassifier`.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or the loss is not supported.
 
     Examples
     --------
@@ -68,7 +63,7 @@ class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
         blocks_per_step: int | None = None,
         average: bool = False,
     ) -> None:
-        keep_arguments(self, locals())
-        self._check("loss", loss, RegressionLoss)
+        self._keep(locals())
+        require_component("loss", loss, RegressionLoss)
         self._targets = Numbers(loss or Squared())
         self._machine = self._build(self._targets)

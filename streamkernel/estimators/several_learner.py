@@ -20,23 +20,12 @@ class SeveralLearner(KernelMachine):
 
         Parameters
         ----------
-        X
-            An eager data frame that narwhals supports (pandas, polars, pyarrow), or an array, of shape (n, d). The
-            columns of an array have the names 0 to d - 1, as in `learn_one({0: ..., 1: ...}, ...)`.
+        X, w
+            As in `KernelClassifier.learn_many`.
         y
             The targets: a data frame with a column for each, an array of shape (n, K) whose targets are named 0 to K -
             1, or a list of n dicts. The model learns nothing of a target that is None, null or, in a pandas frame, NaN
             or NA.
-        w
-            The n weights. All 1 by default.
-
-        Raises
-        ------
-        ValueError
-            A row is unusable: an input is infinite, or an input, a target or a weight is invalid. Or the number of
-            targets or weights differs from the number of rows. The call then learns nothing.
-        TypeError
-            X or y is not a frame, array or list.
 
         """
         with self._lock:

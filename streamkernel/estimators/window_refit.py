@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from river import base
 
+from streamkernel.arguments import require_whole
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.classifier import KernelClassifier
 from streamkernel.estimators.explanation import LabelExplainer, NumberExplainer
@@ -54,12 +55,6 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         raises an error if that exceeds the bound. Other solvers use the newest records that fit. Defaults to 2^29, half
         a gigabyte.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range, the model has another type, its loss is not smooth or not supported by the solver,
-        or its `max_features` is None or too large.
-
     Examples
     --------
     >>> from river import datasets, evaluate, metrics
@@ -77,6 +72,11 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
 
     """
 
+    model: Any
+    window: int
+    every: int
+    solver: LinearSolver | None
+    max_bytes: int
     _kind: ClassVar[type]
     #: The l2 of the default solver.
     _l2: ClassVar[float]
@@ -96,18 +96,12 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         solver: LinearSolver | None = None,
         max_bytes: int = 2**29,
     ) -> None:
-        self.model: Any = model
-        self.window = window
-        self.every = every
-        self.solver = solver
-        self.max_bytes = max_bytes
+        self._keep(locals())
+        require_whole("max_bytes", max_bytes)
         if not isinstance(model, self._kind):
             wanted = "a KernelClassifier or KernelRegressor" if type(self) in _KINDS else self._kind.__name__
             raise ValueError(f"model must be {wanted}, got {excerpt(model)}")
         model._papers_machine("a WindowRefit")
-        for name in ("window", "every", "max_bytes"):
-            self._at_least(name, 1)
-        self._check("solver", solver, LinearSolver)
         self._solver._checked()
         self._add_window()
 

@@ -15,21 +15,8 @@ class AveragedSolution:
 
     A block that did not exist at a step counts as 0 then. It takes as much memory as the coefficients.
 
-    Parameters
-    ----------
-    expansion
-        The last solution.
-
-    Attributes
-    ----------
-    solution
-        The mean as an expansion, which shares its frequencies with the last solution and is only to be read.
-
-    References
-    ----------
-    [^1]: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992.
-    [^2]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, figure 4.
-
+    - expansion: The last solution.
+    - solution: The mean as an expansion, which shares its frequencies with the last solution and is only to be read.
     """
 
     rules: ClassVar[Rules] = {"average_alpha": Expansion.rules["alpha"]}

@@ -6,14 +6,14 @@ any other what the kernel itself computes (`computed`). The features of a sum of
 side.
 """
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.expansion.computed import Computed
 from streamkernel.expansion.drawn import Drawn
 from streamkernel.expansion.stacks import Stacks
-from streamkernel.expansion.terms import Term, terms_of
+from streamkernel.expansion.terms import Computed, Term, terms_of
 from streamkernel.fields import Rules, all_from_zero, array, checked, number, state_mismatch, whole, within
 from streamkernel.kernels import Kernel
 from streamkernel.state import Array, State
@@ -26,37 +26,22 @@ _MOST = float(np.float32(LARGEST_COEFFICIENT))
 SMALLEST_SCALE = 1e-6
 
 
+@dataclass(eq=False)
 class Expansion:
     """A kernel expansion in blocks of random features, with K outputs and one global scale.
 
-    Parameters
-    ----------
-    kernel
-        The kernel, which draws the features.
-    block_size
-        F, the draws of a block; a draw is `kernel.n_parts` numbers, of a Fourier kernel the cosine and the sine of one
-        frequency.
-    dtype
-        float32 or float64.
-    cache_bytes
-        The most bytes of drawn frequencies cached.
-    seed
-        The seed of the draws, an unsigned 64-bit number.
-
-    Attributes
-    ----------
-    bandwidth
-        The length scale in use, in units of the scaled inputs; 0 before it is chosen.
-    n_blocks, n_outputs
-        Blocks with coefficients, and K.
-    scale
-        The factor of every coefficient, which decay changes alone.
-
-    References
-    ----------
-    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, algorithms 1 and 2.
-
+    - bandwidth: The length scale in use, in units of the scaled inputs; 0 before it is chosen.
+    - n_blocks, n_outputs: Blocks with coefficients, and K.
+    - scale: The factor of every coefficient, which decay changes alone.
     """
+
+    kernel: Kernel  #: The kernel, which draws the features
+    #: F, the draws of a block; a draw is `kernel.n_parts` numbers, of a Fourier kernel the cosine and the sine of one
+    #: frequency.
+    block_size: int
+    dtype: np.dtype[Any]
+    cache_bytes: int  #: The most bytes of drawn frequencies cached
+    seed: int  #: The seed of the draws, an unsigned 64-bit number
 
     rules: ClassVar[Rules] = {
         "bandwidth": all_from_zero,
@@ -64,12 +49,7 @@ class Expansion:
         "alpha": within(-_MOST, _MOST),
     }
 
-    def __init__(self, kernel: Kernel, block_size: int, dtype: np.dtype[Any], cache_bytes: int, seed: int) -> None:
-        self.kernel = kernel
-        self.block_size = block_size
-        self.dtype = dtype
-        self.cache_bytes = cache_bytes
-        self.seed = seed
+    def __post_init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
@@ -145,22 +125,13 @@ class Expansion:
     def scores(self, X: Array, keys: Array, extra_keys: Array, alone: bool = False) -> Array:
         """The scores f(x) of rows.
 
-        Parameters
-        ----------
-        X
-            Scaled rows, shape (n, d + e), of the expansion's dtype.
-        keys
-            The keys of the inputs that stay, uint64 of shape (d,).
-        extra_keys
-            The keys of inputs met in these rows only, uint64 of shape (e,).
-        alone
-            Whether nothing is learned from these scores: then many rows are projected at once, and are equal to those
-            computed one by one to rounding only.
+        - X: Scaled rows, shape (n, d + e), of the expansion's dtype.
+        - keys: The keys of the inputs that stay, uint64 of shape (d,).
+        - extra_keys: The keys of inputs met in these rows only, uint64 of shape (e,).
+        - alone: Whether nothing is learned from these scores: then many rows are projected at once, and are equal to
+          those computed one by one to rounding only.
 
-        Returns
-        -------
-        float64 of shape (n, K).
-
+        Returns float64 of shape (n, K).
         """
         total = np.zeros((len(X), self.n_outputs))
         if self.n_blocks:

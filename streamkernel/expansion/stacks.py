@@ -25,24 +25,10 @@ class Stacks:
     The first group holds the inputs of the first rows, and some more up to a power of two; those that come later begin
     another group, as large as all before, up to 4,096. Earlier features never change by it.
 
-    Parameters
-    ----------
-    block_size
-        F, the frequencies of a block.
-    cache_bytes
-        The most bytes of norms cached; those of other features are drawn whenever they are used.
-    seed
-        The seed of the frequencies, an unsigned 64-bit number.
-
-    Attributes
-    ----------
-    first_size
-        Inputs of the first group; 0 before it is chosen.
-
-    References
-    ----------
-    [^1]: Yu et al., "Orthogonal random features", 2016, section 4: structured orthogonal random features.
-
+    - block_size: F, the frequencies of a block.
+    - cache_bytes: The most bytes of norms cached; those of other features are drawn whenever they are used.
+    - seed: The seed of the frequencies, an unsigned 64-bit number.
+    - first_size: Inputs of the first group; 0 before it is chosen.
     """
 
     def __init__(self, block_size: int, cache_bytes: int, seed: int) -> None:

@@ -1,6 +1,7 @@
 """Functions of a reproducing kernel Hilbert space, learned by doubly stochastic gradients of noiseless targets."""
 
 import abc
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -25,52 +26,26 @@ STEP = 1.5
 _CACHE_BYTES = 2**26
 
 
+@dataclass(eq=False)
 class VarianceFunctions(abc.ABC):
     """Functions whose values give the variance of a Gaussian process, learned by mini-batches.
 
     A step makes a new block of features, while there is room, and then touches an old one.
-
-    Parameters
-    ----------
-    kernel
-        The kernel, with features of a bounded norm.
-    rho
-        The noise's variance over the process's.
-    batch_size
-        B, records of a step.
-    block_size
-        F, features of a block.
-    max_blocks
-        The most blocks; None is no limit.
-    sample_size
-        n, the records of the posterior: None is those learned so far.
-
-    References
-    ----------
-    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, section 4 and appendix D.
-
     """
+
+    kernel: Kernel  #: The kernel, with features of a bounded norm
+    rho: float  #: The noise's variance over the process's
+    batch_size: int  #: B, records of a step
+    block_size: int  #: F, features of a block
+    max_blocks: int | None  #: The most blocks; None is no limit
+    sample_size: int | None  #: n, the records of the posterior: None is those learned so far
 
     rules: ClassVar[Rules] = {"variance_theta": all_finite}
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        rho: float,
-        batch_size: int,
-        block_size: int,
-        max_blocks: int | None,
-        sample_size: int | None,
-    ) -> None:
-        self.kernel = kernel
-        self.rho = rho
-        self.max_blocks = max_blocks
-        self.sample_size = sample_size
-        self.kappa = float(kernel.kappa or 1.0)
-        self._batch_size = batch_size
-        self._block_size = block_size
+    def __post_init__(self) -> None:
+        self.kappa = float(self.kernel.kappa or 1.0)
         self.set_seed(0)
-        self._batch = MiniBatch(batch_size, DTYPE)
+        self._batch = MiniBatch(self.batch_size, DTYPE)
         self.forget()
 
     def set_seed(self, seed: int) -> None:
@@ -111,7 +86,7 @@ class VarianceFunctions(abc.ABC):
         At least what n copies of the record itself would leave: no other records leave less.
         """
         explained = self._explained(rows, X, inputs, bandwidth) if self.n_blocks else np.zeros(len(X))
-        n = self.sample_size or self.n_steps * self._batch_size
+        n = self.sample_size or self.n_steps * self.batch_size
         least = self.rho / (self.rho + n)
         return np.asarray(self.kappa * np.clip(1.0 - np.nan_to_num(explained), least, 1.0))
 
@@ -139,7 +114,7 @@ class VarianceFunctions(abc.ABC):
         self._batch.load_state(state, n_inputs)
 
     def _drawn_by(self, seed: int) -> Expansion:
-        return Expansion(self.kernel, self._block_size, DTYPE, _CACHE_BYTES, seed)
+        return Expansion(self.kernel, self.block_size, DTYPE, _CACHE_BYTES, seed)
 
     def _take_step(self, X: Array, weights: Array, inputs: Inputs, bandwidth: float) -> None:
         keys = inputs.columns.keys[: X.shape[1]]
@@ -165,7 +140,7 @@ class VarianceFunctions(abc.ABC):
         """1.5 / (lambda_1 + phi / F + 1 / B) of the mini-batch at hand: stable whatever the stream becomes."""
         K = kernel_matrix(self.kernel, X, X, bandwidth) / self.kappa
         bound = float(self.kernel.feature_bound or 1.0) / self.kappa
-        return STEP * first_step(K, 1.0, self._block_size, feature_bound=bound)
+        return STEP * first_step(K, 1.0, self.block_size, feature_bound=bound)
 
     def _chosen(self) -> int:
         """An old block, uniformly: of the seed and the number of the step."""

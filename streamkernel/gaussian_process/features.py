@@ -19,25 +19,13 @@ _STEP = 0x9E3779B97F4A7C15
 class ProcessFeatures:
     """F draws of features of each term of a kernel, side by side: phi(x) . phi(x') is near k(x, x') / kappa.
 
-    Parameters
-    ----------
-    kernel
-        The kernel, with features of a bounded norm.
-    n_features
-        F.
-    quasi_random
-        Whether the frequencies of the inputs that came first, as many as there are `directions`, are made of scrambled
-        Sobol numbers, where the kernel can; all others are drawn.
-    seed
-        The seed of all draws, an unsigned 64-bit number.
-
-    Attributes
-    ----------
-    bandwidth
-        The length scale in use, in units of the scaled inputs; 0 before it is chosen.
-    kappa
-        The largest k(x, x), by which the kernel is divided.
-
+    - kernel: The kernel, with features of a bounded norm.
+    - n_features: F.
+    - quasi_random: Whether the frequencies of the inputs that came first, as many as there are `directions`, are made
+      of scrambled Sobol numbers, where the kernel can; all others are drawn.
+    - seed: The seed of all draws, an unsigned 64-bit number.
+    - bandwidth: The length scale in use, in units of the scaled inputs; 0 before it is chosen.
+    - kappa: The largest k(x, x), by which the kernel is divided.
     """
 
     def __init__(self, kernel: Kernel, n_features: int, quasi_random: bool, seed: int) -> None:
@@ -64,13 +52,9 @@ class ProcessFeatures:
     def of(self, X: Array, keys: Array, extra_keys: Array) -> Array:
         """The columns of scaled rows, float64 of shape (n, D).
 
-        Parameters
-        ----------
-        X
-            float64 of shape (n, d + e).
-        keys, extra_keys
-            The keys of the d inputs that stay, in the order of their arrival, and of the e met in these rows only.
-
+        - X: float64 of shape (n, d + e).
+        - keys, extra_keys: The keys of the d inputs that stay, in the order of their arrival, and of the e met in these
+          rows only.
         """
         out = np.empty((len(X), self.n_columns))
         first = 0

@@ -18,14 +18,13 @@ _FIXED_MEAN, _FIXED_DEVIATION = range(2)
 class FixedScaler(InputScaler):
     """The standardization of inputs by fixed moments, and by the running ones until an input has some.
 
-    Attributes
-    ----------
-    fixed
-        Mean and deviation of the first inputs, float64 of shape (n, 2); a deviation of 0 is none yet.
-
+    - fixed: Mean and deviation of the first inputs, float64 of shape (n, 2); a deviation of 0 is none yet.
     """
 
-    rules: ClassVar[Rules] = {**InputScaler.rules, "input_scales": lambda table: all_from_zero(table[..., 1:])}
+    rules: ClassVar[Rules] = {
+        **InputScaler.rules,
+        "input_scales": lambda table: table.ndim == 2 and all_from_zero(table[:, 1:]),
+    }
 
     def forget(self) -> None:
         super().forget()
@@ -34,13 +33,8 @@ class FixedScaler(InputScaler):
     def fix(self, least: int, again: bool) -> None:
         """Fix the scales of inputs by the running moments.
 
-        Parameters
-        ----------
-        least
-            How often an input must have been observed.
-        again
-            Whether scales that are fixed are fixed again.
-
+        - least: How often an input must have been observed.
+        - again: Whether scales that are fixed are fixed again.
         """
         count, deviation = self.moments[:, COUNT], self._running_deviation
         table = np.stack([self.moments[:, MEAN], deviation], axis=1)

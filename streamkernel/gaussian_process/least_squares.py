@@ -1,6 +1,7 @@
 """The posterior by recursive least squares on random features: exact for the kernel that the features have."""
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,30 +12,17 @@ from streamkernel.fields import Rules, all_finite, array, checked, state_mismatc
 from streamkernel.state import Array, State
 
 
+@dataclass(eq=False)
 class LeastSquaresPosterior:
-    """The Gaussian posterior of the coefficients of D columns, given noisy targets.
+    """The Gaussian posterior of the coefficients of D columns, given noisy targets."""
 
-    Parameters
-    ----------
-    rho
-        The variance of the noise over that of the process.
-    drift
-        What a coefficient's variance gains a record, over the prior's.
-    centers
-        Whether targets are taken less their running mean.
-
-    References
-    ----------
-    [^1]: Rasmussen and Williams, "Gaussian processes for machine learning", 2006, section 2.1.
-
-    """
+    rho: float  #: The variance of the noise over that of the process
+    drift: float  #: What a coefficient's variance gains a record, over the prior's
+    centers: bool  #: Whether targets are taken less their running mean
 
     rules: ClassVar[Rules] = {"posterior_P": all_finite, "posterior_W": all_finite, "posterior_sums": all_finite}
 
-    def __init__(self, rho: float, drift: float, centers: bool) -> None:
-        self.rho = rho
-        self.drift = drift
-        self.centers = centers
+    def __post_init__(self) -> None:
         self.begin(0)
 
     def begin(self, n_columns: int) -> None:
@@ -63,17 +51,10 @@ class LeastSquaresPosterior:
     def advance(self, Phi: Array, targets: Array, weights: Array, moments: Array) -> Array:
         """Predict, then learn, rows.
 
-        Parameters
-        ----------
-        Phi, targets, weights
-            Columns (n, D), targets (n,), NaN for none, and weights (n,).
-        moments
-            Of the targets, float64 of shape (8,); updated.
+        - Phi, targets, weights: Columns (n, D), targets (n,), NaN for none, and weights (n,).
+        - moments: Of the targets, float64 of shape (8,); updated.
 
-        Returns
-        -------
-        float64 of shape (n, 4), as `pass_posterior` has them.
-
+        Returns float64 of shape (n, 4), as `pass_posterior` has them.
         """
         out = np.empty((len(Phi), 4))
         parts = Posterior(

@@ -6,6 +6,7 @@ outgrown its scale, the machine starts over.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from streamkernel.gaussian_process.doubly_stochastic import VarianceFunctions
 from streamkernel.gaussian_process.features import ProcessFeatures
 from streamkernel.gaussian_process.fixed_scaler import FixedScaler
 from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
-from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
+from streamkernel.growth.feature_scale import first_bandwidth, occupied, usual
 from streamkernel.growth.warm_up_buffer import WARM_UP, WarmUpBuffer
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
@@ -41,49 +42,29 @@ OFTEN = 100
 MEAN, DEVIATION, TARGET_VARIANCE = range(3)
 
 
+@dataclass(eq=False)
 class GaussianProcessMachine:
-    """Inputs, targets, features and posterior of a Gaussian process.
+    """Inputs, targets, features and posterior of a Gaussian process."""
 
-    Parameters
-    ----------
-    inputs, targets, features, posterior
-        The parts, fresh.
-    functions
-        What estimates the variance in place of the posterior; None is the posterior.
-    noise
-        sigma^2, in the unit of the prior's variance.
-    with_noise
-        Whether deviations are those of a new target, the noise included.
+    inputs: Inputs
+    targets: Numbers
+    features: ProcessFeatures
+    posterior: LeastSquaresPosterior
+    functions: VarianceFunctions | None  #: What estimates the variance in place of the posterior; None is the posterior
+    noise: float  #: sigma^2, in the unit of the prior's variance
+    with_noise: bool  #: Whether deviations are those of a new target, the noise included
 
-    """
-
-    def __init__(
-        self,
-        inputs: Inputs,
-        targets: Numbers,
-        features: ProcessFeatures,
-        posterior: LeastSquaresPosterior,
-        functions: VarianceFunctions | None,
-        noise: float,
-        with_noise: bool,
-    ) -> None:
-        self.inputs = inputs
-        self.targets = targets
-        self.features = features
-        self.posterior = posterior
-        self.functions = functions
-        self.noise = noise
-        self.with_noise = with_noise
+    def __post_init__(self) -> None:
         self.n_records = 0
-        self._encoder = BatchEncoder(inputs, targets)
-        self._set_seed(features.seed)
-        self._warm_up = WarmUpBuffer() if inputs.standardize or features.kernel.bandwidth is None else None
-        self._scaler = FixedScaler(inputs.columns, inputs.standardize) if inputs.standardize else None
+        self._encoder = BatchEncoder(self.inputs, self.targets)
+        self._set_seed(self.features.seed)
+        self._warm_up = WarmUpBuffer() if self.inputs.standardize or self.features.kernel.bandwidth is None else None
+        self._scaler = FixedScaler(self.inputs.columns, self.inputs.standardize) if self.inputs.standardize else None
         if self._scaler is not None:
-            inputs.scaler = self._scaler
+            self.inputs.scaler = self._scaler
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them; see `StreamMachine`. Weights divide the variance of the noise."""
+        """Predict records, then learn them. Weights divide the variance of the noise."""
         parts = [np.zeros((0, 3))]
         truths = [np.zeros(0)]
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
@@ -96,7 +77,7 @@ class GaussianProcessMachine:
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             self._pass(rows, np.array(targets, np.float64), weights, predict=False)
 
-    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:  # noqa: ARG002 - as a `StreamMachine`
+    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:  # noqa: ARG002 - as other machines
         """False: there is no shorter way for a record of known numbers."""
         return False
 

@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 from river import base
 
+from streamkernel.arguments import require_whole
 from streamkernel.compute.cholesky import factorize, solve
 from streamkernel.compute.gaussians import mix64
 from streamkernel.domain import Domain
 from streamkernel.fields import all_finite, array, checked
 from streamkernel.gaussian_process.doubly_stochastic import DTYPE, VarianceFunctions, keys_of, row_products
-from streamkernel.growth.bandwidth import occupied
+from streamkernel.growth.feature_scale import occupied
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows, is_met
-from streamkernel.representation import Representable
+from streamkernel.representation import Representable, keep_arguments
 from streamkernel.state import Array, State, excerpt
 
 #: Added to the diagonal of the points' kernel matrix: weights stay small, and so do the functions' errors times them.
@@ -45,11 +46,11 @@ class VarianceEstimator(Representable, base.Base, abc.ABC):
 
     def _check(self) -> None:
         for name, most in (("batch_size", MOST_RECORDS), ("block_size", MOST_BLOCK)):
-            _require_whole(name, getattr(self, name), 1, most)
+            require_whole(name, getattr(self, name), 1, most)
         if self.max_features is not None:
-            _require_whole("max_features", self.max_features, self.block_size)
+            require_whole("max_features", self.max_features, self.block_size)
         if self.sample_size is not None:
-            _require_whole("sample_size", self.sample_size, 1)
+            require_whole("sample_size", self.sample_size, 1)
 
     @property
     def _sizes(self) -> tuple[int, int, int | None, int | None]:
@@ -80,11 +81,6 @@ class VarianceOperator(VarianceEstimator):
         n of the posterior. None (the default) is the number of records learned so far. Set it if records come several
         times.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> from streamkernel import GaussianProcessRegressor
@@ -109,10 +105,7 @@ class VarianceOperator(VarianceEstimator):
         max_features: int | None = 256,
         sample_size: int | None = None,
     ) -> None:
-        self.batch_size = batch_size
-        self.block_size = block_size
-        self.max_features = max_features
-        self.sample_size = sample_size
+        keep_arguments(self, locals())
         self._check()
 
     def functions(self, kernel: Kernel, rho: float) -> VarianceFunctions:
@@ -138,11 +131,6 @@ class TestPointFunctions(VarianceEstimator):
         The largest number of features. None is the paper's unbounded machine. At the bound, steps update old blocks.
         Defaults to 2,048.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range, or a point is invalid.
-
     Examples
     --------
     >>> from streamkernel import GaussianProcessRegressor
@@ -161,6 +149,7 @@ class TestPointFunctions(VarianceEstimator):
 
     """
 
+    points: Sequence[Mapping[Any, Any]]
     #: No test case of pytest's.
     __test__ = False
 
@@ -172,11 +161,7 @@ class TestPointFunctions(VarianceEstimator):
         max_features: int | None = 2048,
         sample_size: int | None = None,
     ) -> None:
-        self.points = points
-        self.batch_size = batch_size
-        self.block_size = block_size
-        self.max_features = max_features
-        self.sample_size = sample_size
+        keep_arguments(self, locals())
         self._check()
         usable = isinstance(points, list | tuple) and all(isinstance(point, Mapping) for point in points)
         if not usable or not 0 < len(points) <= MOST_POINTS:
@@ -306,13 +291,6 @@ class _PointFunctions(VarianceFunctions):
 def _bytes(row: Array) -> bytes:
     """The bytes of encoded values, the same for all NaN and for both zeros."""
     return np.where(np.isnan(row), np.nan, row + 0.0).tobytes()
-
-
-def _require_whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {excerpt(value)}")
-    if most is not None and value > most:
-        raise ValueError(f"{name} must be a whole number of at most {most:,}, got {excerpt(value)}")
 
 
 def _shortened(value: object) -> str:

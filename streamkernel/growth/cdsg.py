@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.arguments import require_number
 from streamkernel.compute.check import margin_of
 from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext, new_block
 from streamkernel.growth.inequality import BlockTerms, admissible_steps, in_order
-from streamkernel.state import excerpt
 
 #: Above this number of outputs |cos(beta, gbar)| seldom reaches what the check needs: it is applied class by class.
 MOST_OUTPUTS = 10
@@ -30,11 +30,6 @@ class CDSG(Growth):
         with the longest step that (9) allows, which is the paper's algorithm 4. Such steps lower the objective faster
         at first, but they are biased, because one mini-batch gives both the gradient and the step size.
 
-    Raises
-    ------
-    ValueError
-        cap is below 1.
-
     Examples
     --------
     >>> from streamkernel.growth import CDSG
@@ -50,8 +45,8 @@ class CDSG(Growth):
     keeps_beta = True
 
     def __init__(self, cap: float = 1.0) -> None:
-        if not (isinstance(cap, int | float | np.number) and not isinstance(cap, bool) and cap >= 1):
-            raise ValueError(f"cap must be a number of at least 1, got {excerpt(cap)}")
+        if cap != np.inf:
+            require_number("cap", cap, "a number of at least 1", lambda cap: cap >= 1)
         self.cap = cap
 
     def choose(self, context: GrowthContext) -> BlockUpdate:

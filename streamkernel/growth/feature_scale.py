@@ -8,10 +8,34 @@ import numpy as np
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import Rules, all_from_zero, checked, number
 from streamkernel.finite import LARGEST, NotFiniteError
-from streamkernel.growth.bandwidth import occupied
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
+from streamkernel.records.input_scaler import SCALED_LIMIT
 from streamkernel.state import Array, State
+
+
+def occupied(X: Array) -> Array:
+    """Without the columns that are 0 in every row: a call may hold inputs that only later rows bring, and numpy's sums
+    change their last bits with the number of terms."""
+    return np.ascontiguousarray(X[:, X.any(axis=0)])
+
+
+def usual(X: Array) -> Array:
+    """Without the rows that hold an outlier, a value clipped at the limit, unless they are half of all."""
+    kept = X[np.abs(X).max(axis=1, initial=0.0) < SCALED_LIMIT]
+    return kept if 2 * len(kept) > len(X) else X
+
+
+def begin_expansion(expansion: Expansion, X: Array, keys: Array) -> None:
+    """Fix what the first scaled rows (n, d) of the inputs of some keys decide about an expansion."""
+    kernel, rows = expansion.kernel.on_rows(X, keys)
+    expansion.begin(rows, first_bandwidth(kernel, occupied(rows)))
+
+
+def first_bandwidth(kernel: Kernel, X: Array) -> float:
+    """The kernel's bandwidth for as many inputs as there are: the rows' mean squared norm, or d if standardized."""
+    d = float(np.mean(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
+    return kernel.initial_bandwidth(d) if d > 0 else kernel.initial_bandwidth(0.5)
 
 
 class FeatureScale:
@@ -20,18 +44,8 @@ class FeatureScale:
     Where the kernel has no bound, both are measured in the first mini-batch, and kept in the state: of k(x, x) the
     largest, of the features' squares the root of their mean square over draws, at the row where that is largest.
 
-    Parameters
-    ----------
-    kernel
-        Any kernel.
-
-    Attributes
-    ----------
-    is_bounded
-        Whether the kernel states both.
-    kappa, feature_bound
-        The two; 0 before they are measured.
-
+    - is_bounded: Whether the kernel states both.
+    - kappa, feature_bound: The two; 0 before they are measured.
     """
 
     rules: ClassVar[Rules] = {"kappa": all_from_zero, "feature_bound": all_from_zero}
@@ -54,11 +68,7 @@ class FeatureScale:
     def measure(self, expansion: Expansion, X: Array, keys: Array) -> None:
         """Take what the kernel does not state from the rows of the first mini-batch, shape (B, d).
 
-        Raises
-        ------
-        NotFiniteError
-            The features are so large that the fourth power of their norm is not finite.
-
+        NotFiniteError: The features are so large that the fourth power of their norm is not finite.
         """
         if not self.kappa:
             rows = occupied(X)

@@ -16,26 +16,13 @@ LARGEST_NORM = 1e120
 class StepHistory:
     """The history of the growing machine's steps.
 
-    Parameters
-    ----------
-    keeps_beta
-        Whether the policy asks for beta.
-
-    Attributes
-    ----------
-    t
-        Steps taken.
-    gamma_0
-        The first step size; 0 before the first mini-batch.
-    largest_gradient
-        A decaying maximum of |g|, the bound M for losses that have none.
-    last_batch_size
-        Records of the last step; 0 before the first.
-    n_grown, n_reused
-        Updates that made a block, and that touched an old one.
-    last_margin
-        By how much (9) held when a block was last reused by the check; NaN before.
-
+    - keeps_beta: Whether the policy asks for beta.
+    - t: Steps taken.
+    - gamma_0: The first step size; 0 before the first mini-batch.
+    - largest_gradient: A decaying maximum of |g|, the bound M for losses that have none.
+    - last_batch_size: Records of the last step; 0 before the first.
+    - n_grown, n_reused: Updates that made a block, and that touched an old one.
+    - last_margin: By how much (9) held when a block was last reused by the check; NaN before.
     """
 
     rules: ClassVar[Rules] = {

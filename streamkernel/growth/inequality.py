@@ -24,21 +24,12 @@ def in_order(values: Array) -> Any:
 
 
 class BlockTerms(NamedTuple):
-    """The terms of (9) for several blocks, or for each of their classes as if it were alone.
+    """The terms of (9) for several blocks, or for each of their classes as if it were alone."""
 
-    Attributes
-    ----------
-    beta2, b, gbar2
-        |beta|^2, <beta, gbar> and |gbar|^2, float64; the last one fits the shape of the others.
-    gamma, variance
-        The step size, and v.
-
-    """
-
-    beta2: Array
+    beta2: Array  #: |beta|^2, <beta, gbar> and |gbar|^2, float64; the last one fits the shape of the others
     b: Array
     gbar2: Any
-    gamma: float
+    gamma: float  #: The step size, and v
     variance: float
 
     @classmethod

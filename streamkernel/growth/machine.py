@@ -10,13 +10,11 @@ from streamkernel.expansion.average import AveragedSolution
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, Expansion
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import Growth
-from streamkernel.growth.bandwidth import begin_expansion
 from streamkernel.growth.choice import BlockChoice
-from streamkernel.growth.feature_scale import FeatureScale
+from streamkernel.growth.feature_scale import FeatureScale, begin_expansion
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
-from streamkernel.growth.record_machine import Figures, RecordMachine, Waiting
-from streamkernel.growth.record_window import RecordWindow
+from streamkernel.growth.record_machine import Figures, RecordMachine
 from streamkernel.growth.step_undo import StepUndo
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.records.inputs import Inputs
@@ -32,32 +30,15 @@ _ONE = np.ones(1)
 class Machine(RecordMachine):
     """The state of a growing kernel machine.
 
-    Parameters
-    ----------
-    inputs, targets, expansion
-        The parts, fresh.
-    growth
-        Which block a step touches.
-    batch_size
-        B, the labeled records of a step.
-    max_features
-        The most frequencies, or None.
-    step
-        A schedule of step sizes, or None for the default rule.
-    regularization
-        nu.
-    precondition
-        Whether a step solves a ridge regression on its block and mini-batch.
-    blocks_per_step
-        Blocks that a mini-batch updates, one after the other.
-    average
-        Whether predictions are those of the mean of the solutions after each step.
-
-    Attributes
-    ----------
-    window
-        The last labeled records, whose owner solves the coefficients now and then; None where nobody does.
-
+    - growth: Which block a step touches.
+    - batch_size: B, the labeled records of a step.
+    - max_features: The most frequencies, or None.
+    - step: A schedule of step sizes, or None for the default rule.
+    - regularization: nu.
+    - precondition: Whether a step solves a ridge regression on its block and mini-batch.
+    - blocks_per_step: Blocks that a mini-batch updates, one after the other.
+    - average: Whether predictions are those of the mean of the solutions after each step.
+    - window: The last labeled records as a `window.refit.Refit`, which solves the coefficients now and then; or None.
     """
 
     def __init__(
@@ -84,7 +65,7 @@ class Machine(RecordMachine):
         self.updates = BlockUpdates(*parts, choice, regularization, precondition, blocks_per_step)
         self._average = AveragedSolution(expansion) if average else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
-        self.window: RecordWindow | None = None
+        self.window: Any = None
 
     @property
     def is_ready(self) -> bool:
@@ -187,7 +168,7 @@ class Machine(RecordMachine):
             self.window.refit()
         return True
 
-    def _waiting(self) -> list[Waiting]:
+    def _waiting(self) -> list[Any]:
         return [part for part in (self._batch, self.warm_up, self.window) if part is not None]
 
     def _pass_segment(

@@ -21,18 +21,8 @@ def are_targets(y: Array) -> bool:
 class MiniBatch:
     """Room for the scaled rows, targets and weights of the labeled records since the last step.
 
-    Parameters
-    ----------
-    size
-        B, the records of a step.
-    dtype
-        float32 or float64.
-
-    Attributes
-    ----------
-    n
-        Records that wait.
-
+    - size: B, the records of a step.
+    - n: Records that wait.
     """
 
     rules: ClassVar[Rules] = {"batch_rows": all_finite, "batch_targets": are_targets, "batch_weights": all_from_zero}

@@ -17,11 +17,6 @@ class OneClassStep(Scheduler):
     nu
         The share of records to flag, in (0, 1].
 
-    Raises
-    ------
-    ValueError
-        `nu` is not in (0, 1].
-
     Examples
     --------
     >>> from streamkernel.growth import OneClassStep

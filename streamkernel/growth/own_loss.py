@@ -20,20 +20,11 @@ def require_finite_gradient(loss: Any, gradient: Array, y: Array, scores: Array)
 
     It would be that of every coefficient and prediction, and of no state that can be kept.
 
-    Parameters
-    ----------
-    loss
-        What gave it.
-    gradient
-        float64 of shape (n, K).
-    y, scores
-        What it was given, shapes (n,) or, of several targets, (n, K), and (n, K).
+    - loss: What gave it.
+    - gradient: float64 of shape (n, K).
+    - y, scores: What it was given, shapes (n,) or, of several targets, (n, K), and (n, K).
 
-    Raises
-    ------
-    NotFiniteError
-        Naming the loss, and the first target and scores it failed at.
-
+    NotFiniteError: Naming the loss, and the first target and scores it failed at.
     """
     usable = np.abs(gradient) <= LARGEST  # NaN is not
     if usable.all():

@@ -27,12 +27,8 @@ HALVING = 500
 def preconditioned_step(batch_size: int, bounded: bool) -> float:
     """The first step size of the default rule, in steps that would solve the ridge regression.
 
-    Parameters
-    ----------
-    batch_size
-        B, the records of a step.
-    bounded
-        Whether the loss has a bounded derivative.
+    - batch_size: B, the records of a step.
+    - bounded: Whether the loss has a bounded derivative.
 
     Examples
     --------
@@ -48,26 +44,13 @@ def preconditioned_gradient(phi: Array, g: Array, weights: Array, curvature: flo
 
     The ridge r is the mean squared norm of the features, which is k(x, x) in expectation.
 
-    Parameters
-    ----------
-    phi
-        Features, shape (B, 2 F), float32 or float64.
-    g
-        Gradients of the loss at the records' scores, without weights, float64 of shape (B, K).
-    weights
-        W, the records' weights, shape (B,).
-    curvature
-        L, the Lipschitz constant of the loss's derivative.
+    - phi: Features, shape (B, 2 F), float32 or float64.
+    - g: Gradients of the loss at the records' scores, without weights, float64 of shape (B, K).
+    - weights: W, the records' weights, shape (B,).
+    - curvature: L, the Lipschitz constant of the loss's derivative.
 
-    Returns
-    -------
-    float64 of shape (K, 2 F).
-
-    Raises
-    ------
-    NotFiniteError
-        The features are so large that their products are not finite.
-
+    Returns float64 of shape (K, 2 F).
+    NotFiniteError: The features are so large that their products are not finite.
     """
     B, D = phi.shape
     roots = np.sqrt(weights)

@@ -5,23 +5,45 @@ calls never changes a bit.
 """
 
 import abc
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from streamkernel.compute.moments import scale
 from streamkernel.fields import state_mismatch
-from streamkernel.growth.fast_path import GrowingFastPath
 from streamkernel.growth.own_loss import is_own, warn_of_losses
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.kernels import Kernel
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs
+from streamkernel.records.plain import PlainRecords
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
+
+
+class GrowingFastPath:
+    """Reads records that hold all inputs, if all are numbers; it holds until the inputs are others.
+
+    - n: The records that there is room for. Defaults to 1.
+    - values: The records that it took, float64 of shape (n, d).
+    - scaling: The moments by which it is to be scaled.
+    """
+
+    def __init__(self, inputs: Inputs, n: int = 1) -> None:
+        names = inputs.columns.plain_names
+        records = PlainRecords(names, n) if names else None
+        self.values = records.values if records else np.zeros((n, 0))
+        self.scaling = inputs.scaler.scaling(len(inputs))
+        #: Whether a record is one of known numbers; they are in a row of `values` then, the first or another.
+        self.takes: Callable[..., bool] = records.read_one if records else lambda *_: False
+        if inputs.domain is not None:
+            read, values = self.takes, self.values
+            self.takes = lambda x, place=0: read(x, place) and not inputs.is_outside(values[place])
+
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _NOT_LEARNED = np.zeros(1, np.bool_)
@@ -41,57 +63,34 @@ class Figures(NamedTuple):
     bandwidth: float
 
 
-class Waiting(Protocol):
-    """What a number of labeled records ends."""
-
-    @property
-    def room(self) -> int:
-        """Labeled records until then."""
-
-
+@dataclass(eq=False)
 class RecordMachine(abc.ABC):
     """Records in, scores out.
 
-    Parameters
-    ----------
-    inputs, targets
-        The parts, fresh.
-    kernel
-        The kernel, whose bandwidth may be left to the data.
-    dtype
-        float32 or float64.
-
-    Attributes
-    ----------
-    n_records
-        Labeled records learned.
-    warm_up
-        The first records, until they fix a bandwidth left to the data; then, and where it is not, None.
-
+    - n_records: Labeled records learned.
+    - warm_up: The first records, until they fix a bandwidth left to the data; then, and where it is not, None.
     """
+
+    inputs: Inputs
+    targets: Targets
+    kernel: Kernel  #: The kernel, whose bandwidth may be left to the data
+    dtype: np.dtype[Any]
 
     #: `learn_plain` puts off at most this number of records; its fast path has room for one even if it puts off none.
     n_put_off = 1
 
-    def __init__(self, inputs: Inputs, targets: Targets, kernel: Kernel, dtype: np.dtype[Any]) -> None:
-        self.inputs = inputs
-        self.targets = targets
-        self.kernel = kernel
-        self.dtype = dtype
+    def __post_init__(self) -> None:
         self.n_records = 0
-        self.warm_up = WarmUpBuffer() if kernel.bandwidth is None else None
-        self._encoder = BatchEncoder(inputs, targets)
-        self._fast_path = GrowingFastPath(inputs, self.n_put_off)
-        self._has_own_loss = is_own(targets.loss)
+        self.warm_up = WarmUpBuffer() if self.kernel.bandwidth is None else None
+        self._encoder = BatchEncoder(self.inputs, self.targets)
+        self._fast_path = GrowingFastPath(self.inputs, self.n_put_off)
+        self._has_own_loss = is_own(self.targets.loss)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
-        """Predict records, then learn them; see `StreamMachine`. Weights multiply the gradient.
+        """Predict records, then learn them. Weights multiply the gradient.
 
-        Raises
-        ------
-        NotFiniteError
-            Kernel, loss, step schedule or policy gave what is not finite. The mini-batch of that step is not learned.
-
+        NotFiniteError: Kernel, loss, step schedule or policy gave what is not finite. The mini-batch of that step is
+        not learned.
         """
         self.settle()
         parts: list[tuple[Encoded, Array]] = []
@@ -209,8 +208,8 @@ class RecordMachine(abc.ABC):
         """Forget all that was learned, and have a bandwidth."""
 
     @abc.abstractmethod
-    def _waiting(self) -> Sequence[Waiting]:
-        """What labeled records fill: no segment goes past the end of one."""
+    def _waiting(self) -> Sequence[Any]:
+        """What has `room` for labeled records: no segment goes past the end of one."""
 
     @abc.abstractmethod
     def _pass_segment(

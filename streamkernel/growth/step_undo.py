@@ -13,14 +13,7 @@ from streamkernel.state import Array
 
 
 class StepUndo:
-    """The way back to before a step: a copy of what is small, and of the coefficients as they are about to change.
-
-    Parameters
-    ----------
-    expansion, history, feature_scale, targets
-        The machine's.
-
-    """
+    """The way back to before a step: a copy of what is small, and of the coefficients as they are about to change."""
 
     def __init__(
         self, expansion: Expansion, history: StepHistory, feature_scale: FeatureScale, targets: Targets

@@ -1,9 +1,7 @@
 """Unchecked reuse of old blocks: some steps draw a new block, some update an old one."""
 
-import numpy as np
-
+from streamkernel.arguments import require_whole
 from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext, new_block, uniform_block
-from streamkernel.state import excerpt
 
 
 class UDSG(Growth):
@@ -15,11 +13,6 @@ class UDSG(Growth):
         Steps with a new block, at least 1. Defaults to 1.
     reuse
         Steps with an old block, at least 0. Defaults to 1.
-
-    Raises
-    ------
-    ValueError
-        A number is out of range.
 
     Examples
     --------
@@ -35,8 +28,7 @@ class UDSG(Growth):
 
     def __init__(self, grow: int = 1, reuse: int = 1) -> None:
         for name, value, least in (("grow", grow, 1), ("reuse", reuse, 0)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, got {excerpt(value)}")
+            require_whole(name, value, least)
         self.grow = grow
         self.reuse = reuse
 

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -29,24 +28,13 @@ TOO_LARGE_PLAIN = (
 
 @dataclass(frozen=True)
 class MiniBatchRecords:
-    """A mini-batch as the choice of a block sees it.
-
-    Attributes
-    ----------
-    expansion
-        The machine's.
-    rows, keys, weights
-        The scaled rows, shape (B, d), the keys of the inputs and the records' weights.
-    weighted, mean_gradient
-        The gradients times the weights, float64 of shape (B, K), and their mean.
-
-    """
+    """A mini-batch as the choice of a block sees it."""
 
     expansion: Expansion
-    rows: Array
+    rows: Array  #: The scaled rows, shape (B, d), the keys of the inputs and the records' weights
     keys: Array
     weights: Array
-    weighted: Array
+    weighted: Array  #: The gradients times the weights, float64 of shape (B, K), and their mean
     mean_gradient: Array
 
     @property
@@ -72,85 +60,53 @@ class MiniBatchRecords:
         return float(largest_eigenvalue(gram / len(phi)))
 
 
+@dataclass(eq=False)
 class BlockUpdates:
-    """The updates of blocks by a mini-batch: of one block, or of several, each fitted to what those before left.
+    """The updates of blocks by a mini-batch: of one block, or of several, each fitted to what those before left."""
 
-    Parameters
-    ----------
-    expansion, history, targets
-        The machine's.
-    choice
-        Which block to update next, and how far.
-    regularization
-        nu.
-    preconditioned
-        Whether a block is moved by a ridge regression's solution instead of along the gradient.
-    blocks_per_step
-        Blocks that a mini-batch updates.
+    expansion: Expansion
+    history: StepHistory
+    targets: Targets
+    choice: BlockChoice  #: Which block to update next, and how far
+    regularization: float  #: nu
+    preconditioned: bool  #: Whether a block is moved by a ridge regression's solution instead of along the gradient
+    blocks_per_step: int  #: Blocks that a mini-batch updates
 
-    """
-
-    def __init__(
-        self,
-        expansion: Expansion,
-        history: StepHistory,
-        targets: Targets,
-        choice: BlockChoice,
-        regularization: float,
-        preconditioned: bool,
-        blocks_per_step: int,
-    ) -> None:
-        self.preconditioned = preconditioned
-        self.blocks_per_step = blocks_per_step
-        self._expansion = expansion
-        self._history = history
-        self.choice = choice
-        self._targets: Any = targets
-        self.regularization = regularization
-        self._bounded = expansion.kernel.feature_bound is not None
-        self._has_own_loss = is_own(self._targets.loss)
-        self._learning = targets if isinstance(targets, LearningTargets) else None
+    def __post_init__(self) -> None:
+        self._bounded = self.expansion.kernel.feature_bound is not None
+        self._has_own_loss = is_own(self.targets.loss)
+        self._learning = self.targets if isinstance(self.targets, LearningTargets) else None
 
     def take_step(self, batch: MiniBatch, X: Array, keys: Array, scores: Array, undo: StepUndo) -> None:
         """Update the blocks chosen, one after the other.
 
-        Parameters
-        ----------
-        batch
-            The mini-batch, with targets and weights.
-        X, keys
-            Its rows, shape (B, d), and the keys of the inputs.
-        scores
-            Its scores, float64 of shape (B, K); those after each block are written over them.
-        undo
-            Receives each change before it happens.
+        - batch: The mini-batch, with targets and weights.
+        - X, keys: Its rows, shape (B, d), and the keys of the inputs.
+        - scores: Its scores, float64 of shape (B, K); those after each block are written over them.
+        - undo: Receives each change before it happens.
 
-        Raises
-        ------
-        NotFiniteError
-            The loss or the kernel gave what is not finite.
-
+        NotFiniteError: The loss or the kernel gave what is not finite.
         """
-        self._expansion.widen(scores.shape[1])
-        self._history.widen(scores.shape[1])
+        self.expansion.widen(scores.shape[1])
+        self.history.widen(scores.shape[1])
         if self._learning is not None:
             self._learning.observe(batch.y, scores, batch.w)
         for number in range(self.blocks_per_step):
-            g = self._targets.gradient(batch.y, scores)
+            g = self.targets.gradient(batch.y, scores)
             if self._has_own_loss:
-                require_finite_gradient(self._targets.loss, g, batch.y, scores)
+                require_finite_gradient(self.targets.loss, g, batch.y, scores)
             weighted = g * batch.w[:, None]
             gbar = column_means(weighted)
-            t = self._history.t * self.blocks_per_step + number
-            update = self.choice.choose(t, MiniBatchRecords(self._expansion, X, keys, batch.w, weighted, gbar))
+            t = self.history.t * self.blocks_per_step + number
+            update = self.choice.choose(t, MiniBatchRecords(self.expansion, X, keys, batch.w, weighted, gbar))
             # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever, and say
             # nothing.
             pulls = bool(weighted.any())
-            phi = self._expansion.features(update.block, X, keys) if pulls else None
+            phi = self.expansion.features(update.block, X, keys) if pulls else None
             shrink = self.shrink(update)
             undo.before_decay(shrink)
-            self._expansion.decay(shrink)
-            self._history.decay(shrink)
+            self.expansion.decay(shrink)
+            self.history.decay(shrink)
             if self._learning is not None:
                 self._learning.take_step(update.decay * self.choice.kappa, scores, batch.w)
             if phi is None:
@@ -160,7 +116,7 @@ class BlockUpdates:
             if number < self.blocks_per_step - 1:
                 scores *= shrink
                 add_products(phi.astype(np.float64), delta, scores)
-        self._history.end_step(len(scores))
+        self.history.end_step(len(scores))
 
     def shrink(self, update: BlockUpdate) -> float:
         """What an update multiplies all coefficients by."""
@@ -179,17 +135,17 @@ class BlockUpdates:
         """Move a block's coefficients against the gradient G, and give by what, both float64 of shape (K, 2 F)."""
         # A preconditioned one was looked at where it was solved.
         if not (self._bounded or self.preconditioned or np.isfinite(G).all()):
-            raise NotFiniteError(f"the kernel {type(self._expansion.kernel).__name__}: {TOO_LARGE_PLAIN}")
+            raise NotFiniteError(f"the kernel {type(self.expansion.kernel).__name__}: {TOO_LARGE_PLAIN}")
         size = np.broadcast_to(np.asarray(update.size), gbar.shape)
         delta = -size[:, None] * G
-        is_new = update.block == self._expansion.n_blocks
-        self._expansion.add(update.block, delta)
-        self._history.enter(update.block, is_new, size, gbar, math.nan if self.preconditioned else update.margin)
+        is_new = update.block == self.expansion.n_blocks
+        self.expansion.add(update.block, delta)
+        self.history.enter(update.block, is_new, size, gbar, math.nan if self.preconditioned else update.margin)
         return delta
 
     def _preconditioned(self, phi: Array, g: Array, weights: Array) -> Array:
         try:
-            return preconditioned_gradient(phi, g, weights, curvature(self._targets.loss))
+            return preconditioned_gradient(phi, g, weights, curvature(self.targets.loss))
         except NotFiniteError as error:
             raise NotFiniteError(self.too_large) from error
 
@@ -197,6 +153,6 @@ class BlockUpdates:
     def too_large(self) -> str:
         """A sentence where features are so large that a preconditioned step is not finite."""
         return (
-            f"the kernel {type(self._expansion.kernel).__name__}: {TOO_LARGE}: use smaller inputs, a smaller multiple "
+            f"the kernel {type(self.expansion.kernel).__name__}: {TOO_LARGE}: use smaller inputs, a smaller multiple "
             "of the kernel, or precondition=False"
         )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from streamkernel.fields import Rules, all_from_zero, array, checked, none_infinite, state_mismatch, untagged
-from streamkernel.growth.bandwidth import occupied, usual
+from streamkernel.growth.feature_scale import occupied, usual
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.inputs import Inputs
@@ -19,11 +19,7 @@ WARM_UP = 200
 class WarmUpBuffer:
     """The first labeled records as they came.
 
-    Attributes
-    ----------
-    targets, weights
-        Prepared targets and weights so far.
-
+    - targets, weights: Prepared targets and weights so far.
     """
 
     rules: ClassVar[Rules] = {"warm_up_values": none_infinite, "warm_up_weights": all_from_zero}

@@ -38,11 +38,6 @@ class _Additive(Kernel):
 class Hellinger(_Additive):
     """The Hellinger (Bhattacharyya) kernel k(x, x') = sum_j sqrt(x_j x'_j), for numbers from 0 up.
 
-    Raises
-    ------
-    ValueError
-        During learning or prediction, an input is below 0.
-
     Examples
     --------
     >>> import numpy as np
@@ -84,11 +79,6 @@ class _Homogeneous(_Additive):
 class ChiSquared(_Homogeneous):
     """The additive chi-squared kernel k(x, x') = sum_j 2 x_j x'_j / (x_j + x'_j), for numbers from 0 up.
 
-    Raises
-    ------
-    ValueError
-        During learning or prediction, an input is below 0.
-
     Examples
     --------
     >>> import numpy as np
@@ -110,11 +100,6 @@ class ChiSquared(_Homogeneous):
 
 class Intersection(_Homogeneous):
     """The additive intersection kernel k(x, x') = sum_j min(x_j, x'_j), for numbers from 0 up.
-
-    Raises
-    ------
-    ValueError
-        During learning or prediction, an input is below 0.
 
     Examples
     --------
@@ -139,11 +124,6 @@ class JensenShannon(_Homogeneous):
     """The additive Jensen-Shannon kernel, for numbers from 0 up.
 
     k(x, x') = sum_j x_j / 2 log2((x_j + x'_j) / x_j) + x'_j / 2 log2((x_j + x'_j) / x'_j).
-
-    Raises
-    ------
-    ValueError
-        During learning or prediction, an input is below 0.
 
     Examples
     --------

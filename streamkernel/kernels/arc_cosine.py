@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from streamkernel.arguments import is_whole
 from streamkernel.compute.gaussians import gaussians
 from streamkernel.compute.random_features import LARGEST_FEATURE, project
 from streamkernel.kernels.base import Kernel
@@ -24,11 +25,6 @@ class ArcCosine(Kernel):
     order
         n: 0, 1 or 2. Defaults to 1.
 
-    Raises
-    ------
-    ValueError
-        The order is not 0, 1 or 2.
-
     Examples
     --------
     >>> import numpy as np
@@ -45,7 +41,7 @@ class ArcCosine(Kernel):
     rows_at_once = True
 
     def __init__(self, order: int = 1) -> None:
-        if isinstance(order, bool) or not isinstance(order, int | np.integer) or order not in (0, 1, 2):
+        if not (is_whole(order) and order in (0, 1, 2)):
             raise ValueError(f"order must be 0, 1 or 2, got {excerpt(order)}")
         self.order = order
         self.kappa = 1.0 if order == 0 else None

@@ -2,9 +2,7 @@
 
 from typing import TypeGuard
 
-import numpy as np
-
-from streamkernel.finite import is_finite
+from streamkernel.arguments import is_finite_number
 from streamkernel.state import excerpt
 
 #: Frequencies in float32 times inputs of any allowed size are finite for bandwidths between these.
@@ -12,14 +10,9 @@ SMALLEST_BANDWIDTH = 1e-15
 LARGEST_BANDWIDTH = 1e18
 
 
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether an argument is a number, and no boolean."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
 def require_bandwidth(bandwidth: object) -> None:
     """Refuse a length scale that is neither a positive finite number nor None, by a ValueError."""
-    if bandwidth is not None and not (is_number(bandwidth) and is_finite(bandwidth) and bandwidth > 0):
+    if bandwidth is not None and not (is_finite_number(bandwidth) and bandwidth > 0):
         raise ValueError(f"bandwidth must be a positive number or None, got {excerpt(bandwidth)}")
 
 
@@ -27,7 +20,7 @@ def require_positive(
     name: str, value: object, least: float = SMALLEST_BANDWIDTH, most: float = LARGEST_BANDWIDTH
 ) -> None:
     """Refuse an argument that is not a number above 0, from `least` to `most`, by a ValueError."""
-    if not (is_number(value) and is_finite(value) and least <= float(value) <= most):
+    if not (is_finite_number(value) and least <= value <= most):
         raise ValueError(
             f"{name} must be a number above 0 and at most {most:g}, {least:g} at least, got {excerpt(value)}"
         )
@@ -35,7 +28,7 @@ def require_positive(
 
 def is_coefficient(value: object) -> TypeGuard[float]:
     """Whether an argument is a number from 0 to `LARGEST_BANDWIDTH`."""
-    return is_number(value) and is_finite(value) and 0 <= float(value) <= LARGEST_BANDWIDTH
+    return is_finite_number(value) and 0 <= value <= LARGEST_BANDWIDTH
 
 
 def usable(bandwidth: float) -> float:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 import numpy as np
 from river import base
 
+from streamkernel.arguments import is_number
 from streamkernel.compute.features import SINE
 from streamkernel.compute.random_features import project, waves
 from streamkernel.domain import Domain
-from streamkernel.kernels.arguments import is_number
 from streamkernel.kernels.distances import median_of_pairs, squared_distances
 from streamkernel.representation import Representable
 from streamkernel.state import Array, excerpt
@@ -214,11 +214,6 @@ class FourierKernel(Kernel):
 
     A subclass implements `matrix` and `frequencies`. By Bochner's theorem, a shift-invariant kernel is the mean of
     cos(w (x - x')) over frequencies w from its Fourier transform.
-
-    References
-    ----------
-    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007, section 3.
-
     """
 
     n_parts = 2

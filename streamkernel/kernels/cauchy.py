@@ -23,11 +23,6 @@ class Cauchy(FourierKernel):
         The length scale, in units of the scaled inputs. None (the default) starts with sqrt(2 d). At the 200th labeled
         record, the machine starts again with the median distance of those records.
 
-    Raises
-    ------
-    ValueError
-        The bandwidth is not a positive finite number.
-
     Examples
     --------
     >>> import numpy as np

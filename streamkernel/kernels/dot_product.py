@@ -28,11 +28,6 @@ class DotProduct(Kernel):
     coefficients
         a_0, a_1, ... of the powers from 0 up, at most 65 numbers from 0 to 1e18, not all of them 0. Defaults to (0, 1).
 
-    Raises
-    ------
-    ValueError
-        The coefficients are not such numbers.
-
     Examples
     --------
     >>> import numpy as np

@@ -15,11 +15,7 @@ APART = 0.25
 def draw_frequencies(kernel: FourierKernel, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
     """Fill `out` with the kernel's frequencies, as `FourierKernel.frequencies` has them.
 
-    Raises
-    ------
-    NotFiniteError
-        One of them is not finite.
-
+    NotFiniteError: One of them is not finite.
     """
     # Those of our own are finite at any bandwidth there may be, and are drawn again with every record.
     ours = is_ours(kernel)
@@ -42,11 +38,7 @@ def slope_frequencies(kernel: FourierKernel, W: Array) -> Array:
 def compute_features(kernel: Kernel, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
     """Fill `out` with the kernel's features, as `Kernel.features` has them, each row's as if it were alone.
 
-    Raises
-    ------
-    NotFiniteError
-        One of them is not finite.
-
+    NotFiniteError: One of them is not finite.
     """
     ours = is_ours(kernel)
     if not ours:
@@ -63,13 +55,8 @@ def compute_features(kernel: Kernel, X: Array, words: Array, keys: Array, bandwi
 def kernel_matrix(kernel: Kernel, X: Array, Y: Array, bandwidth: float) -> Array:
     """The kernel matrix of rows X and Y, as `Kernel.matrix` has it.
 
-    Raises
-    ------
-    TypeError
-        It is no array of numbers of shape (n, m).
-    NotFiniteError
-        One of its entries is not finite.
-
+    TypeError: It is no array of numbers of shape (n, m).
+    NotFiniteError: One of its entries is not finite.
     """
     K = kernel.matrix(X, Y, bandwidth)
     if not (isinstance(K, np.ndarray) and K.shape == (len(X), len(Y)) and K.dtype.kind in "biuf"):
@@ -85,13 +72,8 @@ def kernel_matrix(kernel: Kernel, X: Array, Y: Array, bandwidth: float) -> Array
 def median_bandwidth(kernel: Kernel, Z: Array) -> float:
     """The bandwidth by the median heuristic, as `Kernel.median_bandwidth` has it.
 
-    Raises
-    ------
-    TypeError
-        It is no number.
-    NotFiniteError
-        It is not finite, or not above 0.
-
+    TypeError: It is no number.
+    NotFiniteError: It is not finite, or not above 0.
     """
     given = kernel.median_bandwidth(Z)
     bandwidth = real(np.asarray(given)[()])

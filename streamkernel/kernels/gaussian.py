@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 
+from streamkernel.arguments import require_flag
 from streamkernel.compute.gaussians import gaussians
 from streamkernel.compute.sobol import NORMAL, quantiles
 from streamkernel.kernels.arguments import require_bandwidth, usable
 from streamkernel.kernels.base import FourierKernel
 from streamkernel.kernels.distances import squared_distances
-from streamkernel.state import Array, excerpt
+from streamkernel.state import Array
 
 
 class Gaussian(FourierKernel):
@@ -25,11 +26,6 @@ class Gaussian(FourierKernel):
         of independent draws. This estimates the kernel better (.3 of the error, from about 50 inputs on), and a feature
         costs about the same for any number of inputs. A frequency then belongs to the position of an input in the order
         of arrival, and not to its name. Only for the growing estimators, in float32. Defaults to False.
-
-    Raises
-    ------
-    ValueError
-        The bandwidth is not a positive finite number, or `structured` is neither True nor False.
 
     Examples
     --------
@@ -50,8 +46,7 @@ class Gaussian(FourierKernel):
 
     def __init__(self, bandwidth: float | None = None, structured: bool = False) -> None:
         require_bandwidth(bandwidth)
-        if not isinstance(structured, bool):
-            raise ValueError(f"structured must be True or False, got {excerpt(structured)}")
+        require_flag("structured", structured)
         self.bandwidth = bandwidth
         self.structured = structured
 

@@ -27,11 +27,6 @@ class Laplacian(FourierKernel):
         independent standard normal inputs. At the 200th labeled record, the machine starts again with the median of
         those records' sums of absolute differences.
 
-    Raises
-    ------
-    ValueError
-        The bandwidth is not a positive finite number.
-
     Examples
     --------
     >>> import numpy as np

@@ -24,9 +24,9 @@ _CUT = 1e15
 class Mahalanobis(FourierKernel):
     """A Fourier kernel of the Mahalanobis distance: k(C^T x, C^T x'), for a kernel k and a metric M = C C^T.
 
-    With the Gaussian kernel, it is exp(-(x - x')^T M (x - x') / (2 bandwidth^2)). `streamkernel.window.MetricLearner`
-    learns a metric from records. Any positive semi-definite matrix works too. The kernel finds its inputs by name. It
-    ignores all other inputs, and string inputs.
+    With the Gaussian kernel, it is exp(-(x - x')^T M (x - x') / (2 bandwidth^2)). A metric is
+    any positive semi-definite matrix, for example L^T L of scikit-learn's `NeighborhoodComponentsAnalysis`. The kernel
+    finds its inputs by name. It ignores all other inputs, and string inputs.
 
     By default, inputs are neither centered nor scaled, because the metric has their units. Only the growing estimators
     support this kernel, and it cannot be part of a sum, product or multiple.
@@ -40,11 +40,6 @@ class Mahalanobis(FourierKernel):
     kernel
         The kernel k: `Gaussian` (None, the default), `Laplacian`, `Cauchy`, `Matern`, a product of them, or a custom
         Fourier kernel. Its bandwidth is in units of the metric's distances.
-
-    Raises
-    ------
-    ValueError
-        The names of the inputs are not distinct, the metric is not such a matrix, or the kernel is not supported.
 
     Examples
     --------

@@ -30,11 +30,6 @@ class Matern(FourierKernel):
         The length scale, in units of the scaled inputs. None (the default) starts with .7 sqrt(2 d). At the 200th
         labeled record, the machine starts again with .7 times the median distance of those records.
 
-    Raises
-    ------
-    ValueError
-        nu is out of range, or the bandwidth is not a positive finite number.
-
     Examples
     --------
     >>> import numpy as np

@@ -1,6 +1,7 @@
 """Sums, products and multiples of kernels, by the operators `+` and `*`."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,21 +21,23 @@ LEAST_FACTOR, LARGEST_FACTOR = 1e-30, 1e30
 MOST_KERNELS, MOST_NUMBERS = 32, 1024
 
 
+@dataclass(eq=False)
 class _Pair(Kernel):
     """A kernel of two others; a bandwidth left to the data is one for all that leave it."""
 
+    left: Kernel
+    right: Kernel
+
     rows_at_once = True
 
-    def __init__(self, left: Kernel, right: Kernel) -> None:
-        for name, kernel in (("left", left), ("right", right)):
+    def __post_init__(self) -> None:
+        for name, kernel in (("left", self.left), ("right", self.right)):
             _require_part(name, kernel)
-        self.left = left
-        self.right = right
-        self.n_kernels = left.n_kernels + right.n_kernels
-        self.bandwidth = 1.0 if left.bandwidth and right.bandwidth else None
-        self.shift_invariant = left.shift_invariant and right.shift_invariant
-        self.by_block = left.by_block or right.by_block
-        self.domain = narrower(left.domain, right.domain)
+        self.n_kernels = self.left.n_kernels + self.right.n_kernels
+        self.bandwidth = 1.0 if self.left.bandwidth and self.right.bandwidth else None
+        self.shift_invariant = self.left.shift_invariant and self.right.shift_invariant
+        self.by_block = self.left.by_block or self.right.by_block
+        self.domain = narrower(self.left.domain, self.right.domain)
 
     @property
     def standardizes(self) -> bool:
@@ -70,12 +73,7 @@ class Sum(_Pair):
     Parameters
     ----------
     left, right
-        Any kernels except structured ones.
-
-    Raises
-    ------
-    ValueError
-        A part is not a kernel or is structured, or there are more than 32 kernels or 1,024 numbers a draw.
+        Any kernels except structured ones, at most 32 in all, with 1,024 numbers a draw.
 
     Examples
     --------
@@ -118,12 +116,7 @@ class Product(_Pair):
     Parameters
     ----------
     left, right
-        Any kernels except structured ones.
-
-    Raises
-    ------
-    ValueError
-        A part is not a kernel or is structured, or there are more than 32 kernels or 1,024 numbers a draw.
+        Any kernels except structured ones, at most 32 in all, with 1,024 numbers a draw.
 
     Examples
     --------
@@ -196,11 +189,6 @@ class Scaled(Kernel):
         A number from 1e-30 to 1e30. Nested factors of the same kernel multiply to such a number. `regularization` has
         more weight if k(x, x) is small. The default of 1e-6 outweighs a kernel with a factor below 1e-6, which then
         learns nothing useful.
-
-    Raises
-    ------
-    ValueError
-        The kernel is not a kernel or is structured, or the factor is out of range, alone or with nested factors.
 
     Examples
     --------

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from streamkernel.arguments import is_whole
 from streamkernel.compute.random_features import LARGEST_FEATURE
 from streamkernel.compute.sketches import count_sketches, multiply_spectra
 from streamkernel.kernels.arguments import LARGEST_BANDWIDTH, is_coefficient
@@ -28,11 +29,6 @@ class Polynomial(Kernel):
     c
         The constant, from 0 to 1e18. A larger one gives lower powers more weight. Defaults to 1.
 
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
-
     Examples
     --------
     >>> import numpy as np
@@ -50,8 +46,7 @@ class Polynomial(Kernel):
     rows_at_once = True
 
     def __init__(self, degree: int = 2, c: float = 1.0) -> None:
-        whole = isinstance(degree, int | np.integer) and not isinstance(degree, bool)
-        if not (whole and 1 <= degree <= _MOST):
+        if not (is_whole(degree) and 1 <= degree <= _MOST):
             raise ValueError(f"degree must be a whole number from 1 to {_MOST}, got {excerpt(degree)}")
         if not is_coefficient(c):
             raise ValueError(f"c must be a number from 0 up, got {excerpt(c)}: {LARGEST_BANDWIDTH:g} is the most")

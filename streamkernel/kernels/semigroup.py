@@ -39,11 +39,6 @@ class ExponentialSemigroup(_Semigroup):
     beta
         How fast the kernel falls, from 1e-15 to 1e6. Defaults to 1.
 
-    Raises
-    ------
-    ValueError
-        beta is out of range. Or, during learning or prediction, an input is below 0.
-
     Examples
     --------
     >>> import numpy as np
@@ -78,11 +73,6 @@ class ReciprocalSemigroup(_Semigroup):
     ----------
     bandwidth
         The length scale, in units of the inputs, from 1e-15 to 1e18. Defaults to 1.
-
-    Raises
-    ------
-    ValueError
-        The bandwidth is out of range. Or, during learning or prediction, an input is below 0.
 
     Examples
     --------

@@ -57,11 +57,6 @@ class SkewedChiSquared(_Skewed):
     c
         The skewness, from 1e-15 to 1e18; inputs must be above -c. Defaults to 1.
 
-    Raises
-    ------
-    ValueError
-        c is out of range. Or, during learning or prediction, an input is not above -c.
-
     Examples
     --------
     >>> import numpy as np
@@ -89,11 +84,6 @@ class SkewedIntersection(_Skewed):
     ----------
     c
         The skewness, from 1e-15 to 1e18; inputs must be above -c. Defaults to 1.
-
-    Raises
-    ------
-    ValueError
-        c is out of range. Or, during learning or prediction, an input is not above -c.
 
     Examples
     --------

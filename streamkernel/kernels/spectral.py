@@ -25,11 +25,6 @@ class SpectralMixture(FourierKernel):
         Sums, products and multiples of Fourier kernels that use cosines of the inputs. The factors of a sum are the
         shares of its parts. A factor of the whole kernel changes nothing.
 
-    Raises
-    ------
-    ValueError
-        A part is a different kernel.
-
     Examples
     --------
     >>> import numpy as np
@@ -86,22 +81,10 @@ class SpectralMixture(FourierKernel):
 def require_fourier(kernel: Kernel, estimator: str) -> FourierKernel:
     """Give the kernel as one whose features are cosines and sines of the inputs themselves.
 
-    Parameters
-    ----------
-    kernel
-        Any kernel.
-    estimator
-        The name of what takes only such kernels.
+    - estimator: The name of what takes only such kernels.
 
-    Returns
-    -------
-    The kernel itself, or the `SpectralMixture` of a sum or multiple.
-
-    Raises
-    ------
-    ValueError
-        It is another, or its frequencies are structured.
-
+    Returns the kernel itself, or the `SpectralMixture` of a sum or multiple.
+    ValueError: It is another, or its frequencies are structured.
     """
     if kernel.structured:
         raise ValueError("structured frequencies work only in KernelClassifier and KernelRegressor: use Gaussian()")

@@ -29,26 +29,13 @@ SHAPES = (
 class MixtureFeatures:
     """Blocks of cosines and sines, which a seed reproduces.
 
-    Parameters
-    ----------
-    block_size
-        F, the frequencies of a block.
-    n_expected
-        The frequencies whose cosines and sines have a mean square sum of 1.
-    seed
-        The seed of the frequencies, an unsigned 64-bit number.
-
-    Attributes
-    ----------
-    kernel
-        The kernel whose bandwidth is chosen.
-    bandwidth
-        The length scale in use, in units of the scaled inputs; 0 before the first record.
-    n_beginning
-        The inputs of the first record, d0.
-    n_drawn
-        The inputs that there were when a block was made, int64 of shape (blocks,).
-
+    - block_size: F, the frequencies of a block.
+    - n_expected: The frequencies whose cosines and sines have a mean square sum of 1.
+    - seed: The seed of the frequencies, an unsigned 64-bit number.
+    - kernel: The kernel whose bandwidth is chosen.
+    - bandwidth: The length scale in use, in units of the scaled inputs; 0 before the first record.
+    - n_beginning: The inputs of the first record, d0.
+    - n_drawn: The inputs that there were when a block was made, int64 of shape (blocks,).
     """
 
     rules: ClassVar[Rules] = {"bandwidth": all_from_zero}
@@ -81,15 +68,9 @@ class MixtureFeatures:
     def feature_map(self, keys: Array, n_room: int, extra_keys: Array = _NO_KEYS) -> MixtureMap:
         """How scaled rows become features.
 
-        Parameters
-        ----------
-        keys
-            The keys of the d inputs, uint64.
-        n_room
-            The blocks that there may be.
-        extra_keys
-            The keys of inputs met in these rows only, uint64 of shape (e,).
-
+        - keys: The keys of the d inputs, uint64.
+        - n_room: The blocks that there may be.
+        - extra_keys: The keys of inputs met in these rows only, uint64 of shape (e,).
         """
         kept = self._feature_map
         if kept is None or len(keys) != kept.n_linear or n_room != len(kept.W):

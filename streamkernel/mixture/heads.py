@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -46,34 +47,22 @@ _SETTLED = ("linear", "squares", "gram", "fitted", "moves", "losses")
 _WHOLE = (*_SETTLED, "coefficients", "gains", "beta", "counts")
 
 
+@dataclass(eq=False)
 class MixtureHeads:
     """Several heads of C outputs on one map of random features, a linear expert, and their mixture.
 
     Two classes have one output: the score of the second, which the first has as its negative.
 
-    Parameters
-    ----------
-    kind
-        The kind of targets, of `compute.mixture_parts`.
-    block_size
-        F, the features of a block.
-    max_blocks
-        The most blocks, or None.
-
-    Attributes
-    ----------
-    kind
-        The kind of targets: two classes are a label.
-    n_inputs
-        The inputs that have a place, L.
-    n_outputs
-        C.
-    n_targets
-        Numbers of a record's target: C, or 1 of classes.
-    n_room
-        The blocks that there is room for.
-
+    - kind: The kind of targets: two classes are a label.
+    - n_inputs: The inputs that have a place, L.
+    - n_outputs: C.
+    - n_targets: Numbers of a record's target: C, or 1 of classes.
+    - n_room: The blocks that there is room for.
     """
+
+    given_kind: int  #: The kind of targets, of `compute.mixture_parts`
+    block_size: int  #: F, the features of a block
+    max_blocks: int | None  #: The most blocks, or None
 
     rules: ClassVar[Rules] = {
         "coefficients": _MODERATE,
@@ -92,10 +81,7 @@ class MixtureHeads:
         "last_margin": all_finite,
     }
 
-    def __init__(self, kind: int, block_size: int, max_blocks: int | None) -> None:
-        self._kind = kind
-        self.block_size = block_size
-        self.max_blocks = max_blocks
+    def __post_init__(self) -> None:
         self.begin(0, 1)
 
     def begin(self, n_inputs: int, n_outputs: int) -> None:
@@ -172,12 +158,12 @@ class MixtureHeads:
     def add_outputs(self, n_outputs: int) -> None:
         """Give more outputs a place: scores are 0, targets were not known, gains of new ones are the others' mean."""
         parts, n_targets = self._parts(), self.n_targets
-        if self._kind == CLASSES and self.n_outputs == 1:
+        if self.given_kind == CLASSES and self.n_outputs == 1:
             # The second class's score was the negative of the first one's.
             for name, axis in _OUTPUT_AXES.items():
                 first = parts[name] if name == "squares" else 0 - parts[name]  # no zero becomes negative
                 parts[name] = np.concatenate([first, parts[name]], axis)
-        if self._kind != CLASSES:
+        if self.given_kind != CLASSES:
             for name in ("gains", "gram"):  # the products are linear in the gains
                 mean = parts[name].mean(axis=0, keepdims=True)
                 parts[name] = np.concatenate([parts[name], *[mean] * (n_outputs - n_targets)])
@@ -201,15 +187,8 @@ class MixtureHeads:
     def load_state(self, state: State, n_inputs: int, n_outputs: int) -> None:
         """Take the fields that `state` gave; ValueError where they do not fit.
 
-        Parameters
-        ----------
-        state
-            The state.
-        n_inputs
-            The inputs that have a place.
-        n_outputs
-            C.
-
+        - n_inputs: The inputs that have a place.
+        - n_outputs: C.
         """
         checked(state, self.rules)
         C = n_outputs
@@ -262,10 +241,10 @@ class MixtureHeads:
 
     def _lay_out(self, n_inputs: int, n_outputs: int, n_room: int, parts: Mapping[str, Array]) -> None:
         """Make room for them. Given parts fill the first places of theirs, and others are as at the beginning."""
-        C, T = n_outputs, 1 if self._kind == CLASSES else n_outputs
+        C, T = n_outputs, 1 if self.given_kind == CLASSES else n_outputs
         room = whole_tiles(whole_tiles(1 + n_inputs) + 2 * self.block_size * n_room)
         self.n_inputs, self.n_outputs, self.n_targets, self.n_room = n_inputs, C, T, n_room
-        self.kind = LABELS if self._kind == CLASSES and C == 1 else self._kind
+        self.kind = LABELS if self.given_kind == CLASSES and C == 1 else self.given_kind
         self._memory = (
             aligned_zeros(n_rows(C, T), room, dtype=np.float32),
             np.zeros(n_numbers(C, T, n_inputs, n_room)),

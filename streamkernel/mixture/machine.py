@@ -35,15 +35,9 @@ _EXPECTED = 1024
 class MixtureMachine(RecordMachine):
     """The state of a mixture.
 
-    Parameters
-    ----------
-    inputs, targets
-        The parts, fresh: targets of the squared loss, or of classes or labels with their log-loss.
-    max_features
-        The most frequencies, or None.
-    seed
-        The seed of the frequencies, an unsigned 64-bit number.
-
+    - inputs, targets: The parts, fresh: targets of the squared loss, or of classes or labels with their log-loss.
+    - max_features: The most frequencies, or None.
+    - seed: The seed of the frequencies, an unsigned 64-bit number.
     """
 
     n_put_off = BATCH

@@ -4,8 +4,7 @@ from streamkernel.window.dspdc import DSPDC
 from streamkernel.window.exact import Exact
 from streamkernel.window.factorized import Factorized
 from streamkernel.window.history import History
-from streamkernel.window.metric_learner import MetricLearner
 from streamkernel.window.s3gd import S3GD
 from streamkernel.window.svrg import SVRG
 
-__all__ = ["DSPDC", "S3GD", "SVRG", "Exact", "Factorized", "History", "MetricLearner"]
+__all__ = ["DSPDC", "S3GD", "SVRG", "Exact", "Factorized", "History"]

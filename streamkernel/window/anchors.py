@@ -1,17 +1,14 @@
 """Anchors: some rows of the data that represent all, and which of them are near each row."""
 
-from typing import Any
-
 import numpy as np
 
 from streamkernel.compute.anchors import add_to_anchors, anchor_weights, claim_rows, move_centers, nearest
 from streamkernel.compute.semi_stochastic import anchor_gradient
 from streamkernel.compute.window_losses import LOGISTIC, SQUARED
+from streamkernel.state import Array
 from streamkernel.window.linear_model import LinearProblem
 
 __all__ = ["AnchorGraph", "AnchorModel", "choose_anchors"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # Centers are those of a sample, which costs less than the graph does.
 _ROWS_AN_ANCHOR = 20
@@ -48,26 +45,13 @@ def choose_anchors(X: Array, m: int, seed: int) -> Array:
 class AnchorGraph:
     """Which anchors are near each row, and with what shares: the same for all targets.
 
-    Parameters
-    ----------
-    X
-        Rows of shape (n, p).
-    m
-        How many rows become anchors.
-    k
-        With how many anchors a row is connected.
-    scale
-        What the rows are to be multiplied by where distances are measured.
-    seed
-        Of the sample in which anchors are looked for.
-
-    Attributes
-    ----------
-    anchors
-        Shape (m, p).
-    places, shares
-        Each row's nearest anchors, and their shares, of sum 1: shape (n, k).
-
+    - X: Rows of shape (n, p).
+    - m: How many rows become anchors.
+    - k: With how many anchors a row is connected.
+    - scale: What the rows are to be multiplied by where distances are measured.
+    - seed: Of the sample in which anchors are looked for.
+    - anchors: Shape (m, p).
+    - places, shares: Each row's nearest anchors, and their shares, of sum 1: shape (n, k).
     """
 
     def __init__(self, X: Array, m: int, k: int, scale: float, seed: int) -> None:
@@ -86,20 +70,10 @@ class AnchorModel:
     squared loss, y0 = 0 and c = -y; logistic loss, y0 = 1 and c(-1) = 1. Of the other losses each anchor has one
     derivative for each label.
 
-    Parameters
-    ----------
-    graph
-        The anchors of the rows.
-    problem
-        The rows, their targets and weights, and the loss.
-
-    Attributes
-    ----------
-    rows
-        Places, shares and offsets of the rows, as compiled code takes them.
-    sums
-        Anchors, labels, sums and offset, as compiled code takes them.
-
+    - graph: The anchors of the rows.
+    - problem: The rows, their targets and weights, and the loss.
+    - rows: Places, shares and offsets of the rows, as compiled code takes them.
+    - sums: Anchors, labels, sums and offset, as compiled code takes them.
     """
 
     def __init__(self, graph: AnchorGraph, problem: LinearProblem) -> None:
@@ -124,13 +98,8 @@ class AnchorModel:
     def gradient(self, w: Array, rows: slice = slice(None)) -> tuple[Array, Array]:
         """What the anchors tell at w: the derivatives of some rows' losses, and the full gradient.
 
-        Parameters
-        ----------
-        w
-            Coefficients of shape (p,).
-        rows
-            Which rows.
-
+        - w: Coefficients of shape (p,).
+        - rows: Which rows.
         """
         anchors, labels, sums, offset = self.sums
         d, H = np.empty(len(sums)), np.empty_like(w)

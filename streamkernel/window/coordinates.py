@@ -1,28 +1,20 @@
 """Which coordinates an iteration of a coordinate method updates: a random block of a partition, or a random subset."""
 
 import abc
-from typing import Any
 
 import numpy as np
 
 from streamkernel.compute.draws import draw_blocks, draw_subsets
 from streamkernel.compute.primal_dual import Choices
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.state import Array
 
 
 class Coordinates(abc.ABC):
     """A random choice of some of n coordinates, each as likely as any other.
 
-    Attributes
-    ----------
-    n
-        Coordinates.
-    size
-        Coordinates in a choice, at most.
-    ratio
-        One over the probability with which a coordinate is chosen.
-
+    - n: Coordinates.
+    - size: Coordinates in a choice, at most.
+    - ratio: One over the probability with which a coordinate is chosen.
     """
 
     n: int
@@ -41,14 +33,9 @@ class Coordinates(abc.ABC):
 class Blocks(Coordinates):
     """Blocks of a random partition, drawn at the start; sizes differ by one at most.
 
-    Parameters
-    ----------
-    n
-        Coordinates.
-    size
-        Of the largest block.
-    word
-        Of the random numbers.
+    - n: Coordinates.
+    - size: Of the largest block.
+    - word: Of the random numbers.
 
     Examples
     --------
@@ -87,15 +74,9 @@ class Blocks(Coordinates):
 class Subsets(Coordinates):
     """Random subsets, each drawn again.
 
-    Parameters
-    ----------
-    n
-        Coordinates.
-    size
-        Of each subset.
-    word
-        Of the random numbers.
-
+    - n: Coordinates.
+    - size: Of each subset.
+    - word: Of the random numbers.
     """
 
     def __init__(self, n: int, size: int, word: int) -> None:

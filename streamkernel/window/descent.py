@@ -8,12 +8,11 @@ import numpy as np
 
 from streamkernel.compute.duality import dual_start, multiply, records_gap
 from streamkernel.compute.semi_stochastic import full_gradient, mean_loss, variance_reduced_steps
+from streamkernel.state import Array
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearProblem
 
 __all__ = ["Descent"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # Steps between two full gradients, where the run is to find their number: the first, fewest, and most in passes.
 _FIRST_STEPS = 200
@@ -28,34 +27,16 @@ _DRAWN_ROW = 2.0
 class Descent:
     """Coefficients on their way to the minimum.
 
-    Parameters
-    ----------
-    problem
-        What is minimized.
-    start
-        The coefficients it begins with, shape (p,).
-    step
-        The steps' length.
-    batch
-        Rows a step.
-    seed
-        Of the rows that are drawn.
-
-    Attributes
-    ----------
-    w
-        The coefficients, shape (p,).
-    passes, seconds
-        What the work so far read, in records over n, and took.
-    gradient
-        That of the mean loss where `look` was called last, shape (p,).
-    derivatives
-        Each row's derivative times its weight there, shape (n,).
-    gap
-        The duality gap there.
-    rows
-        The history: passes, seconds, objective and gap.
-
+    - start: The coefficients it begins with, shape (p,).
+    - step: The steps' length.
+    - batch: Rows a step.
+    - seed: Of the rows that are drawn.
+    - w: The coefficients, shape (p,).
+    - passes, seconds: What the work so far read, in records over n, and took.
+    - gradient: That of the mean loss where `look` was called last, shape (p,).
+    - derivatives: Each row's derivative times its weight there, shape (n,).
+    - gap: The duality gap there.
+    - rows: The history: passes, seconds, objective and gap.
     """
 
     def __init__(self, problem: LinearProblem, start: Array, step: float, batch: int, seed: int) -> None:
@@ -140,11 +121,7 @@ class Descent:
     def record(self, gap: float = np.nan) -> None:
         """Add the position to the history. The time for this does not count.
 
-        Raises
-        ------
-        ValueError
-            The objective is not finite.
-
+        ValueError: The objective is not finite.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             objective = mean_loss(*self.loss, *self.data, self.w) + self.problem.regularizer.value(self.w)
@@ -175,15 +152,10 @@ class Descent:
     def finish(self, tol: float, max_passes: float, inner: int | None) -> None:
         """Continue by SVRG, from a `look`, to a duality gap of `tol` or past `max_passes`.
 
-        Parameters
-        ----------
-        tol
-            The gap to reach.
-        max_passes
-            Passes after which no full gradient follows.
-        inner
-            Steps between two full gradients. None looks for their number: what contracts the gap most for its cost.
-
+        - tol: The gap to reach.
+        - max_passes: Passes after which no full gradient follows.
+        - inner: Steps between two full gradients. None looks for their number: what contracts the gap most for its
+          cost.
         """
         n = len(self.problem.X)
         most = max(int(_MOST_PASSES * n / self.batch), 1)

@@ -8,22 +8,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from streamkernel.arguments import require_flag, require_number, require_whole
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.finite import is_finite
-from streamkernel.state import excerpt
-from streamkernel.window.arguments import require_counts
+from streamkernel.representation import keep_arguments
+from streamkernel.state import Array, excerpt
 from streamkernel.window.coordinates import Blocks, Coordinates, Subsets
 from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
 from streamkernel.window.history import History
-from streamkernel.window.iterates import Iterates
+from streamkernel.window.iterates import ColumnIterates, Iterates, RowIterates, SparseIterates
 from streamkernel.window.linear_model import LinearProblem, LinearSolver, dense_rows
 from streamkernel.window.losses import ElasticNet, WindowLoss
-from streamkernel.window.plain_iterates import ColumnIterates, RowIterates, SparseIterates
 from streamkernel.window.step_sizes import StepSizes, rule_of_thumb, step_sizes
 
 __all__ = ["DSPDC"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SAMPLING: dict[str, Callable[[int, int, int], Coordinates]] = {"blocks": Blocks, "subsets": Subsets}
 
@@ -85,6 +83,13 @@ class DSPDC(LinearSolver):
 
     """
 
+    dual: int | None
+    primal: int | None
+    tol: float
+    max_passes: int
+    safe: bool
+    sampling: str
+
     def __init__(
         self,
         loss: str = "squared",
@@ -98,16 +103,7 @@ class DSPDC(LinearSolver):
         sampling: str = "blocks",
         seed: int | None = None,
     ) -> None:
-        self.loss = loss
-        self.l2 = l2
-        self.l1 = l1
-        self.dual = dual
-        self.primal = primal
-        self.tol = tol
-        self.max_passes = max_passes
-        self.safe = safe
-        self.sampling = sampling
-        self.seed = seed
+        keep_arguments(self, locals())
 
     def cut_to(self, n: int, p: int) -> dict[str, Any]:
         """At most n records and p coefficients an iteration."""
@@ -118,12 +114,10 @@ class DSPDC(LinearSolver):
         checked = super()._checked()
         for name in ("dual", "primal"):
             if getattr(self, name) is not None:
-                require_counts(self, name)
-        require_counts(self, "max_passes", least=0)
-        if not isinstance(self.tol, int | float | np.number) or isinstance(self.tol, bool) or not self.tol >= 0:
-            raise ValueError(f"tol must be a number of at least 0, got {excerpt(self.tol)}")
-        if not isinstance(self.safe, bool | np.bool_):
-            raise ValueError(f"safe must be True or False, got {excerpt(self.safe)}")
+                require_whole(name, getattr(self, name))
+        require_whole("max_passes", self.max_passes, 0)
+        require_number("tol", self.tol, "a number of at least 0", lambda tol: tol >= 0)
+        require_flag("safe", self.safe)
         if self.sampling not in SAMPLING:
             raise ValueError(f"sampling must be one of {', '.join(SAMPLING)}, got {excerpt(self.sampling)}")
         return checked
@@ -226,11 +220,7 @@ def _timed(iterates: Iterates, steps: StepSizes, count: int) -> float:
 def sparse_rows(X: Any) -> Any:
     """A sparse matrix as CSR of float64.
 
-    Raises
-    ------
-    ValueError
-        It has no rows or no columns, or a number that is not finite.
-
+    ValueError: It has no rows or no columns, or a number that is not finite.
     """
     rows = sparse.csr_matrix(X, dtype=np.float64)
     if not all(rows.shape):

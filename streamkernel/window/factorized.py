@@ -5,17 +5,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from streamkernel.compute.duality import multiply, multiply_transposed
-from streamkernel.compute.gaussians import feature_words, gaussians
 from streamkernel.compute.primal_dual import advance_factorized
 from streamkernel.compute.vectors import LANES, aligned_zeros
+from streamkernel.state import Array
 from streamkernel.window.coordinates import Blocks, Coordinates
 from streamkernel.window.iterates import Iterates
 from streamkernel.window.linear_model import LinearProblem, dense_rows
 from streamkernel.window.step_sizes import StepSizes
 
 __all__ = ["Factorized"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Factorized:
@@ -27,11 +25,6 @@ class Factorized:
         Shape (n, d).
     V
         Shape (d, p).
-
-    Raises
-    ------
-    ValueError
-        U and V are not matrices of finite numbers, or the number of U's columns differs from the number of V's rows.
 
     Examples
     --------
@@ -53,24 +46,6 @@ class Factorized:
                 f"U has {self.U.shape[1]} columns and V {self.V.shape[0]} rows: A = U V needs equal numbers"
             )
 
-    @classmethod
-    def sketch(cls, X: Any, d: int, seed: int = 0) -> "Factorized":
-        """Return the rows of X as sketches of d numbers: U = X G^T and V = G, with Gaussian G of variance 1 / d.
-
-        The seed determines G. The mean of A = X G^T G is X. Coefficients refer to X's columns, and only G a is kept for
-        a row a.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Factorized.sketch(np.ones((5, 30)), d=4).U.shape
-        (5, 4)
-
-        """
-        rows = dense_rows(X)
-        G = sketch_matrix(d, rows.shape[1], seed)
-        return cls(rows @ G.T, G)
-
     @property
     def shape(self) -> tuple[int, int]:
         """(n, p)."""
@@ -81,47 +56,12 @@ class Factorized:
         return np.asarray(self.U @ (self.V @ x))
 
 
-def sketch_matrix(d: int, p: int, seed: int = 0) -> Array:
-    """G of shape (d, p), Gaussian of variance 1 / d: a function of the seed, regenerated wherever it is needed.
-
-    Raises
-    ------
-    ValueError
-        d is not a whole number of at least 1.
-
-    Examples
-    --------
-    >>> sketch_matrix(2, 3).shape
-    (2, 3)
-
-    """
-    if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
-        raise ValueError(f"d must be a whole number of at least 1, got {d!r}")
-    rows, columns = np.empty(d, np.uint64), np.empty(p, np.uint64)
-    word = np.uint64(int(seed) % 2**64)
-    feature_words(word, 0, rows)
-    feature_words(word ^ np.uint64(1), 0, columns)
-    G = np.empty((d, p))
-    gaussians(columns, rows, d**-0.5, G)
-    return G
-
-
 class PaddedFactors(NamedTuple):
-    """U, V and the tiles of V as compiled iterations take them: whole vectors, which begin where lines of a cache do.
+    """U, V and the tiles of V as compiled iterations take them: whole vectors, aligned to lines of the cache."""
 
-    Attributes
-    ----------
-    U
-        Shape (n, depth): d rounded up, with zeros.
-    V
-        Shape (d, p), or (d, 0) where columns come in blocks.
-    tiles
-        The blocks of V's columns, shape (blocks, depth, width); one, of zeros, where columns do not come in blocks.
-
-    """
-
-    U: Array
-    V: Array
+    U: Array  #: Shape (n, depth): d rounded up, with zeros
+    V: Array  #: Shape (d, p), or (d, 0) where columns come in blocks
+    #: The blocks of V's columns, shape (blocks, depth, width); one, of zeros, where columns do not come in blocks.
     tiles: Array
 
 
@@ -142,13 +82,7 @@ def padded_factors(data: Factorized, columns: Coordinates) -> PaddedFactors:
 class FactorizedIterates(Iterates):
     """Iterates that maintain U^T (weights beta), V x and V xbar: an iteration costs O(d (m + q)).
 
-    Parameters
-    ----------
-    problem, rows, columns
-        As of `Iterates`.
-    factors
-        Of `padded_factors`.
-
+    - factors: Of `padded_factors`.
     """
 
     def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates, factors: PaddedFactors) -> None:

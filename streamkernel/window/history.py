@@ -1,12 +1,12 @@
 """The history of a solver's run."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["History"]
+from streamkernel.state import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
+__all__ = ["History"]
 
 
 class History(NamedTuple):

@@ -5,41 +5,34 @@ The problem is min_x max_beta g(x) + (1/n) sum_i w_i (beta_i a_i . x - phi_i*(be
 
 import abc
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from streamkernel.compute.duality import coefficients_gap, dual_start, records_gap
+from streamkernel.compute.duality import coefficients_gap, dual_start, multiply, multiply_transposed, records_gap
+from streamkernel.compute.primal_dual_rows import advance_columns, advance_rows, advance_sparse
+from streamkernel.state import Array
 from streamkernel.window.coordinates import Coordinates
 from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.step_sizes import StepSizes
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # Rows of A that are at hand at a time, where all would be too many.
 _ROWS = 1024
 
 
+@dataclass(eq=False)
 class Iterates(abc.ABC):
     """Primal and dual iterates of DSPDC, on data of one form.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    rows, columns
-        The choices of dual and of primal coordinates.
-
-    Attributes
-    ----------
-    beta
-        Dual variables, shape (n,).
-
+    - beta: Dual variables, shape (n,).
     """
 
-    def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates) -> None:
-        self.problem, self.rows, self.columns = problem, rows, columns
-        self.beta = np.zeros(rows.n)
+    problem: LinearProblem
+    rows: Coordinates  #: The choices of dual and of primal coordinates
+    columns: Coordinates
+
+    def __post_init__(self) -> None:
+        self.beta = np.zeros(self.rows.n)
 
     @property
     @abc.abstractmethod
@@ -125,3 +118,89 @@ class Iterates(abc.ABC):
             (problem.regularizer.l2, problem.regularizer.l1),
             (steps.tau, steps.sigma / self.rows.n, self.rows.ratio, steps.theta + 1),
         )
+
+
+class RowIterates(Iterates):
+    """Iterates that maintain u = A^T (weights beta): an iteration costs O(m p)."""
+
+    def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates) -> None:
+        super().__init__(problem, rows, columns)
+        self.u, self._x, self.xbar = (np.zeros(columns.n) for _ in range(3))
+
+    @property
+    def x(self) -> Array:
+        return self._x
+
+    def advance(self, steps: StepSizes, count: int) -> None:
+        choices = self.rows.draw(count), self.columns.draw(count)
+        A, dual, primal = self.problem.X, (self.beta, self.u), (self._x, self.xbar)
+        advance_rows(*self._arguments(steps), A, choices, dual, primal)
+
+    def _place(self, x: Array) -> None:
+        self._x[:] = x
+
+    def _multiply(self, x: Array, weighted: Array) -> tuple[Array, Array]:
+        z = np.empty(len(weighted))
+        multiply(self.problem.X, x, z)
+        multiply_transposed(self.problem.X, weighted, self.u)
+        return z, self.u
+
+    def _stop(self) -> None:
+        self.xbar[:] = self._x
+
+    def _dense_rows(self, first: int, last: int) -> Array:
+        return np.asarray(self.problem.X[first:last])
+
+
+class SparseIterates(RowIterates):
+    """Row iterates of a scipy CSR matrix: an iteration costs O(q and the entries of m rows)."""
+
+    def advance(self, steps: StepSizes, count: int) -> None:
+        choices = self.rows.draw(count), self.columns.draw(count)
+        X, dual, primal = self.problem.X, (self.beta, self.u), (self._x, self.xbar)
+        advance_sparse(*self._arguments(steps), (X.data, X.indices, X.indptr), choices, dual, primal)
+
+    def _multiply(self, x: Array, weighted: Array) -> tuple[Array, Array]:
+        self.u[:] = self.problem.X.T @ weighted
+        return np.asarray(self.problem.X @ x), self.u
+
+    def _dense_rows(self, first: int, last: int) -> Array:
+        return np.asarray(self.problem.X[first:last].toarray())
+
+
+class ColumnIterates(Iterates):
+    """Iterates that maintain A x and A xbar: an iteration costs O(n q).
+
+    - transposed: A^T, contiguous, shape (p, n).
+    """
+
+    def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates, transposed: Array) -> None:
+        super().__init__(problem, rows, columns)
+        self._transposed = transposed
+        self._x = np.zeros(columns.n)
+        self.weighted, self.h, self.hbar = (np.zeros(rows.n) for _ in range(3))
+
+    @property
+    def x(self) -> Array:
+        return self._x
+
+    def advance(self, steps: StepSizes, count: int) -> None:
+        choices = self.rows.draw(count), self.columns.draw(count)
+        dual, primal = (self.beta, self.weighted), (self._x, self.h, self.hbar)
+        advance_columns(*self._arguments(steps), self._transposed, choices, dual, primal)
+
+    def _place(self, x: Array) -> None:
+        self._x[:] = x
+
+    def _multiply(self, x: Array, weighted: Array) -> tuple[Array, Array]:
+        sums = np.empty(len(x))
+        multiply(self._transposed, weighted, sums)
+        self.weighted[:] = weighted
+        multiply_transposed(self._transposed, x, self.h)
+        return self.h, sums
+
+    def _stop(self) -> None:
+        self.hbar[:] = self.h
+
+    def _dense_rows(self, first: int, last: int) -> Array:
+        return np.asarray(self._transposed[:, first:last].T)

@@ -16,20 +16,10 @@ _FIRST = 256
 class LastRecords:
     """The last `size` labeled records before scaling, fewer where their rows would take more than `max_bytes`.
 
-    Parameters
-    ----------
-    size
-        The most records.
-    max_bytes
-        The most bytes of rows, of 8 bytes an input.
-
-    Attributes
-    ----------
-    n
-        Records kept.
-    max_bytes
-        How many bytes of inputs are kept at most.
-
+    - size: The most records.
+    - max_bytes: The most bytes of rows, of 8 bytes an input.
+    - n: Records kept.
+    - max_bytes: How many bytes of inputs are kept at most.
     """
 
     n: int

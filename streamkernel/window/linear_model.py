@@ -1,43 +1,75 @@
 """The common part of the window solvers: checks of arguments and data, one-against-rest classes, predictions."""
 
 import abc
-import secrets
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from river import base
+from scipy import sparse
 
+from streamkernel.arguments import new_seed, require_from_zero, require_positive, require_seed
 from streamkernel.representation import Representable
-from streamkernel.state import excerpt
-from streamkernel.window.arguments import require_numbers, require_seed
-from streamkernel.window.columns import by_name, column_names, require_dense
+from streamkernel.state import Array, excerpt
 from streamkernel.window.history import History
 from streamkernel.window.losses import ElasticNet, WindowLoss, window_loss
 
-__all__ = ["LinearProblem", "LinearSolver"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
+def column_names(X: Any) -> tuple[Hashable, ...] | None:
+    """The names of a data frame's columns (pandas, polars, pyarrow); None of anything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_names(pd.DataFrame({"a": [1.0], "b": [2.0]})), column_names([[1.0, 2.0]])
+    (('a', 'b'), None)
+
+    """
+    # Attributes of the type: those of an instance of pandas may be columns. The `columns` of pyarrow are not the names.
+    for attribute in ("column_names", "columns"):
+        if hasattr(type(X), attribute):
+            return tuple(getattr(X, attribute))
+    return None
 
 
+def by_name(X: Any, names: Sequence[Hashable] | None) -> Any:
+    """A data frame with the columns of these names, in their order; anything else, and without names, as it is.
+
+    ValueError: A data frame lacks one of them.
+    """
+    given = column_names(X)
+    if names is None or given is None or given == tuple(names):
+        return X
+    lacking = next((name for name in names if name not in given), None)
+    if lacking is not None:
+        raise ValueError(f"X lacks the column {excerpt(lacking)}, which the fitted data had")
+    return X.select(list(names)) if hasattr(type(X), "select") else X[list(names)]
+
+
+def require_dense(name: str, values: Any) -> None:
+    """Refuse sparse matrices, and products of two factors, where rows of numbers are wanted, by a ValueError."""
+    if sparse.issparse(values):
+        raise ValueError(f"{name} is sparse, which only DSPDC accepts: pass {name}.toarray()")
+    if getattr(type(values), "is_product", False):
+        raise ValueError(f"{name} is a product of two factors, which only DSPDC accepts: pass U @ V")
+
+
+@dataclass(eq=False)
 class LinearProblem:
     """One output's problem: min_x (1/n) sum_i w_i phi_i(a_i . x) + l2/2 |x|^2 + l1 |x|_1.
 
-    Attributes
-    ----------
-    X
-        The rows a_i, float64 of shape (n, p).
-    y
-        Numbers, or labels of -1 and 1, float64 of shape (n,).
-    weights
-        w_i, float64 of shape (n,), from 0 up, of mean 1.
-    loss, regularizer
-        phi and the elastic net.
-
+    - X: The rows a_i, float64 of shape (n, p).
+    - y: Numbers, or labels of -1 and 1, float64 of shape (n,).
+    - weights: w_i, float64 of shape (n,), from 0 up, of mean 1.
+    - loss, regularizer: phi and the elastic net.
     """
 
-    def __init__(self, X: Any, y: Array, weights: Array, loss: WindowLoss, regularizer: ElasticNet) -> None:
-        self.X, self.y, self.weights, self.loss, self.regularizer = X, y, weights, loss, regularizer
+    X: Any
+    y: Array
+    weights: Array
+    loss: WindowLoss
+    regularizer: ElasticNet
 
 
 class LinearSolver(Representable, base.Base, abc.ABC):
@@ -130,7 +162,7 @@ class LinearSolver(Representable, base.Base, abc.ABC):
         return self._solve_all([LinearProblem(rows, y, weights, loss, regularizer) for y in targets], starts)[0]
 
     def _solve_all(self, problems: Sequence[LinearProblem], starts: Array) -> tuple[Array, list[History]]:
-        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
+        seed = new_seed(self.seed)
         shared = self._prepare(problems[0].X, seed)
         solved = [self._solve(one, start, seed, shared) for one, start in zip(problems, starts, strict=True)]
         coefs = np.array([coef for coef, _ in solved])
@@ -166,9 +198,9 @@ class LinearSolver(Representable, base.Base, abc.ABC):
         """The loss and the regularizer of the arguments, all of which are checked; ValueError."""
         if self.losses is not None and self.loss not in self.losses:
             raise ValueError(f"loss must be one of {', '.join(self.losses)}, got {excerpt(self.loss)}")
-        require_seed(self)
-        require_numbers(self, "l2", or_zero=self.allows_l1_alone)
-        require_numbers(self, "l1", or_zero=True)
+        require_seed(self.seed)
+        (require_from_zero if self.allows_l1_alone else require_positive)("l2", self.l2)
+        require_from_zero("l1", self.l1)
         if not (self.l2 or self.l1):
             raise ValueError("l2 and l1 are both 0: set one of them above 0")
         return self._window_loss(), ElasticNet(float(self.l2), float(self.l1))
@@ -212,11 +244,7 @@ class LinearSolver(Representable, base.Base, abc.ABC):
 def dense_rows(X: Any, name: str = "X") -> Array:
     """Rows as contiguous float64 of shape (n, p), n and p at least 1.
 
-    Raises
-    ------
-    ValueError
-        They are not numbers, not finite, or not a matrix.
-
+    ValueError: They are not numbers, not finite, or not a matrix.
     """
     rows = _finite(name, X)
     if rows.ndim != 2 or not rows.size:
@@ -243,11 +271,7 @@ def _finite(name: str, values: Any) -> Array:
 def labels_in_order(name: str, labels: Array) -> Array:
     """The labels that there are, in ascending order.
 
-    Raises
-    ------
-    ValueError
-        They have no order, or one is not finite.
-
+    ValueError: They have no order, or one is not finite.
     """
     try:
         classes = np.unique(labels)

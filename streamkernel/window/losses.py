@@ -5,33 +5,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamkernel.compute.window_losses import LOGISTIC, SMOOTH_HINGE, SQUARED, SQUARED_HINGE
-from streamkernel.state import excerpt
+from streamkernel.state import Array, excerpt
 
 __all__ = ["LOSSES", "ElasticNet", "WindowLoss", "window_loss"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 
 class WindowLoss(NamedTuple):
-    """A convex, smooth loss phi(z) of one score.
+    """A convex, smooth loss phi(z) of one score."""
 
-    Attributes
-    ----------
-    kind
-        Its number in compiled code.
-    gamma
-        phi is (1 / gamma)-smooth: the Lipschitz constant of its derivative is 1 / gamma.
-    of_labels
-        Whether its target is a label of -1 or 1, not a number.
-    beta
-        Above 0 the loss is phi(beta (z - y)) / beta of a score z and a target y.
-
-    """
-
-    kind: int
-    gamma: float
-    of_labels: bool
-    beta: float = 0.0
+    kind: int  #: Its number in compiled code
+    gamma: float  #: phi is (1 / gamma)-smooth: the Lipschitz constant of its derivative is 1 / gamma
+    of_labels: bool  #: Whether its target is a label of -1 or 1, not a number
+    beta: float = 0.0  #: Above 0 the loss is phi(beta (z - y)) / beta of a score z and a target y
 
 
 LOSSES = {
@@ -45,10 +30,7 @@ LOSSES = {
 def window_loss(name: Any) -> WindowLoss:
     """The loss of a name.
 
-    Raises
-    ------
-    ValueError
-        There is none of that name.
+    ValueError: There is none of that name.
 
     Examples
     --------

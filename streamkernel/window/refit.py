@@ -4,6 +4,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +19,9 @@ from streamkernel.records.classes import Classes
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
-from streamkernel.window.exact import Exact
+from streamkernel.window.exact import Exact, RowParts, minimize
 from streamkernel.window.last_records import LastRecords
 from streamkernel.window.linear_model import LinearSolver
-from streamkernel.window.normal_equations import RowParts, minimize
 from streamkernel.window.s3gd import S3GD
 
 __all__ = ["LastRefit", "Refit", "default_solver", "require_solvable"]
@@ -60,41 +60,24 @@ class Refit:
     root of the number of blocks, so that their squares add up to k(x, x): the solver's `l2` is then the weight of the
     squared norm of f in the kernel's space, as the machine's nu is.
 
-    Parameters
-    ----------
-    machine
-        The machine.
-    size
-        The most records kept.
-    every
-        Labeled records from one refit to the next.
-    solver
-        Any of the window solvers; its loss is the machine's.
-    max_bytes
-        The most bytes of records kept, and of a solver's matrix: of the normal equations, or of features of as many
-        of the newest records as fit.
-
-    Attributes
-    ----------
-    records
-        The records kept.
-    n_refits
-        How often the coefficients were solved.
-    n_failures
-        How often they could not be solved; not part of the state, nor is what follows.
-    last
-        What came of the last refit; None before one.
-    seconds
-        Those of all refits.
-    at_work
-        Whether a refit is under way, for another thread that asks.
-
+    - machine: The machine.
+    - size: The most records kept.
+    - every: Labeled records from one refit to the next.
+    - solver: Any of the window solvers; its loss is the machine's.
+    - max_bytes: The most bytes of records kept, and of a solver's matrix: of the normal equations, or of features of as
+      many of the newest records as fit.
+    - records: The records kept.
+    - n_refits: How often the coefficients were solved.
+    - n_failures: How often they could not be solved; not part of the state, nor is what follows.
+    - last: What came of the last refit; None before one.
+    - seconds: Those of all refits.
+    - at_work: Whether a refit is under way, for another thread that asks.
     """
 
     def __init__(self, machine: Machine, size: int, every: int, solver: LinearSolver, max_bytes: int) -> None:
         self.records = LastRecords(size, max_bytes)
         self.n_refits = 0
-        self._machine = machine
+        self.machine = machine
         self._every = every
         self._solver = solver
         self._max_bytes = max_bytes
@@ -117,7 +100,7 @@ class Refit:
 
     def append(self, values: Array, n_inputs: int, targets: Sequence[Any], y: Array, weights: Array) -> None:
         """Add records; see `RecordWindow`."""
-        kept = np.array(targets, np.float64) if isinstance(self._machine.targets, Numbers) else y
+        kept = np.array(targets, np.float64) if isinstance(self.machine.targets, Numbers) else y
         self.records.append(values, n_inputs, kept, weights)
         self._n_since += len(y)
 
@@ -126,11 +109,7 @@ class Refit:
 
         The records before are learned by then: what the solver refuses is warned of, and the model stays unchanged.
 
-        Raises
-        ------
-        NotFiniteError
-            The kernel's features, or the solution, are not finite. The coefficients are as they were.
-
+        NotFiniteError: The kernel's features, or the solution, are not finite. The coefficients are as they were.
         """
         try:
             return self.solve()
@@ -147,13 +126,8 @@ class Refit:
     def solve(self) -> bool:
         """Solve the coefficients; False where there is nothing to be solved yet.
 
-        Raises
-        ------
-        ValueError
-            The solver refuses the window. The coefficients are as they were.
-        NotFiniteError
-            The kernel's features, or the solution, are not finite. The coefficients are as they were.
-
+        ValueError: The solver refuses the window. The coefficients are as they were.
+        NotFiniteError: The kernel's features, or the solution, are not finite. The coefficients are as they were.
         """
         self.at_work, begun = True, time.perf_counter()
         try:
@@ -167,7 +141,7 @@ class Refit:
 
     def _solve(self) -> tuple[int, float] | None:
         """Solve; give the records solved on and the mean of their losses then, None where there is nothing to solve."""
-        machine = self._machine
+        machine = self.machine
         K = machine.targets.n_outputs
         first = self._first()
         if not machine.is_ready or not self.records.weights[first:].any() or not self._tells_apart(first):
@@ -200,7 +174,7 @@ class Refit:
         self.n_refits = whole(state, "n_refits")
         self._n_since = whole(state, "n_since_refit", self._every - 1)
         self.records.load_state(state, n_inputs)
-        targets, y = self._machine.targets, self.records.targets
+        targets, y = self.machine.targets, self.records.targets
         n_columns = targets.n_outputs if isinstance(targets, Classes) else 2
         if not isinstance(targets, Numbers) and not np.isin(y, np.arange(n_columns)).all():
             raise state_mismatch("window_targets")
@@ -209,13 +183,13 @@ class Refit:
         """The first of the records that are solved on: of a solver that has all features at once, the newest."""
         if isinstance(self._solver, Exact):
             return 0
-        p = self._machine.expansion.n_blocks * self._machine.expansion.width
+        p = self.machine.expansion.n_blocks * self.machine.expansion.width
         return max(len(self.records) - self._max_bytes // (8 * max(p, 1)), 0)
 
     def _tells_apart(self, first: int) -> bool:
         """Whether the records that are solved on have two labels at least, where labels are learned."""
         y = self.records.targets[first:]
-        return isinstance(self._machine.targets, Numbers) or bool((y != y[0]).any())
+        return isinstance(self.machine.targets, Numbers) or bool((y != y[0]).any())
 
     def _exactly(self, rows: "_FeatureRows", start: Array) -> Array:
         solver: Any = self._solver
@@ -223,7 +197,7 @@ class Refit:
         return solution
 
     def _by_solver(self, rows: "_FeatureRows", start: Array) -> Array:
-        machine = self._machine
+        machine = self.machine
         A = np.empty((rows.n, rows.p))
         for part, features in rows.parts():
             A[part] = features
@@ -246,32 +220,34 @@ class Refit:
         return solver.solve_outputs(A, targets[None], rows.weights, start)
 
 
+@dataclass(eq=False)
 class _FeatureRows(RowParts):
     """The features of records kept, computed a part at a time, and the machine's loss of their scores."""
 
-    def __init__(self, machine: Machine, records: LastRecords, first: int) -> None:
-        self._machine = machine
-        self._records = records
-        self._first = first
-        weights = records.weights[first:]
+    machine: Machine
+    records: LastRecords
+    first: int
+
+    def __post_init__(self) -> None:
+        weights = self.records.weights[self.first :]
         self.n = len(weights)
-        self.p = machine.expansion.n_blocks * machine.expansion.width
+        self.p = self.machine.expansion.n_blocks * self.machine.expansion.width
         self.weights = weights / (weights.mean() or 1.0)
-        y = records.targets[first:]
-        self.y = machine.targets.as_of_now(y) if isinstance(machine.targets, Numbers) else y
-        loss = machine.targets.loss
+        y = self.records.targets[self.first :]
+        self.y = self.machine.targets.as_of_now(y) if isinstance(self.machine.targets, Numbers) else y
+        loss = self.machine.targets.loss
         self.is_quadratic = isinstance(loss, Squared)
         # River's square is without the half that the solvers' has.
         self._share = 0.5 if self.is_quadratic else 1.0
         self.curvature = self._share * curvature(loss)
 
     def parts(self) -> Iterator[tuple[slice, Array]]:
-        expansion, inputs = self._machine.expansion, self._machine.inputs
+        expansion, inputs = self.machine.expansion, self.machine.inputs
         keys, width = inputs.columns.keys, expansion.width
         share = 1 / math.sqrt(expansion.n_blocks)
         for start in range(0, self.n, _AT_ONCE):
             stop = min(start + _AT_ONCE, self.n)
-            values = self._records.rows(len(inputs), self._first + start, self._first + stop)
+            values = self.records.rows(len(inputs), self.first + start, self.first + stop)
             X = inputs.scaler.as_of_now(values).astype(expansion.dtype)
             A = np.empty((stop - start, self.p))
             for block in range(expansion.n_blocks):
@@ -286,13 +262,13 @@ class _FeatureRows(RowParts):
             yield slice(start, stop), A
 
     def gradient(self, part: slice, scores: Array) -> Array:
-        return self._share * np.asarray(self._machine.targets.gradient(self.y[part], scores))
+        return self._share * np.asarray(self.machine.targets.gradient(self.y[part], scores))
 
     def mean_loss(self, solution: Array) -> float:
         """The weighted mean of the machine's losses with coefficients of shape (K, p)."""
-        before = np.full((self.n, 2), self._machine.targets.n_outputs, np.float64)
+        before = np.full((self.n, 2), self.machine.targets.n_outputs, np.float64)
         scores = np.concatenate([A @ solution.T for _, A in self.parts()])
-        losses = self._machine.targets.losses(Encoded(self.y, before), scores)
+        losses = self.machine.targets.losses(Encoded(self.y, before), scores)
         return float(np.average(losses, weights=self.weights))
 
 
@@ -307,11 +283,7 @@ def default_solver(targets: Targets, max_features: int | None, kernel: Kernel, l
 def require_solvable(solver: LinearSolver, targets: Targets, max_features: int | None, n_parts: int, most: int) -> None:
     """Refuse a model that a solver cannot refit.
 
-    Raises
-    ------
-    ValueError
-        The loss is not smooth, or not one of the solver's, or a matrix of that number of features is too large.
-
+    ValueError: The loss is not smooth, or not one of the solver's, or a matrix of that number of features is too large.
     """
     loss = targets.loss
     name = type(loss).__name__

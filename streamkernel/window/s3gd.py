@@ -1,23 +1,22 @@
 """S3GD: stochastic gradient steps that the gradients at anchors correct."""
 
 import time
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from streamkernel.arguments import require_positive, require_whole
 from streamkernel.compute.semi_stochastic import semi_stochastic_rounds
 from streamkernel.representation import keep_arguments
+from streamkernel.state import Array
 from streamkernel.window.anchors import AnchorGraph, AnchorModel
-from streamkernel.window.arguments import require_counts, require_numbers
 from streamkernel.window.descent import Descent
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearProblem
-from streamkernel.window.smoothness import squared_norms
-from streamkernel.window.stochastic import StochasticSolver
+from streamkernel.window.stochastic import StochasticSolver, squared_norms
 
 __all__ = ["S3GD"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # Passes of S3GD's steps between two full gradients, which take about as long as one: fewest and most.
 _SEGMENT = 0.25, 0.5
@@ -132,11 +131,11 @@ class S3GD(StochasticSolver):
 
     def _checked(self) -> Any:
         for name in ("anchors", "neighbors", "inner"):
-            require_counts(self, name)
+            require_whole(name, getattr(self, name))
         if self.neighbors > self.anchors:
             raise ValueError(f"neighbors must be at most anchors={self.anchors}, got {self.neighbors}")
         if self.record_every is not None:
-            require_numbers(self, "record_every")
+            require_positive("record_every", self.record_every)
         return super()._checked()
 
     def _prepare(self, X: Array, seed: int) -> Any:
@@ -204,13 +203,18 @@ class _Prepared:
         return model
 
 
+@dataclass(eq=False)
 class _Anchored:
     """A run's steps corrected by the anchors."""
 
-    def __init__(self, run: Descent, model: AnchorModel, squares: Array, inner: int) -> None:
-        self.run, self.model, self.squares, self.inner = run, model, squares, inner
-        self.total = np.zeros_like(run.w)
-        self.each = (inner * run.batch + len(model.sums[0])) / len(run.problem.X)
+    run: Descent
+    model: AnchorModel
+    squares: Array
+    inner: int
+
+    def __post_init__(self) -> None:
+        self.total = np.zeros_like(self.run.w)
+        self.each = (self.inner * self.run.batch + len(self.model.sums[0])) / len(self.run.problem.X)
         self._call(0)
 
     def _call(self, rounds: int) -> None:

@@ -16,14 +16,9 @@ class StepSizes(NamedTuple):
 def rule_of_thumb(n: int, dual_ratio: float, primal_ratio: float, largest_row: float) -> float:
     """Lambda = m q max_i |a_i|^2 / p, as large as the part of a row that an iteration works on is on average.
 
-    Parameters
-    ----------
-    n
-        Records.
-    dual_ratio, primal_ratio
-        n / m and p / q, at least 1.
-    largest_row
-        The largest squared norm of a row of A.
+    - n: Records.
+    - dual_ratio, primal_ratio: n / m and p / q, at least 1.
+    - largest_row: The largest squared norm of a row of A.
 
     Examples
     --------
@@ -47,24 +42,15 @@ def step_sizes(
 
     They satisfy tau sigma = n m q / (4 p Lambda).
 
-    Parameters
-    ----------
-    n
-        Records, or dual blocks.
-    dual_ratio
-        n / m: one over the probability with which an iteration updates a dual coordinate, at least 1.
-    primal_ratio
-        p / q, likewise.
-    scale
-        Lambda > 0, which is to be no less than the largest squared spectral norm of the part of A that an iteration
-        works on.
-    strong_convexity
-        lambda > 0 of every g_j: l2, of l2 x^2 / 2 + l1 abs(x).
-    gamma
-        > 0: the losses are (1 / gamma)-smooth.
-    bounds_gap
-        Whether theta is that of Theorem 2 (18), which bounds the primal-dual gap; Theorem 1 bounds the distance to the
-        optimum. Defaults to False.
+    - n: Records, or dual blocks.
+    - dual_ratio: n / m: one over the probability with which an iteration updates a dual coordinate, at least 1.
+    - primal_ratio: p / q, likewise.
+    - scale: Lambda > 0, which is to be no less than the largest squared spectral norm of the part of A that an
+      iteration works on.
+    - strong_convexity: lambda > 0 of every g_j: l2, of l2 x^2 / 2 + l1 abs(x).
+    - gamma: > 0: the losses are (1 / gamma)-smooth.
+    - bounds_gap: Whether theta is that of Theorem 2 (18), which bounds the primal-dual gap; Theorem 1 bounds the
+      distance to the optimum. Defaults to False.
 
     Examples
     --------

@@ -2,18 +2,14 @@
 
 from typing import Any
 
-import numpy as np
-
+from streamkernel.arguments import require_whole
 from streamkernel.representation import keep_arguments
-from streamkernel.window.arguments import require_counts
+from streamkernel.state import Array
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import LinearProblem
-from streamkernel.window.smoothness import squared_norms
-from streamkernel.window.stochastic import StochasticSolver
+from streamkernel.window.stochastic import StochasticSolver, squared_norms
 
 __all__ = ["SVRG"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SVRG(StochasticSolver):
@@ -89,7 +85,7 @@ class SVRG(StochasticSolver):
 
     def _checked(self) -> Any:
         if self.inner is not None:
-            require_counts(self, "inner")
+            require_whole("inner", self.inner)
         return super()._checked()
 
     def _solve(self, problem: LinearProblem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:  # noqa: ARG002

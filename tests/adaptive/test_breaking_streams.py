@@ -92,14 +92,6 @@ def test_the_scale_of_the_inputs_does_not_matter(kind, make):
     assert scaled.losses[200:].mean() == pytest.approx(plain.losses[200:].mean(), rel=0.05)
 
 
-def test_one_class_at_first():
-    X = _normal(1_000)
-    ys = ["only" if i < 500 else ("only", "other")[int(v > 0)] for i, v in enumerate(X[:, 0])]
-    outcome = _assert_survives(AdaptiveKernelClassifier(seed=1), _dicts(X), ys)
-    assert all(p == {"only": 1.0} for p in outcome.probabilities[1:500])
-    assert np.mean([said == y for said, y in zip(outcome.predictions[700:], ys[700:], strict=True)]) > 0.85
-
-
 TARGETS = {
     "jump": lambda y: np.where(np.arange(len(y)) < 200, y, y + 1e6),
     "jump and back": lambda y: y + 1e6 * ((np.arange(len(y)) > 150) & (np.arange(len(y)) < 220)),

@@ -7,7 +7,6 @@ from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.asinh import MAGNITUDES
-from tests import naive
 from tests.adaptive.experts import learn_columns
 
 RIDGE = 0.1
@@ -46,24 +45,6 @@ def _taught(kind, n=0):
     experts = _begun(kind)
     learn_columns(experts, *(part[:n] for part in stream))
     return experts, stream
-
-
-def _go_on(experts, stream, n):
-    return learn_columns(experts, *(part[n:] for part in stream))
-
-
-def _bits(experts):
-    return [part.tobytes() for part in experts.state().values()]
-
-
-@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
-def test_who_looks_sees_every_record_learned(kind):
-    for n in (0, 1, 3, 8, 9):
-        experts, (Phi, *_, w) = _taught(kind, n)
-        exact = np.eye(D) / RIDGE
-        for phi, weight in zip(Phi[:n], w[:n], strict=True):
-            exact, _ = naive.learn_least_squares(exact, np.zeros((1, D)), phi, [0], weight, DRIFTS[2], 1 / RIDGE)
-        assert np.allclose(naive.symmetric(experts.heads.settled_P()[2]), exact, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])

@@ -1,16 +1,11 @@
 """The trees' arrays: how they begin, widen and come back from a record, and what a file may not say."""
 
-import math
-
 import numpy as np
 import pytest
 
 from streamkernel.adaptive.forest import NODES
 from streamkernel.compute import trees
-from streamkernel.state import from_bytes, to_bytes
 from tests.adaptive.forests import WINDOW, D, K, M, T, bits_of, forest_of, learn, stream_of, taught
-
-KEPT = ("targets", "weights", "counts", "features", "thresholds", "children", "values", "node_weights")
 
 
 def test_it_begins_with_nothing_said():
@@ -36,21 +31,6 @@ def test_a_later_output_is_one_whose_targets_were_zero_before():
     assert bits_of(late) == bits_of(whole)
 
 
-@pytest.mark.parametrize("n", [0, 7, 30, 31, 32, 33, 37, 40, 75, 80, *range(86, 100)])
-def test_the_record_comes_back_and_goes_on_alike(n):
-    """Before the first tree, before the window is full, where the next record goes in its midst, while trees grow."""
-    forest, rest = taught(n)
-    restored = forest_of(n_inputs=1, n_outputs=1)
-    kept = forest.state()
-    restored.load_state(from_bytes(to_bytes(kept)), D, K)
-    assert bits_of(restored) == bits_of(forest)
-    bits = {name: value.tobytes() for name, value in kept.items()}
-    assert learn(forest, *rest).tobytes() == learn(restored, *rest).tobytes()
-    assert bits_of(restored) == bits_of(forest)
-    # what was recorded did not move with the trees
-    assert {name: value.tobytes() for name, value in kept.items()} == bits != bits_of(forest)
-
-
 def test_the_bytes_are_those_of_window_trees_and_growth():
     kept = (WINDOW + 3) * (D + T * K + 1)
     nodes = T * (M + 1) * NODES
@@ -64,38 +44,6 @@ def test_the_bytes_are_those_of_window_trees_and_growth():
 def _refused(record, name):
     with pytest.raises(ValueError, match=f"does not fit: its field '{name}' is missing or impossible"):
         forest_of().load_state(record, D, K)
-
-
-@pytest.mark.parametrize("name", list(forest_of().state()))
-def test_a_field_that_does_not_fit_is_refused(name):
-    forest, _ = taught()
-    record = forest.state()
-    value = record[name]
-    other = np.float32 if value.dtype == np.float64 else np.float64
-    _refused({field: value for field, value in record.items() if field != name}, name)
-    for wrong in (value[..., :-1], value[None], value[:-1], value.astype(other), value.tolist(), None, 3, "x"):
-        _refused({**record, name: wrong}, name)
-
-
-NOT_FINITE = (math.nan, math.inf, -math.inf)
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("window_targets", NOT_FINITE),
-        ("window_weights", (*NOT_FINITE, 0.0, -1.0)),
-        ("tree_thresholds", (math.nan,)),
-        ("tree_values", NOT_FINITE),
-        ("tree_node_weights", (*NOT_FINITE, -1.0)),
-    ],
-)
-def test_a_number_that_cannot_be_is_refused(name, values):
-    forest, _ = taught()
-    for value in values:
-        record = forest.state()
-        record[name].flat[0] = value
-        _refused(record, name)
 
 
 def _inner(record):

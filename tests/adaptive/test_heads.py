@@ -75,12 +75,3 @@ def test_any_cut_looked_at_or_saved_gives_the_same_bits(cuts, saves):
             heads = _saved(heads)
     assert _bits(heads) == _bits(whole)
     assert heads.settled_P().tobytes() == whole.settled_P().tobytes()
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [("heads_P", (3, D, D + 1)), ("heads_late", (3, 8, D)), ("heads_late", (2, 1, D)), ("heads_W", (3, K))],
-)
-def test_a_state_that_does_not_fit_is_refused(name, shape):
-    with pytest.raises(ValueError, match=f"its field '{name}'"):
-        _heads().load_state({**_taught(13).state(), name: np.zeros(shape)}, D, K)

@@ -148,24 +148,3 @@ def test_transitions_of_late_labels_are_those_of_the_prediction():
 
 
 # States --------------------------------------------------------------------------------------------------------------
-
-
-@EACH
-def test_a_state_that_does_not_fit_is_refused(kind, lags, stream):
-    xs, ys = stream()
-    model = _model(kind, lags)
-    model.advance(xs, ys)
-    state = model.__getstate__()
-    changes = [{"last_targets": np.zeros(4)}, {"last_targets": np.array([np.nan])}, {"last_targets": None}]
-    if kind is AdaptiveKernelRegressor:
-        changes += [{"lagged_losses": np.zeros(1)}, {"lagged_metric_scales": np.ones(2)}]
-        changes += [{"lagged_input_moments": np.zeros((1, 8))}]
-    else:
-        changes += [{"last_targets": np.array([99.0])}, {"transition_unit": np.array([5e-324])}]
-        changes += [{"transition_counts": -np.ones((5, 5))}, {"transition_counts": np.zeros((1, 1))}]
-    for change in changes:
-        other = _model(kind, lags)
-        before = other.state_digest()
-        with pytest.raises(ValueError, match=r"does not fit|this state"):
-            other.__setstate__({**state, **change})
-        assert other.state_digest() == before

@@ -72,23 +72,6 @@ def test_the_linear_experts_of_numbers_are_ridge_regression_where_the_target_has
 
 
 @BOTH
-@pytest.mark.parametrize("n_trees", [0, 3])
-def test_a_model_without_linear_columns_has_no_linear_experts(kind, n_trees):
-    experts = make_experts(kind, RIDGE, DRIFTS, n_trees, 40)
-    experts.begin(5, None, 1, 2)
-    assert len(experts.linear_P) == len(experts.linear_W) == 0
-    assert len(experts.losses) - len(experts.shares.stacks) - 1 == len(experts.weights)
-    assert len(experts.weights) == 3 * experts.n_scales + len(experts.other_names)
-    Phi = np.random.default_rng(6).normal(size=(50, 5))
-    y = np.zeros(50, np.int64) if kind is LabelExperts else Phi[:, 0]
-    learn(experts, Phi, Phi[:, :2].copy(), y, np.ones(50))
-    assert all(np.isfinite(part).all() for part in experts.state().values())
-    if kind is LabelExperts:  # numbers have but one
-        experts.add_output()
-    experts.load_state(experts.state(), 5, None, experts.n_outputs, 2)
-
-
-@BOTH
 @pytest.mark.parametrize("n", [0, 3, 500])
 def test_rescaled_inputs_change_nothing_that_was_said(kind, n):
     Phi, labels = _classes(max(n, 1), 2, seed=8)

@@ -43,16 +43,3 @@ def test_its_losses_are_absolute_errors_in_deviations():
     assert result.losses[0] == pytest.approx(abs(result.predictions[0] - y[200]) / deviation, rel=1e-6)
     assert model.loss_of(3.0, 1.0, unit=2.0) == 1.0
     assert AdaptiveKernelRegressor(seed=1).loss_of(5.0, 1.0, unit=2.0) == 4.0
-
-
-def test_the_mean_is_what_is_predicted_unless_told():
-    X, y = _skewed(300)
-    plain, mean, median = (
-        AdaptiveKernelRegressor(n_features=8, seed=1, **arguments)
-        for arguments in ({}, {"predicts": "mean"}, {"predicts": "median"})
-    )
-    said = []
-    for model in (plain, mean, median):
-        model.learn_many(X, y)
-        said.append(model.predict_one({0: 0.5, 1: 0.0}))
-    assert said[0] == said[1] != said[2]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive import metric
+from streamkernel.adaptive import relearning as metric
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.compute.slopes import slopes
 from streamkernel.kernels import Gaussian

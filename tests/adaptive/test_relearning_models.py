@@ -32,24 +32,3 @@ def test_what_is_in_the_making_is_finished_before_the_next_of_the_schedule(kind,
 
 
 # Its state ------------------------------------------------------------------------------------------------------------
-
-
-def _in_the_making(kind, steps):
-    xs, ys, _ = records(kind, 60 + steps)
-    model = small_model(kind)
-    model.advance(xs, [y or ys[0] for y in ys])
-    assert _core(model).is_relearning
-    return model
-
-
-@BOTH
-@pytest.mark.parametrize(("steps", "n_fields"), [(0, 2), (13, 5), (16, 8)])
-def test_its_state_is_that_of_a_model_only_while_it_is_there(kind, steps, n_fields, monkeypatch):
-    monkeypatch.setattr(relearning, "WORK", 1)
-    state = _in_the_making(kind, steps).__getstate__()
-    fields = {name for name in state if name.startswith("relearning_")}
-    assert len(fields) == n_fields + (n_fields == 8 and kind is AdaptiveKernelRegressor) * 4
-    xs, ys, _ = records(kind, 10)
-    idle = small_model(kind)
-    idle.advance(xs, [y or ys[0] for y in ys])
-    assert not [name for name in idle.__getstate__() if name.startswith("relearning_")]

@@ -149,21 +149,6 @@ def test_a_model_that_is_refitted_on_a_window_takes_no_batch_step():
     refitted.learn_many(X, y)
 
 
-def test_repetitions_are_those_that_records_one_by_one_count():
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"s": [f"c{i}" for i in rng.integers(0, 30, 900)], "t": ["a", None, "b"] * 300})
-    y = [None if i % 7 == 0 else float(i % 3) for i in range(900)]
-    by_batches, one_by_one = KernelRegressor(growth=CDSG(), seed=1), KernelRegressor(growth=CDSG(), seed=1)
-    for start in range(0, 900, 300):
-        by_batches.batch_step(frame[start : start + 300], y[start : start + 300])
-    one_by_one.learn_many(frame, y)
-    found, expected = by_batches.__getstate__(), one_by_one.__getstate__()
-    assert dict(map(repr, pair) for pair in found["input_repeats"]) == dict(
-        map(repr, pair) for pair in expected["input_repeats"]
-    )
-    assert (found["n_records"], found["n_ignored_inputs"]) == (expected["n_records"], expected["n_ignored_inputs"])
-
-
 class Spoilt(Squared):
     """A loss of a user's that is NaN for a large target, and cannot take no rows."""
 
@@ -216,9 +201,6 @@ def test_a_batch_that_cannot_be_used_changes_nothing(model, change, error):
         one.batch_step(frame[:210], ys[:210])
         twin.batch_step(frame[:210], ys[:210])
         assert one.state_digest() == twin.state_digest()
-
-
-PLAIN = KernelRegressor(Gaussian(1.0), dtype="float64", precondition=False, growth=CDSG(), seed=1)
 
 
 @pytest.mark.parametrize(

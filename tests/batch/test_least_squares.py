@@ -8,13 +8,12 @@ import pytest
 
 from streamkernel import KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
 from streamkernel.batch.chunk import BatchChunk
+from streamkernel.batch.least_squares import score_least_squares
 from streamkernel.batch.least_squares_experts import LINEAR_DRIFTS, LOG_TEMPERATURES
-from streamkernel.batch.least_squares_passes import score_least_squares
 from streamkernel.batch.rows import ScoredBatch
 from streamkernel.compute.experts import DISCOUNT
 from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
-from streamkernel.state import from_bytes, to_bytes
 from tests.batch.least_squares_rows import MODELS, batches, chunk_of, learn_in_chunks, stream
 from tests.laws.cuts import frame_of
 from tests.naive import symmetric
@@ -214,26 +213,6 @@ def test_predictions_are_made_before_the_step(name):
         # That one is new is known to its loss alone.
         assert {len(p) for p in found.probabilities} == {2 + ("z" in ys[200:300])}
         assert np.isfinite(found.losses[[y is not None for y in ys[300:]]]).all()
-
-
-@EVERY
-def test_states_go_on(name):
-    """By pickle, as bytes, and as clones that have learned the same: between batches and records one by one."""
-    model = MODELS[name].clone()
-    others = [MODELS[name].clone() for _ in range(3)]
-    for number, (xs, ys, ws) in enumerate(batches(*stream(name, 240), 40)):
-        for one in (model, *others):
-            if number % 3:
-                one.batch_step(frame_of(pl.DataFrame, xs), ys, ws)
-            else:
-                one.advance(xs, ys, ws)
-        assert len({one.state_digest() for one in (model, *others)}) == 1
-        others[0] = pickle.loads(pickle.dumps(others[0]))
-        others[1].__setstate__(from_bytes(to_bytes(others[1].__getstate__())))
-        others[2] = others[2].clone(include_attributes=True)
-    labeled = [y for y in stream(name, 240)[1] if y is not None]
-    assert model.n_records == len(labeled)
-    assert 0 < model.last_batch_size < 40 < model.n_steps < model.n_records
 
 
 @EVERY

@@ -1,11 +1,9 @@
 """Blocks that are drawn again or kept, coefficients and their one scale."""
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.expansion.blockcache import BlockCache
 from streamkernel.expansion.expansion import SMALLEST_SCALE, Expansion
 from streamkernel.kernels import Gaussian
 
@@ -43,37 +41,6 @@ def test_scores_are_the_sum_of_features_times_coefficients():
     assert np.allclose(expansion.scores(X, keys, NO_KEYS), plain, atol=1e-12)
 
 
-@settings(max_examples=20)
-@given(
-    shape=st.sampled_from([(1, 1), (1, 30), (3, 17), (32, 20), (600, 3)]),
-    d=st.integers(1, 9),
-    late=st.integers(0, 9),
-    cache_bytes=st.sampled_from([0, 1, 100, 1000, 5000, 100_000, 2**26]),
-    dtype=st.sampled_from(["float32", "float64"]),
-)
-def test_the_cache_changes_no_bit(shape, d, late, cache_bytes, dtype):
-    F, n_blocks = shape
-    rng = np.random.default_rng(d)
-    keys = _keys(d + late)
-    arguments = {"F": F, "dtype": dtype}
-    plain, cached = _grown(n_blocks, cache_bytes=0, **arguments), _grown(n_blocks, cache_bytes=cache_bytes, **arguments)
-    for known in (d, d + late):  # the second time some inputs are late
-        X = rng.normal(size=(3, d + late)).astype(dtype)
-        rows = X[:, :known].copy()
-        ours = cached.scores(rows, keys[:known], NO_KEYS)
-        assert ours.tobytes() == plain.scores(rows, keys[:known], NO_KEYS).tobytes()
-        # The same inputs, some of them not known yet.
-        assert cached.scores(rows, keys[:1], keys[1:known]).tobytes() == ours.tobytes()
-        for block in (0, n_blocks - 1, n_blocks):
-            assert (
-                cached.features(block, X[:, :known], keys[:known]).tobytes()
-                == plain.features(block, X[:, :known], keys[:known]).tobytes()
-            )
-        assert cached.frequencies.cache.W.nbytes <= cache_bytes
-    assert cached.nbytes - plain.nbytes == cached.frequencies.cache.W.nbytes
-    assert plain.frequencies.cache.W.nbytes == 0
-
-
 @given(st.permutations(range(6)), st.sampled_from([0, 2**20]))
 def test_frequencies_belong_to_keys_not_to_columns(order, cache_bytes):
     one, other = (_grown(5, dtype="float64", cache_bytes=cache_bytes) for _ in range(2))
@@ -90,25 +57,6 @@ def test_blocks_continue_one_stream_and_seeds_have_their_own():
     assert np.array_equal(_cosines(expansion, 4, 12, keys), _cosines(_expansion(F=16), 1, 3, keys))
     one, other = _cosines(expansion, 0, 500, keys).ravel(), _cosines(_expansion(F=4, seed=4), 0, 500, keys).ravel()
     assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(one))
-
-
-def test_the_cache_holds_the_first_blocks_that_fit():
-    calls = []
-
-    def draw(first, last, keys):
-        calls.append((first, last, len(keys)))
-        return np.ones((len(keys), (last - first) * 4), np.float32)
-
-    cache = BlockCache(4, np.dtype("float32"), 4 * 4 * 3 * 5)  # five blocks of three inputs
-    keys = _keys(6)
-    assert cache.fill(keys[:3], 2, draw) == 2
-    assert cache.fill(keys[:3], 4, draw) == 4
-    assert cache.fill(keys[:3], 99, draw) == 5
-    assert cache.fill(keys[:3], 99, draw) == 5
-    assert cache.fill(keys, 5, draw) == 2  # twice the inputs
-    assert cache.W.nbytes <= cache.budget
-    # Each call drew only what was missing.
-    assert calls == [(0, 2, 3), (2, 4, 3), (4, 5, 3), (0, 2, 3)]
 
 
 def test_the_cache_starts_over_where_columns_were_taken_back():
@@ -143,17 +91,3 @@ def test_decay_touches_no_coefficient_until_the_scale_would_vanish():
     expansion.decay(1e-4)
     assert expansion.scale == 1.0
     assert np.allclose(expansion.alpha, before * np.float32(1e-7))
-
-
-@pytest.mark.parametrize("n_blocks", [0, 7])
-def test_restored(n_blocks):
-    one, other = _grown(n_blocks), _expansion(seed=1, bandwidth=9.0)
-    one.decay(0.3)
-    other.load_state(one.state())
-    X, keys = np.ones((2, 3), np.float32), _keys(3)
-    assert other.scores(X, keys, NO_KEYS).tobytes() == one.scores(X, keys, NO_KEYS).tobytes()
-    assert (other.n_blocks, other.n_features, other.n_outputs) == (n_blocks, 4 * n_blocks, 2)
-    assert other.nbytes == other.alpha.nbytes + other.frequencies.cache.W.nbytes
-    before = other.alpha.copy()
-    one.add(n_blocks, np.ones((2, 8)))
-    assert np.array_equal(other.alpha, before)

@@ -8,7 +8,7 @@ import pytest
 from streamkernel import GaussianProcessRegressor
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.kernels import ArcCosine, DotProduct, FourierKernel, Gaussian, Polynomial, SkewedChiSquared
-from streamkernel.state import excerpt, from_bytes, to_bytes
+from streamkernel.state import excerpt
 
 _NOISE = "noise must be a finite number of at least 1e-06 times the largest k(x, x), which is 1, got"
 WRONG = [
@@ -153,68 +153,3 @@ def test_quasi_random_frequencies_are_never_those_of_a_parent():
     for kernel in (Wider(1.0), Gaussian(1.0) * Wider(1.0), Gaussian(1.0) + Wider(1.0)):
         with pytest.raises(ValueError, match="quasi_random must be False or None"):
             GaussianProcessRegressor(kernel, quasi_random=True)
-
-
-POINTS = [{"a": 0.5, 3: 1.0, ("x", 1): "word"}, {}]
-VARIANCES = [None, VarianceOperator(8, 4, 8), TestPointFunctions(POINTS, 8, 4, 8)]
-
-
-def _learned(variance=None, n=50, **arguments):
-    model = GaussianProcessRegressor(n_features=4, variance=variance, seed=1, **arguments)
-    for i in range(n):
-        model.learn_one({"a": i % 7, 3: float(i % 2)}, float(i % 5))
-    return model
-
-
-@pytest.mark.parametrize("variance", VARIANCES)
-def test_a_state_comes_back_from_its_bytes(variance):
-    """As from a checkpoint: JSON knows neither tuples nor names that are no strings."""
-    model, other = _learned(variance), _learned(variance, n=0)
-    other.__setstate__(from_bytes(to_bytes(model.__getstate__())))
-    assert other.state_digest() == model.state_digest()
-    for one in (model, other):
-        one.learn_one({"a": 9.0, "late": 1.0}, 3.0)
-    assert other.state_digest() == model.state_digest()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("kernel", Gaussian(1.0)),
-        ("noise", 0.2),
-        ("n_features", 5),
-        ("variance", VarianceOperator(8, 4, 8)),
-        ("normalize_y", False),
-        ("with_noise", True),
-        ("drift_rate", 0.1),
-        ("quasi_random", False),
-        ("seed", 2),
-    ],
-    ids=str,
-)
-def test_a_state_of_other_arguments_is_refused_by_name(name, value):
-    other = GaussianProcessRegressor(**{"n_features": 4, "seed": 1, name: value})
-    with pytest.raises(ValueError, match=f"this state is from a model with {name}="):
-        other.__setstate__(_learned().__getstate__())
-
-
-@pytest.mark.parametrize("variance", VARIANCES)
-def test_a_damaged_state_is_refused_naming_the_field(variance):
-    model = _learned(variance)
-    state = model.__getstate__()
-    for field, value in state.items():
-        if field in ("version", "arguments", "columns", "repeated_inputs") or field.startswith("input"):
-            continue
-        wrong = ["x"]
-        if isinstance(value, np.ndarray) and value.size and value.dtype.kind == "f":
-            damaged = value.copy()
-            damaged.flat[0] = math.inf
-            wrong += [damaged, value[..., :-1]]
-        for one in wrong:
-            before = model.state_digest()
-            with pytest.raises(ValueError, match=r"this state does not fit|a name or label"):
-                model.__setstate__({**state, field: one})
-            assert model.state_digest() == before
-    for field, value in (("posterior_P", -state["posterior_P"]), ("bandwidth", 0.0), ("bandwidth", math.inf)):
-        with pytest.raises(ValueError, match=f"field '{field}'"):
-            model.__setstate__({**state, field: value})

@@ -88,13 +88,3 @@ def test_an_input_that_comes_late_has_a_scale_when_it_came_often():
     fixed = dict(zip(model.input_names, _fixed(model).tolist(), strict=True))
     assert fixed["late"] == pytest.approx([100, 5], rel=0.15)
     assert fixed["constant"] == fixed["word=x"] == [0, 0]
-
-
-@pytest.mark.parametrize("value", [[[0.0, -1.0]], [[math.inf, 1.0]], [[0.0, math.nan]], [[0.0, 1.0]] * 2, [0.0, 1.0]])
-def test_impossible_scales_are_refused(value):
-    model = GaussianProcessRegressor(n_features=2, seed=1)
-    for i in range(20):
-        model.learn_one({"a": float(i)}, 1.0)
-    state = model.__getstate__()
-    with pytest.raises(ValueError, match="this state does not fit: its field 'input_scales'"):
-        model.__setstate__({**state, "input_scales": np.array(value)})

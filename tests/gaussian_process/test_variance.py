@@ -1,6 +1,5 @@
 """The variance by doubly stochastic gradients: theta by plain sums, and near the exact posterior."""
 
-import math
 import pickle
 
 import numpy as np
@@ -13,7 +12,6 @@ from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth.steps import first_step
 from streamkernel.kernels import Gaussian, Matern
 
-NO_KEYS = np.zeros(0, np.uint64)
 NOISE = 0.5
 
 
@@ -205,16 +203,6 @@ def test_a_stream_that_changes_its_scale_does_not_make_steps_diverge():
             assert np.abs(machine_of(model).functions.theta).max() < 100
         found = model.predict_many(rng.normal(size=(50, 2)), with_dist=True)
         assert np.isfinite(found).all()
-
-
-def test_memory_is_what_the_arguments_say():
-    X, y = _records(400)
-    models = [_model(VarianceOperator(8, 4, 16)), _model(TestPointFunctions([{0: 1.0}] * 3, 8, 4, 16))]
-    for model in models:
-        model.learn_many(X, y)
-    assert [machine_of(model).functions.theta.shape for model in models] == [(32, 32), (3, 32)]
-    assert models[0].memory_bytes - models[1].memory_bytes == 8 * 32 * (32 - 3)
-    assert math.isclose(models[0].n_records, 400)
 
 
 @pytest.mark.parametrize("variance", [VarianceOperator(8, 4, 16), TestPointFunctions([{0: 1.0}], 8, 4, 16)])

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from river.optim.base import Scheduler
 from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 
 from streamkernel import KernelClassifier, KernelRegressor
@@ -111,14 +110,6 @@ class Policy(CDSG):
         return replace(update, **self.change) if isinstance(self.change, dict) else self.change
 
 
-class Schedule(Scheduler):
-    def __init__(self, given):
-        self.given = given
-
-    def get(self, t):  # noqa: ARG002 - whatever the step
-        return self.given
-
-
 class Odd(Gaussian):
     def __init__(self, bandwidth=None, odd_matrix=None, median=None):
         super().__init__(bandwidth)
@@ -134,22 +125,11 @@ class Odd(Gaussian):
 
 
 PARTS = {
-    "no update": (
-        {"growth": Policy(7)},
-        TypeError,
-        "the policy Policy gave 7 in its method `choose`: .* a BlockUpdate",
-    ),
-    "block": ({"growth": Policy({"block": 9})}, TypeError, "the policy Policy gave the block 9 .* from 0 to 0"),
-    "half a block": ({"growth": Policy({"block": 0.5})}, TypeError, "the policy Policy gave the block 0.5"),
-    "sizes": ({"growth": Policy({"size": [1.0] * 3})}, TypeError, r"the policy Policy gave a size of shape \(3,\)"),
-    "text": ({"growth": Policy({"size": "abc"})}, TypeError, "the policy Policy gave the size 'abc'"),
     "too long": (
         {"growth": Policy({"size": 1e40})},
         FloatingPointError,
         r"a step that is not finite or is beyond 1e\+30",
     ),
-    "schedule": ({"step": Schedule(None)}, TypeError, "the schedule Schedule gave None in its method `get` for step 0"),
-    "steps": ({"step": Schedule([0.1, 0.2])}, TypeError, r"the schedule Schedule gave \[0.1, 0.2\]"),
     "matrix": (
         {"kernel": Odd(1.0, [[1.0, 1.0], [1.0, 1.0]]), "precondition": False},
         TypeError,

@@ -7,7 +7,7 @@ import pytest
 
 from streamkernel import KernelRegressor
 from streamkernel.estimators.base import machine_of
-from streamkernel.growth.points import points
+from streamkernel.growth.importances import points
 from streamkernel.kernels import Gaussian
 from streamkernel.records.contributions import groups_of
 

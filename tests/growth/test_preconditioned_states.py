@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pytest
 
 from streamkernel import KernelClassifier
 from streamkernel.estimators.base import machine_of
@@ -46,28 +45,3 @@ def test_an_open_model_goes_on_with_the_plain_steps_of_a_state():
     assert model.advance(xs, ys).losses.tolist() == old.advance(xs, ys).losses.tolist()
     assert model.state_digest() == old.state_digest()
     assert _steps(model.clone()) == (True, 2)
-
-
-def test_an_open_model_goes_on_with_the_block_size_of_a_state():
-    xs, ys = _records(250)
-    old = KernelClassifier(block_size=32, precondition=False, seed=1)
-    old.advance(xs, ys)
-    assert old.__getstate__()["arguments"]["block_size"] == 32
-    model = KernelClassifier(seed=1)
-    model.__setstate__(old.__getstate__())
-    assert (model.block_size, model.n_features, model.n_steps) == (None, old.n_features, old.n_steps)
-    assert model.state_digest() == old.state_digest()
-    assert pickle.loads(pickle.dumps(model)).state_digest() == old.state_digest()
-
-
-@pytest.mark.parametrize("given", [{}, {"precondition": True}, {"precondition": True, "blocks_per_step": 2}], ids=str)
-def test_a_default_is_what_it_came_to(given):
-    state = _learned().__getstate__()
-    assert {name: state["arguments"].get(name) for name in ARGUMENTS} == {
-        "precondition": True,
-        "blocks_per_step": 2,
-        "average": None,
-    }
-    model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1, **given)
-    model.__setstate__(state)
-    assert _steps(model) == (True, 2)

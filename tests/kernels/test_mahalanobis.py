@@ -1,14 +1,11 @@
 """The kernel of a learned metric: its features and its matrix, unknown inputs, and models that use it."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkernel import AdaptiveKernelClassifier, GaussianProcessRegressor, KernelClassifier, KernelRegressor
-from streamkernel.daemon.checkpoints.payload import dump_model, load_model
+from streamkernel import AdaptiveKernelClassifier, GaussianProcessRegressor, KernelClassifier
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.input_keys import key_of
 from streamkernel.kernels import Cauchy, DotProduct, Gaussian, Laplacian, Mahalanobis, SkewedChiSquared
@@ -108,38 +105,6 @@ def test_a_bandwidth_is_taken_from_distances_of_the_metric():
         model.learn_one(x, y)
     # .7 times the median distance of two standard normals in two dimensions, times 10.
     assert model.bandwidth == pytest.approx(0.7 * 10 * np.sqrt(2) * 1.177, rel=0.1)
-
-
-def test_a_model_of_it_is_saved_and_goes_on():
-    def made():
-        kernel = Mahalanobis(["u", "v"], [[2.0, 0.5], [0.5, 1.0]], Gaussian(1.0))
-        return KernelRegressor(kernel=kernel, batch_size=8, seed=1)
-
-    model = made()
-    records = [(x, float(y)) for x, y in _stream(300)]
-    for x, y in records[:200]:
-        model.learn_one(x, y)
-    restored = pickle.loads(pickle.dumps(model))
-    again = load_model(dump_model(model), made())
-    for x, y in records[200:]:
-        model.learn_one(x, y)
-        restored.learn_one(x, y)
-        again.learn_one(x, y)
-    assert restored.state_digest() == again.state_digest() == model.state_digest()
-    x = records[-1][0]
-    with_unknown = {**x, "unheard of": 1e6}
-    assert restored.predict_one(with_unknown) == model.predict_one(x)
-    clone = model.clone()
-    assert clone.kernel.metric == model.kernel.metric
-    assert repr(clone.kernel).startswith("Mahalanobis(inputs=['u', 'v'], metric=[[2.0, 0.5], [0.5, 1.0]], kernel=Gau")
-
-
-def test_an_array_becomes_lists():
-    kernel = Mahalanobis(("a", "b"), np.eye(2))
-    assert kernel.metric == [[1.0, 0.0], [0.0, 1.0]]
-    assert kernel.bandwidth is None
-    assert kernel.standardizes is False
-    assert kernel.matrix(np.zeros((1, 2)), np.ones((1, 2)), 1.0)[0, 0] == pytest.approx(np.exp(-1))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from streamkernel.kernels import Gaussian
 from tests.kernels.cases import CASES
 
 
@@ -104,3 +105,12 @@ def test_the_matrix_is_the_formula(name):
     plain = [[FORMULAS[name](x, y) for y in Y.tolist()] for x in X.tolist()]
     # An angle near 0 keeps half the digits of its cosine.
     assert np.allclose(kernel.matrix(X, Y, kernel.bandwidth), plain, rtol=1e-7, atol=1e-12)
+
+
+def test_median_bandwidth():
+    Z = np.random.default_rng(1).normal(size=(30, 4))
+    distances = [math.dist(a, b) for i, a in enumerate(Z) for b in Z[:i]]
+    assert Gaussian().median_bandwidth(Z) == pytest.approx(0.7 * np.median(distances), rel=1e-12)
+    assert Gaussian().median_bandwidth(np.ones((5, 3))) == 0.7
+    assert Gaussian().median_bandwidth(np.ones((1, 3))) == 0.7
+    assert Gaussian().median_bandwidth(np.zeros((5, 0))) == 0.7

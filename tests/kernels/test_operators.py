@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel import KernelRegressor
-from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import (
     ArcCosine,
     Cauchy,
@@ -15,8 +13,6 @@ from streamkernel.kernels import (
     Gaussian,
     Laplacian,
     Matern,
-    Product,
-    Scaled,
     SkewedChiSquared,
     Sum,
 )
@@ -95,31 +91,6 @@ def test_a_bandwidth_left_to_the_data_is_of_the_first_part_that_leaves_it():
     ):
         assert kernel.median_bandwidth(Z) == Laplacian().median_bandwidth(Z)
         assert kernel.initial_bandwidth(4.0) == Laplacian().initial_bandwidth(4.0)
-
-
-def test_a_model_learns_with_a_sum_and_is_restored():
-    rng = np.random.default_rng(3)
-    xs = [{"a": a, "b": b} for a, b in rng.normal(size=(400, 2)).tolist()]
-    ys = [3 * x["a"] + math.sin(3 * x["b"]) for x in xs]
-    model = KernelRegressor(kernel=Gaussian() + 0.3 * DotProduct(), seed=1)
-    assert machine_of(model).inputs.standardize
-    model.advance(xs, ys)
-    assert 0.5 < model.bandwidth < 3.0
-    other = model.clone(include_attributes=True)
-    assert other.state_digest() == model.state_digest()
-    model.advance(xs, ys)
-    other.advance(xs, ys)
-    assert other.state_digest() == model.state_digest()
-    errors = [abs(model.predict_one(x) - y) for x, y in zip(xs, ys, strict=True)]
-    assert np.mean(errors) < 0.35 * np.std(ys)
-    with pytest.raises(ValueError, match="this state is from a model with kernel="):
-        KernelRegressor(kernel=Gaussian() + 0.4 * DotProduct(), seed=1).__setstate__(model.__getstate__())
-
-
-def test_the_constructors_are_those_that_configurations_name():
-    kernel = Sum(left=Gaussian(), right=Scaled(kernel=Product(left=Cauchy(), right=Matern()), factor=0.5))
-    assert [type(part).__name__ for _, part in kernel.terms] == ["Gaussian", "Product"]
-    assert [factor for factor, _ in kernel.terms] == [1.0, math.sqrt(0.5)]
 
 
 def test_a_kernel_made_of_too_many_others_is_refused():

@@ -9,11 +9,6 @@ from streamkernel.kernels import Cauchy, ChiSquared, FourierKernel, Gaussian, La
 from streamkernel.kernels.spectral import SpectralMixture, require_fourier
 
 
-def _stream(n=150):
-    X = np.random.default_rng(1).normal(size=(n, 2))
-    return [{"a": a, "b": b} for a, b in X.tolist()], np.sin(2 * X[:, 0]).tolist()
-
-
 @pytest.mark.parametrize(
     ("kernel", "twin"),
     [
@@ -56,15 +51,6 @@ def test_factors_of_any_size_are_shares():
     SpectralMixture(1e30 * Gaussian(1.0) + 1e-30 * Laplacian()).frequencies(words, keys, 1.0, W)
     Gaussian(1.0).frequencies(words, keys, 1.0, alone)
     assert np.array_equal(W, alone)
-
-
-def test_a_multiple_learns_as_the_kernel_itself_and_a_sum_does_not():
-    xs, ys = _stream()
-    models = [AdaptiveKernelRegressor(k, n_features=16, seed=1) for k in (Laplacian(), 9 * Laplacian())]
-    alone, multiple = (model.advance(xs, ys).predictions for model in models)
-    assert alone == multiple
-    both = AdaptiveKernelRegressor(Laplacian() + Gaussian(), n_features=16, seed=1).advance(xs, ys).predictions
-    assert both != alone
 
 
 def test_it_is_as_smooth_as_its_roughest_part():

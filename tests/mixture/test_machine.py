@@ -186,21 +186,3 @@ def test_a_target_that_comes_late_has_the_mean_of_the_gains():
         assert np.array_equal(gains[target], gains[:2].mean(axis=0))
     for own, gram in zip(gains, state["gram"], strict=True):
         np.testing.assert_allclose(gram, window * own @ window.T, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(("name", "wrong"), [("n_drawn", np.zeros(0, np.int64)), ("counts", np.array([2**63 - 1, 1]))])
-def test_a_state_that_cannot_be_is_refused(name, wrong):
-    model = KernelRegressor(max_features=64, seed=1)
-    model.learn_many(X, YS)
-    state = model.__getstate__()
-    assert state[name].dtype == wrong.dtype
-    with pytest.raises(ValueError, match=f"'{name}'"):
-        KernelRegressor(max_features=64, seed=1).__setstate__({**state, name: wrong})
-
-
-def test_a_machine_that_has_only_predicted_is_restored():
-    model = KernelMultiTargetRegressor(max_features=64, seed=1)
-    model.advance([XS[0]], [{"a": 1.0}], [0.0])
-    copy = KernelMultiTargetRegressor(max_features=64, seed=1)
-    copy.__setstate__(from_bytes(to_bytes(model.__getstate__())))
-    assert copy.state_digest() == model.state_digest()

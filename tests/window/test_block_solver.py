@@ -5,17 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.solvers import matrix_problem
+from benchmarks.solvers.block_solver import BlockIterates, BlockSolver, draw
+from benchmarks.solvers.dense_blocks import DenseBlocks
+from benchmarks.solvers.matrix_problem import MatrixProblem, psd_factor, psd_project
+from benchmarks.solvers.matrix_risk import random_matrices
 from streamkernel.compute.window_losses import LOGISTIC, SMOOTH_HINGE, SQUARED, SQUARED_HINGE, dual_steps
-from streamkernel.window import matrix_problem
-from streamkernel.window.block_iterates import BlockIterates, draw
-from streamkernel.window.block_solver import BlockSolver
 from streamkernel.window.losses import LOSSES
-from streamkernel.window.matrix_problem import MatrixProblem
-from streamkernel.window.psd import psd_factor, psd_project
 from streamkernel.window.step_sizes import step_sizes
 from tests import naive
 from tests.window import matrix_risk
-from tests.window.dense_blocks import DenseBlocks
 
 
 def _problem(seed, loss="smooth_hinge", n=12, p=3, d=3):
@@ -129,9 +128,7 @@ def test_the_projection_is_the_nearest_positive_semi_definite_matrix(d, seed, si
 
 @pytest.mark.parametrize(("scale", "passes"), [(1e-200, 1000), (1e-1, 1000), ("thumb", 400)])
 def test_a_scale_that_is_too_small_is_doubled_until_the_gap_falls(scale, passes):
-    D = np.random.default_rng(11).normal(size=(20, 3, 3, 3))
-    y = np.where(np.einsum("ijkk->i", D) > 0, 1.0, -1.0)
-    problem = MatrixProblem(DenseBlocks(D), y, np.ones(20), LOSSES["smooth_hinge"], np.full(3, 0.01))
+    problem = random_matrices(20, 3, 3, seed=11)
     assert BlockSolver(4, 2, scale, None, 1e-6, passes).solve(problem, seed=1).history.gap.min() <= 1e-6
 
 

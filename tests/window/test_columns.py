@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from streamkernel.window import DSPDC, S3GD, SVRG, Exact, Factorized, MetricLearner
+from streamkernel.window import DSPDC, S3GD, SVRG, Exact, Factorized
 
 rng = np.random.default_rng(1)
 ROWS = rng.normal(size=(40, 3)) * [3.0, 1.0, 0.3]
@@ -27,14 +27,11 @@ def columns(*names):
 @frames
 def test_columns_are_found_by_their_names(frame):
     solver = Exact(l2=0.01).fit(frame(columns(*NAMES)), ROWS[:, 0])
-    learner = MetricLearner(max_passes=3, seed=1).fit(frame(columns(*NAMES)), ROWS[:, 0] > 0)
-    assert learner.inputs_ == ("a", "b", "c")
-    for ask in (solver.predict, learner.transform):
-        expected = ask(ROWS)
-        assert (ask(frame(columns("c", "a", "b"))) == expected).all()
-        assert (ask(frame({**columns("b", "a", "c"), "d": ROWS[:, 0]})) == expected).all()
-        with pytest.raises(ValueError, match="X lacks the column 'b', which the fitted data had"):
-            ask(frame(columns("a", "c")))
+    expected = solver.predict(ROWS)
+    assert (solver.predict(frame(columns("c", "a", "b"))) == expected).all()
+    assert (solver.predict(frame({**columns("b", "a", "c"), "d": ROWS[:, 0]})) == expected).all()
+    with pytest.raises(ValueError, match="X lacks the column 'b', which the fitted data had"):
+        solver.predict(frame(columns("a", "c")))
 
 
 def test_names_that_are_attributes_of_a_frame_are_names():
@@ -44,7 +41,7 @@ def test_names_that_are_attributes_of_a_frame_are_names():
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
-@pytest.mark.parametrize("solver", [S3GD(anchors=5), SVRG(), Exact(), MetricLearner()], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("solver", [S3GD(anchors=5), SVRG(), Exact()], ids=lambda s: type(s).__name__)
 def test_sparse_rows_are_refused_by_a_sentence(solver, kind):
     with pytest.raises(ValueError, match=r"^X is sparse, which only DSPDC accepts: pass X.toarray\(\)$"):
         solver.clone().fit(kind(ROWS), ROWS[:, 0] > 0)

@@ -152,8 +152,6 @@ def test_bad_data(data):
         Factorized(bad, np.ones((12, 2)))
     with pytest.raises(ValueError, match="U has 12 columns and V 11 rows"):
         Factorized(A, np.ones((11, 2)))
-    with pytest.raises(ValueError, match="d must be a whole number"):
-        Factorized.sketch(A, 0)
     with pytest.raises(ValueError, match="at least one row"):
         DSPDC().fit(sparse.csr_matrix((0, 3)), [])
     with pytest.raises(ValueError, match="scale the columns of X"):

@@ -1,7 +1,6 @@
 """The ring buffer of the last records against a plain list."""
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -33,17 +32,3 @@ def test_it_keeps_what_a_list_would(size, most, parts, seed):
         restored.load_state(records.state(d), d)
         np.testing.assert_array_equal(restored.rows(d), records.rows(d))
     assert records.nbytes <= max(most, 8 * d) * 1.01 + 16 * max(size, 256)
-
-
-def test_an_empty_one_has_a_state():
-    records = LastRecords(5, 1000)
-    records.load_state(records.state(3), 3)
-    assert len(records) == 0
-    assert records.rows(3).shape == (0, 3)
-
-
-def test_more_records_than_its_size_are_refused():
-    records = LastRecords(5, 1000)
-    records.append(np.ones((5, 1)), 1, np.ones(5), np.ones(5))
-    with pytest.raises(ValueError, match="window_targets"):
-        LastRecords(4, 1000).load_state(records.state(1), 1)

@@ -1,24 +1,26 @@
 """Metric learning: its problem and iterations as written, another solver's optimum, and what the metric is for."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from river import neighbors
 
+from benchmarks.solvers.block_solver import BlockIterates, BlockSolver, draw
+from benchmarks.solvers.dense_blocks import DenseBlocks
+from benchmarks.solvers.metric_learning import MetricLearner
 from streamkernel.compute.window_losses import SMOOTH_HINGE
-from streamkernel.window import MetricLearner
-from streamkernel.window.block_iterates import BlockIterates, draw
-from streamkernel.window.block_solver import BlockSolver
 from streamkernel.window.step_sizes import step_sizes
-from streamkernel.window.triplets import find_triplets, nearest
 from tests.naive.window_losses import dual_update, loss_value
 from tests.window import matrix_risk
-from tests.window.dense_blocks import DenseBlocks
-from tests.window.metric_tasks import records_of_tasks
 
 K = 2
+
+
+def records_of_tasks(seed=1, n=16, d=3, n_tasks=3):
+    """Records of tasks whose labels follow from one input, and from another one of each task."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n * n_tasks, d))
+    tasks = np.repeat(np.arange(n_tasks), n)
+    y = X[:, 0] + X[np.arange(len(X)), tasks % d] + rng.normal(size=len(X)) / 4 > 0
+    return X, y.astype(int), tasks
 
 
 def _problem(several=True, seed=1, **arguments):
@@ -159,77 +161,11 @@ def test_it_comes_to_the_optimum_of_another_solver(several):
 
 def test_metrics_of_tasks_are_positive_semi_definite_and_tell_tasks_apart():
     X, y, tasks = records_of_tasks(11, n=120)
-    names = np.array(["one", "two", "three"])[tasks]
-    learner = MetricLearner(seed=1).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y, names)
-    assert learner.inputs_ == ("a", "b", "c")
-    assert set(learner.metrics_) == {"one", "two", "three"}
-    for M in (learner.metric_, *learner.metrics_.values()):
+    learned, again = (MetricLearner().fit(X, y, tasks) for _ in range(2))
+    for M in (learned.shared, *learned.by_task.values()):
         assert np.array_equal(M, M.T)
         assert np.linalg.eigvalsh(M)[0] >= -1e-12 * np.abs(M).max()
     # The second input matters to the second task more than to the first.
-    weight = {task: learner.metrics_[task][1, 1] for task in ("one", "two")}
-    assert weight["two"] > 3 * weight["one"]
-    L = learner.transform(X, "two")
-    assert learner.distance({"a": X[0, 0], "b": X[0, 1], "c": X[0, 2]}, X[1], "two") == pytest.approx(
-        np.linalg.norm(L[0] - L[1])
-    )
-    M = learner.metrics_["two"]
-    assert learner.distance(X[0], X[1], "two") ** 2 == pytest.approx((X[0] - X[1]) @ M @ (X[0] - X[1]))
-    assert learner.distance(X[0], X[1]) ** 2 == pytest.approx((X[0] - X[1]) @ learner.metric_ @ (X[0] - X[1]))
-    assert learner.distance({"a": 1.0, "unknown": 5.0}, {"a": 1.0}) == 0.0
-
-
-def test_the_same_seed_gives_the_same_bytes_and_triplets_are_bounded():
-    X, y, tasks = records_of_tasks(12, n=60)
-    one, other = (MetricLearner(max_triplets=100, max_passes=20, seed=5).fit(X, y, tasks) for _ in range(2))
-    assert one.n_triplets_ == 100
-    assert one.metric_.tobytes() == other.metric_.tobytes()
-    assert MetricLearner(seed=5, impostors=2, neighbors=1, max_passes=2).fit(X, y, tasks).n_triplets_ == 2 * len(X)
-
-
-def _stream(n, seed=13):
-    """Two classes by two inputs, beside four of noise that are four times as large."""
-    rng = np.random.default_rng(seed)
-    for row in rng.normal(size=(n, 6)):
-        x = dict(zip(["u", "v", "n1", "n2", "n3", "n4"], row * [1, 1, 4, 4, 4, 4], strict=True))
-        yield x, bool(row[0] + row[1] > 0)
-
-
-def _accuracy(model, records):
-    hits = 0
-    for x, y in records:
-        hits += model.predict_one(x) == y
-        model.learn_one(x, y)
-    return hits / len(records)
-
-
-@pytest.fixture(scope="module")
-def learned():
-    xs, ys = zip(*_stream(300, seed=14), strict=True)
-    return MetricLearner(seed=1).fit(pd.DataFrame(xs), np.array(ys))
-
-
-def test_rivers_nearest_neighbors_are_better_by_it_where_inputs_are_noise(learned):
-    records = list(_stream(140))
-
-    def knn(**arguments):
-        engine = neighbors.LazySearch(window_size=80, **arguments)
-        return neighbors.KNNClassifier(n_neighbors=5, engine=engine)
-
-    plain, knowing = _accuracy(knn(), records), _accuracy(knn(dist_func=learned.distance), records)
-    assert plain < 0.75
-    assert knowing > 0.85
-
-
-@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(2, 12))
-def test_nearest_rows_are_the_nearest(seed, k, n):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 2))
-    rows, others = np.flatnonzero(rng.random(n) < 0.6), np.flatnonzero(rng.random(n) < 0.6)
-    if not len(others):
-        return
-    found = nearest(X, rows, others, k)
-    for row, own in zip(rows, found, strict=True):
-        best = sorted((np.sum((X[row] - X[o]) ** 2), o) for o in others if o != row)
-        assert [o for _, o in best[: found.shape[1]]] == list(own)
-    assert find_triplets(X, np.zeros(n), k, 1).triplets.shape == (0, 3)
+    assert learned.by_task[1][1, 1] > 3 * learned.by_task[0][1, 1]
+    assert learned.shared.tobytes() == again.shared.tobytes()
+    assert MetricLearner().fit(X, y).by_task == {}

@@ -9,7 +9,6 @@ from scipy import special
 
 from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
 from streamkernel.estimators.base import machine_of
-from streamkernel.growth import CDSG
 from streamkernel.kernels import Gaussian, Polynomial
 from streamkernel.losses import Log, SquaredHinge
 from streamkernel.window import DSPDC, S3GD, Exact
@@ -116,22 +115,6 @@ def test_the_softmax_of_three_classes_is_at_its_optimum():
         p[i, model.classes.index(y)] -= 1
     gradient = p.T @ A / len(xs) + l2 * x
     assert np.abs(gradient).max() < 1e-7
-
-
-def test_beta_counts_from_the_refit_and_steps_go_on():
-    xs = stream()
-    inner = KernelClassifier(**{**INNER, "block_size": 8}, growth=CDSG(), precondition=False)
-    model = WindowRefit(inner, window=330, every=1000)
-    model.advance(xs, [y > 5 for y in numbers(xs)])
-    history = machine_of(model).history
-    t, gamma_0 = history.t, history.gamma_0
-    assert history.beta.any()
-    model.refit()
-    assert not history.beta.any()
-    assert (history.t, history.gamma_0) == (t, gamma_0)
-    model.advance(xs[:16], [True] * 16)
-    assert history.t == t + 1
-    assert np.count_nonzero(np.any(history.beta, axis=1)) == 1
 
 
 @pytest.mark.parametrize(

@@ -69,57 +69,6 @@ def test_the_figures_are_the_models_and_those_of_the_window():
     assert model.loss_of("x", {"x": 1.0}) == inner.loss_of("x", {"x": 1.0})
 
 
-def test_a_state_of_other_arguments_is_refused_by_name():
-    def wrapper(size=64, **given):
-        inner = KernelClassifier(max_features=size, seed=1)
-        return WindowRefit(inner, **{"window": 100, "every": 50, **given})
-
-    state = learned(wrapper()).__getstate__()
-    fresh = wrapper()
-    fresh.__setstate__(state)
-    for other, name in (
-        (wrapper(128), "model.max_features=64"),
-        (wrapper(window=99), "window=100"),
-        (wrapper(solver=Exact(l2=0.5)), "solver="),
-    ):
-        before = other.state_digest()
-        with pytest.raises(ValueError, match=name):
-            other.__setstate__(state)
-        assert other.state_digest() == before
-    with pytest.raises(ValueError, match="model='streamkernel"):
-        WindowRefit(KernelRegressor(max_features=64, seed=1), 100, 50).__setstate__(state)
-
-
-def _impossible(state):
-    n, d = state["window_rows"].shape
-    yield "window_rows", state["window_rows"][:, :-1]
-    yield "window_rows", state["window_rows"][:-1]
-    yield "window_rows", np.full((n, d), np.inf)
-    yield "window_rows", state["window_rows"].astype(np.float32)
-    yield "window_targets", np.full(n, np.nan)
-    yield "window_targets", [0.0] * n
-    yield "window_targets", state["window_targets"] + 1e300
-    yield "window_targets", state["window_targets"] + 1
-    yield "window_targets", state["window_targets"] - 1
-    yield "window_targets", state["window_targets"] / 2
-    yield "window_weights", -np.ones(n)
-    yield "n_refits", -1
-    yield "n_since_refit", 1000
-    yield "n_since_refit", None
-
-
-def test_an_impossible_state_is_refused_and_changes_nothing():
-    model = learned(WindowRefit(KernelClassifier(max_features=64, seed=1), window=100, every=50))
-    state, before = model.__getstate__(), model.state_digest()
-    for name, value in _impossible(state):
-        with pytest.raises(ValueError, match=name if name != "window_rows" else "window_"):
-            model.__setstate__({**state, name: value})
-        assert model.state_digest() == before
-    too_many = {name: np.concatenate([state[name]] * 2) for name in state if name.startswith("window_")}
-    with pytest.raises(ValueError, match="window_targets"):
-        model.__setstate__({**state, **too_many})
-
-
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [

@@ -1,0 +1,87 @@
+"""DSPDC, SPDC, SDCA and SAGA, run on a task until the objective is near the optimum or some seconds are over."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmarks.solvers.curve import LossCurve, follow, look_times
+from benchmarks.solvers.dual_ascent import SDCA
+from benchmarks.solvers.optimum import Optimum
+from benchmarks.solvers.saga import saga
+from benchmarks.solvers.task import Task
+from streamkernel.window import DSPDC
+from streamkernel.window.factorized import Factorized
+from streamkernel.window.history import History
+
+#: How far above the optimum a run is to end.
+TARGET = 1e-6
+
+#: Passes that tell how many fit in a time.
+_FEW = 8
+
+#: Runs a solver with a seed.
+Solve = Callable[[int], LossCurve]
+
+
+def solvers(task: Task, primal: int, best: Optimum, seconds: float, longer: float = 0.0) -> dict[str, Solve]:
+    """What is compared on a task, by name; without factors all are "on A" and are called by their plain names.
+
+    Parameters
+    ----------
+    task
+        The problem.
+    primal
+        q of DSPDC.
+    best
+        Of the task.
+    seconds, longer
+        CPU seconds after which a run ends; on factors after the longer of the two, of SDCA after half of that.
+
+    """
+    until = best.objective + TARGET
+    found: dict[str, Solve] = {}
+    for form in ("", " on A") if task.factors else ("",):
+        factors = task.factors is not None and not form
+        limit = max(seconds, longer) if factors else seconds
+        found["DSPDC" + form] = partial(primal_dual, task, primal, factors, seconds=limit)
+        found["SPDC" + form] = partial(primal_dual, task, None, factors, seconds=limit)
+        found["SDCA" + form] = partial(ascend_task, task, factors, until=until, seconds=max(seconds, limit / 2))
+    if task.loss == "log":
+        found["SAGA on A" if task.factors else "SAGA"] = partial(saga, task, until=until, seconds=seconds)
+    return found
+
+
+def primal_dual(task: Task, primal: int | None, factors: bool, seed: int, seconds: float) -> LossCurve:
+    """DSPDC, or SPDC where `primal` is None, until its own gap is at most the target.
+
+    A few passes tell before how many fit in the seconds given.
+    """
+    data = Factorized(*task.factors) if factors and task.factors else task.rows
+
+    def solve(passes: int) -> History:
+        model = DSPDC(task.loss, task.l2, task.l1, 1, primal, tol=TARGET, max_passes=passes, seed=seed)
+        history = model.fit(data, task.y, sample_weight=task.w).history_
+        assert isinstance(history, History)
+        return history
+
+    few = solve(_FEW)
+    return of_history(solve(max(int(seconds / few.seconds[-1] * few.passes[-1]), _FEW)))
+
+
+def of_history(history: History) -> LossCurve:
+    """The looks that a solver itself took."""
+    passes, seconds, objective, gap = (part.tolist() for part in history)
+    return LossCurve(passes, seconds, objective, [float("nan")] * len(passes), gap)
+
+
+def ascend_task(task: Task, factors: bool, seed: int, until: float, seconds: float) -> LossCurve:
+    """SDCA, looked at four times in a pass and less often later."""
+    looks = look_times(10_000 * task.n, 16 * task.n, task.n // 4)
+    return follow(SDCA(task, factors, seed), task, looks, until, seconds, gap=True)
+
+
+def warm(task: Task, primal: int) -> None:
+    """Call every solver for a moment, that all code is compiled."""
+    for solve in solvers(task, primal, Optimum(np.zeros(task.p), np.inf, 0.0), 0.0).values():
+        solve(0)
