@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from streamkernel.compute.arrival import FeatureMap
+from streamkernel.compute.arrival import FeatureMap, squared_slopes
 from streamkernel.compute.gaussians import random_signs
-from streamkernel.compute.slopes import squared_slopes
 from streamkernel.state import Array
 
 #: No input is forgotten altogether: the least importance, in means.

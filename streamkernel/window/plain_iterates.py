@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.duality import multiply, multiply_transposed
-from streamkernel.compute.primal_dual_rows import advance_columns, advance_rows, advance_sparse
+from streamkernel.compute.primal_dual import advance_columns, advance_rows, advance_sparse
 from streamkernel.window.coordinates import Coordinates
 from streamkernel.window.iterates import Iterates
 from streamkernel.window.linear_model import LinearProblem

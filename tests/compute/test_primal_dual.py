@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from streamkernel.compute import draws, duality, primal_dual, primal_dual_rows, tiles
+from streamkernel.compute import draws, duality, primal_dual, tiles
 from streamkernel.window.coordinates import Blocks, Subsets
 from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
 from streamkernel.window.linear_model import LinearProblem
@@ -58,7 +58,7 @@ def test_dense_and_sparse_rows(kind, seed, subsets):
     for name, A in (("advance_rows", case.A), ("advance_sparse", of_sparse)):
         dual, primal = (case.beta.copy(), case.A.T @ case.weighted), (case.x.copy(), case.xbar.copy())
         expected = getattr(naive, name)(*case.first, A, case.choices, dual, primal)
-        getattr(primal_dual_rows, name)(*case.first, A, case.choices, dual, primal)
+        getattr(primal_dual, name)(*case.first, A, case.choices, dual, primal)
         assert_close((dual, primal), expected)
 
 
@@ -69,7 +69,7 @@ def test_columns(kind, seed, subsets):
     scores = case.A @ case.x
     dual, primal = (case.beta.copy(), case.weighted), (case.x.copy(), scores.copy(), scores.copy())
     expected = naive.advance_columns(*case.first, A, case.choices, dual, primal)
-    primal_dual_rows.advance_columns(*case.first, A, case.choices, dual, primal)
+    primal_dual.advance_columns(*case.first, A, case.choices, dual, primal)
     assert_close((dual, primal), expected)
 
 
@@ -150,12 +150,12 @@ def test_a_step_of_columns(seed):
     ubar, x, xbar = rng.normal(size=(3, 9))
     columns, steps = rng.permutation(9)[:4], tuple(rng.random(4))
     expected = naive._step_columns((0.3, 0.05), steps, 20, columns, ubar, (x, xbar))
-    primal_dual_rows._step_columns((0.3, 0.05), steps, 20, columns, ubar, (x, xbar))
+    primal_dual._step_columns((0.3, 0.05), steps, 20, columns, ubar, (x, xbar))
     assert_close(((x, xbar),), (expected,))
     choices = Blocks(9, 3, seed).draw(2)
     for t in (1, -1):
         expected = naive._stop(choices, t, x, xbar)
-        primal_dual_rows._stop(choices, t, x, xbar)
+        primal_dual._stop(choices, t, x, xbar)
         assert xbar.tolist() == expected
 
 
