@@ -32,6 +32,10 @@ class InputColumns:
     """
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all columns."""
         self.numbers: dict[Hashable, int] = {}
         self.indicators: dict[Hashable, dict[str, int]] = {}
         self._tagged: list[list[Any]] = []
@@ -83,21 +87,9 @@ class InputColumns:
         self._keys.append(key_of(tagged))
         self._taken.add(self._keys[-1])
 
-    def truncate(self, n_columns: int) -> None:
-        """Remove all columns but the first."""
-        for tagged in self._tagged[n_columns:]:
-            name = untag(tagged[1])
-            if tagged[0] == "indicator":
-                del self.indicators[name][tagged[2]]
-            else:
-                del self.numbers[name]
-        del self._tagged[n_columns:]
-        del self._keys[n_columns:]
-        self._taken = set(self._keys)
-        self._key_array = _NO_KEYS
-
     def load_state(self, state: State) -> None:
-        """Add the columns that the state of `Inputs` lists; ValueError where they do not fit."""
+        """Take the columns that the state of `Inputs` lists; ValueError where they do not fit."""
+        self.clear()
         columns = state.get("columns")
         for name in columns if isinstance(columns, list) else [columns]:
             match name:

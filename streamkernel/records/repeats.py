@@ -40,14 +40,6 @@ class Repeats:
         # For the log alone, which names each input once.
         self._n_without: dict[Hashable, int] = {}
 
-    def copy_counts(self) -> dict[Hashable, int]:
-        """The counts, to be given back to `restore_counts` where a call fails."""
-        return dict(self._counts)
-
-    def restore_counts(self, counts: dict[Hashable, int]) -> None:
-        """Set the counts to what `copy_counts` returned."""
-        self._counts = counts
-
     def add(self, name: Hashable, n: int = 1) -> None:
         """Count repetitions of an input's values."""
         self._counts[name] = self._counts.get(name, 0) + n
