@@ -14,13 +14,11 @@ import numpy as np
 from streamkernel.dates import instead_of_input
 from streamkernel.domain import Domain, is_inside
 from streamkernel.fields import whole
-from streamkernel.input_keys import key_of
 from streamkernel.records.input_columns import InputColumns
 from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
 from streamkernel.records.plain import PLAIN, PlainRecords
-from streamkernel.records.repeats import Repeats
-from streamkernel.records.rows import Rows
-from streamkernel.records.text_advice import turned_to_text
+from streamkernel.records.repeats import Repeats, turned_to_text
+from streamkernel.records.rows import NO_KEYS, Rows
 from streamkernel.state import Array, State, excerpt, real, tag, untag
 
 _log = logging.getLogger(__name__)
@@ -119,12 +117,17 @@ class Inputs:
             rows.append(row)
             extras.append(extra)
         self.scaler.fit()
-        n, d = len(rows), len(self.columns)
-        n_known = np.array([*map(len, rows)], np.int64)
-        values = np.array([row + [_NAN] * (d - len(row)) for row in rows], np.float64).reshape(n, d)
+        d = len(self.columns)
+        n_known = [*map(len, rows)]
+        for row in rows:
+            if len(row) < d:
+                row.extend([_NAN] * (d - len(row)))
+        values = np.array(rows, np.float64).reshape(len(rows), d)
         keys = sorted({key for extra in extras for key in extra})
+        if not keys:
+            return Rows(values, np.zeros((len(rows), 0)), NO_KEYS, np.array(n_known, np.int64))
         extra_values = np.array([[extra.get(key, 0.0) for key in keys] for extra in extras], np.float64)
-        return Rows(values, extra_values.reshape(n, len(keys)), np.array(keys, np.uint64), n_known)
+        return Rows(values, extra_values, np.array(keys, np.uint64), np.array(n_known, np.int64))
 
     def state(self) -> State:
         """The fields of the state."""
@@ -177,6 +180,8 @@ class Inputs:
         unknown: list[tuple[list[Any], float]] = []
         n_unknown, room = 0, n_columns < self.max_inputs
         for name, value in x.items():
+            if type(name) is not str:
+                name = untag(tag(name))  # names that are equal may be of different types
             kind = type(value)
             if kind is not float and kind is not int:
                 if value is None:
@@ -184,8 +189,6 @@ class Inputs:
                 if isinstance(value, str):
                     value = str.__str__(value)  # a subclass may hash as something else
                     known = indicators.get(name)
-                    if known is None and type(name) is not str:
-                        known = indicators.get(untag(tag(name)))
                     column = None if known is None else known.get(value)
                     if column is not None:
                         row[column] = 1.0
@@ -200,8 +203,6 @@ class Inputs:
                     continue
                 value = _number(name, value)
             column = known_numbers.get(name)
-            if column is None and type(name) is not str:
-                column = known_numbers.get(untag(tag(name)))
             if column is not None:
                 row[column] = value
             elif value == value:  # NaN is not observed
@@ -210,7 +211,8 @@ class Inputs:
                     unknown.append((["number", tag(name)], value))
         if not n_unknown:
             return row, {}
-        arrivals = self._arrivals(unknown)
+        # One whose key another input has already counts as past the limit: its features would be the other's.
+        arrivals = self.columns.arrivals(unknown)[: self.room]
         if admit:
             self.n_ignored += n_unknown - len(arrivals)
             for _, tagged, value in arrivals:
@@ -228,19 +230,6 @@ class Inputs:
         if tagged[0] == "indicator" and name in self.columns.numbers and name not in self._told:
             self._told.add(name)
             _log.warning("%s", turned_to_text(name, tagged[2], self.repeats.types_key))
-
-    def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
-        """The unknown inputs of a record that there is room for, in the order of their keys.
-
-        One whose key another input has already counts as past the limit: its features would be the other's.
-        """
-        arrivals: dict[int, tuple[list[Any], float]] = {}
-        for tagged, value in unknown:
-            key = key_of(tagged)
-            # Of two in one record the first by name, whatever their order.
-            if not self.columns.is_taken(key) and (key not in arrivals or repr(tagged) < repr(arrivals[key][0])):
-                arrivals[key] = tagged, value
-        return [(key, *arrivals[key]) for key in sorted(arrivals)[: self.room]]
 
     def _unseen(self, tagged: list[Any], value: float) -> float:
         """The scaled value of an unseen input: a number alone is its own mean, which is 0 after scaling.
