@@ -7,14 +7,13 @@ import numpy as np
 
 from streamkernel.adaptive.experts import Experts
 from streamkernel.adaptive.memory import Memory
-from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
 from streamkernel.compute.experts import standardize_targets
-from streamkernel.compute.median import SIZE as MEDIAN
 from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
-from streamkernel.compute.residuals import RESIDUALS
+from streamkernel.compute.number_targets import MAGNITUDES, RESIDUALS, AsinhStatistics, keep_magnitude, take_all_asinh
+from streamkernel.compute.number_targets import MEDIAN_SIZE as MEDIAN
 from streamkernel.fields import Rules, all_finite, all_from_zero
 from streamkernel.state import Array
 

@@ -3,14 +3,10 @@
 Rows are float64, contiguous. Zeros among their values cost nothing where distances are computed.
 """
 
-from typing import Any
-
 import numpy as np
 
 from streamkernel.compute.intrinsics import wide
-from streamkernel.compute.jit import jit, jit_long
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit, jit_long
 
 
 @jit

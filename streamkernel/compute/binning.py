@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
 
 #: Intervals of an input between which a split is sought, and the records whose quantiles bound them.
 BINS = 32

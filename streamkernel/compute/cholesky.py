@@ -3,15 +3,11 @@
 Matrices are float64, contiguous, and symmetric: only their upper triangle is read and written.
 """
 
-from typing import Any
-
 import numpy as np
 
 from streamkernel.compute.intrinsics import multiply_add, wide
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.recursive import dot
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # A tile with these numbers of rows and columns stays in the first-level cache.
 _ROWS = 32

@@ -1,14 +1,8 @@
 """The primal-dual gap, as sums of what is never negative: it stays exact where both objectives' digits cancel."""
 
-from typing import Any
-
-import numpy as np
-
 from streamkernel.compute.intrinsics import wide
-from streamkernel.compute.jit import jit, jit_reduction
+from streamkernel.compute.jit import Array, jit, jit_reduction
 from streamkernel.compute.window_losses import elastic_net_conjugate, loss_conjugate, loss_derivative, loss_value
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @jit_reduction

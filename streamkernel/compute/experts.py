@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.jit import jit, jit_reduction
+from streamkernel.compute.jit import Array, jit, jit_reduction
 from streamkernel.compute.moments import take_target
 from streamkernel.compute.recursive import learn_least_squares_late
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Losses of the mixture are discounted by this a record.
 DISCOUNT = 0.99

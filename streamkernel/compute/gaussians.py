@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.intrinsics import popcount, wide
-from streamkernel.compute.jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
 
 # numba promotes 32-bit integer arithmetic to 64 bits, which would halve the vector lanes: every operation is cast back.
 _u32 = np.uint32

@@ -1,139 +1,94 @@
 """Instructions that numba has no name for, or calls a library for: one each, so that loops stay in vector lanes."""
 
+# mypy: disable-error-code="no-untyped-call"
+
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.core import cgutils
+
+from streamkernel.compute.vectors import FOUR, Code, instruction
 
 
-@intrinsic
-def _popcount(_context: Any, _word: Any) -> Any:
-    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint32(types.uint32), generate
+@instruction(types.uint32, returns=types.uint32)
+def popcount(code: Code, word: Any) -> Any:
+    """Bits set in a uint32."""
+    return code.builder.ctpop(word)
 
 
-@intrinsic
-def _rint(_context: Any, number: Any) -> Any:
-    return number(number), _calls("llvm.rint")
+@instruction(None, returns=None)
+def rint(code: Code, number: Any) -> Any:
+    """The nearest whole number, exact however large."""
+    return _call(code, "llvm.rint", number)
 
 
-@intrinsic
-def _copysign(_context: Any, size: Any, sign: Any) -> Any:
-    return size(size, sign), _calls("llvm.copysign")
+@instruction(None, None, returns=None)
+def copysign(code: Code, size: Any, sign: Any) -> Any:
+    """The first number with the second's sign."""
+    return _call(code, "llvm.copysign", size, sign)
 
 
-@intrinsic
-def _multiply_add(_context: Any, a: Any, b: Any, c: Any) -> Any:
-    return c(a, b, c), _calls("llvm.fmuladd")
+@instruction(None, None, None, returns=None)
+def multiply_add(code: Code, a: Any, b: Any, c: Any) -> Any:
+    """a b + c, rounded once where the machine has such an instruction and twice where it has none.
+
+    It is the same in vector lanes and outside, so on one machine always the same bits.
+    """
+    return _call(code, "llvm.fmuladd", a, b, c)
 
 
-@intrinsic
-def _wide(_context: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, _signature: Any, _arguments: Any) -> Any:
-        # llvmlite knows the attributes without a value by name and refuses others.
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-        return context.get_dummy_value()
-
-    return types.void(), generate
+def _call(code: Code, name: str, *numbers: Any) -> Any:
+    """A call of LLVM's function, with arguments and a result of one type."""
+    kind = numbers[0].type
+    function = ir.FunctionType(kind, [kind] * len(numbers))
+    return code.builder.call(code.builder.module.declare_intrinsic(name, [kind], function), numbers)
 
 
-@intrinsic
-def _prefetch(_context: Any, array: Any, index: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        pointer, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
-        law = ir.FunctionType(ir.VoidType(), [pointer, whole, whole, whole])
-        name = "llvm.prefetch.p0i8"
-        function = builder.module.globals.get(name) or ir.Function(builder.module, law, name)
-        # To be read, soon and more than once, as data.
-        builder.call(function, [place, whole(0), whole(3), whole(1)])
-        return context.get_dummy_value()
+@instruction()
+def wide(code: Code) -> None:
+    """Let the loops of the calling function take the widest vectors that the machine has.
 
-    return types.void(array, index), generate
+    LLVM takes half of them where wide ones slow the clock for a while, which the long loops of the hot path outlast.
+    """
+    # llvmlite knows the attributes without a value by name and refuses others.
+    set.add(code.builder.function.attributes, '"prefer-vector-width"="512"')
 
 
-@intrinsic
-def _add_four(_context: Any, sums: Any, place: Any, terms: Any, start: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        pointers = [_four(context, builder, signature.args[i], *arguments[i : i + 2]) for i in (0, 2)]
-        total, term = (builder.load(pointer, align=8) for pointer in pointers)
-        builder.store(builder.fadd(total, term), pointers[0], align=8)
-        return context.get_dummy_value()
+@instruction(None, None)
+def prefetch(code: Code, data: Any, index: Any) -> None:
+    """Fetch the cache line of an element of a contiguous array, given by its number in the array.
 
-    return types.void(sums, place, terms, start), generate
-
-
-@intrinsic
-def _dot_four(_context: Any, a: Any, b: Any, c: Any, place: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        factors = [
-            builder.load(_four(context, builder, signature.args[i], arguments[i], arguments[3]), align=8)
-            for i in range(3)
-        ]
-        products = builder.fmul(builder.fmul(factors[0], factors[1]), factors[2])
-        parts = [builder.extract_element(products, ir.Constant(ir.IntType(32), i)) for i in range(4)]
-        return builder.fadd(builder.fadd(parts[0], parts[2]), builder.fadd(parts[1], parts[3]))
-
-    return types.float64(a, b, c, place), generate
+    Its reader does not wait for memory. It changes no value.
+    """
+    pointer, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+    place = code.builder.bitcast(code.builder.gep(data, [index]), pointer)
+    kind = ir.FunctionType(ir.VoidType(), [pointer, whole, whole, whole])
+    function = cgutils.get_or_insert_function(code.builder.module, kind, "llvm.prefetch.p0i8")
+    # To be read, soon and more than once, as data.
+    code.builder.call(function, [place, whole(0), whole(3), whole(1)])
 
 
-@intrinsic
-def _subtract_four(_context: Any, data: Any, _at: Any, a: Any, _at_a: Any, b: Any, _at_b: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        pointers = [_four(context, builder, signature.args[i], *arguments[i : i + 2]) for i in (0, 2, 4)]
-        own, one, other = (builder.load(pointer, align=8) for pointer in pointers)
-        law = ir.FunctionType(own.type, [own.type] * 3)
-        name = "llvm.fmuladd.v4f64"
-        fuse = builder.module.globals.get(name) or ir.Function(builder.module, law, name)
-        builder.store(builder.call(fuse, [builder.fneg(one), other, own]), pointers[0], align=8)
-        return context.get_dummy_value()
-
-    whole = types.intp
-    return types.void(data, whole, a, whole, b, whole), generate
+@instruction(None, None, None, None, vector=FOUR)
+def add_four(code: Code, sums: Any, place: Any, terms: Any, start: Any) -> None:
+    """Add four elements of a contiguous array of float64, from number `start` on, to four of another."""
+    code.store(code.builder.fadd(code.load(sums, place), code.load(terms, start)), sums, place)
 
 
-def _four(context: Any, builder: ir.IRBuilder, kind: Any, array: Any, index: Any) -> Any:
-    """A pointer to the four float64 that begin at an element of an array."""
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), ir.VectorType(ir.DoubleType(), 4).as_pointer())
+@instruction(None, None, None, None, returns=types.float64, vector=FOUR)
+def dot_four(code: Code, a: Any, b: Any, c: Any, place: Any) -> Any:
+    """The sum of four products of three factors each, from the same element of three contiguous arrays of float64."""
+    builder = code.builder
+    products = builder.fmul(builder.fmul(code.load(a, place), code.load(b, place)), code.load(c, place))
+    parts = [builder.extract_element(products, ir.IntType(32)(i)) for i in range(4)]
+    return builder.fadd(builder.fadd(parts[0], parts[2]), builder.fadd(parts[1], parts[3]))
 
 
-def _calls(name: str) -> Any:
-    """Code of an intrinsic of LLVM whose arguments and result are floats of one type."""
+@instruction(None, types.intp, None, types.intp, None, types.intp, vector=FOUR)
+def subtract_four(code: Code, data: Any, at: Any, a: Any, at_a: Any, b: Any, at_b: Any) -> None:
+    """Subtract from four elements of an array the products of four of another with four of a third.
 
-    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> Any:
-        kind = arguments[0].type
-        signature = ir.FunctionType(kind, [kind] * len(arguments))
-        return builder.call(builder.module.declare_intrinsic(name, [kind], signature), arguments)
-
-    return generate
-
-
-# Typed as what they are to their callers: mypy reads the definitions, which also take numba's context.
-
-#: Whose function calls this, its loops take the widest vectors that the machine has. LLVM takes half of them where
-#: wide ones slow the clock for a while, which the long loops of the hot path outlast.
-wide: Any = _wide
-#: Has the cache line fetched that holds an element of a contiguous array, given by its number in the array: its reader
-#: does not wait for memory. It changes no value.
-prefetch: Any = _prefetch
-#: Add four elements of a contiguous array of float64, from one given by its number in the array, to four of another.
-add_four: Any = _add_four
-#: The sum of four products of three factors each, from the same element of three contiguous arrays of float64.
-dot_four: Any = _dot_four
-#: Subtract from four elements of a contiguous array of float64 the products of four of another with four of a third.
-#: Each array comes with the number of the first of its four.
-subtract_four: Any = _subtract_four
-#: Bits set in a uint32.
-popcount: Any = _popcount
-#: The nearest whole number, exact however large.
-rint: Any = _rint
-#: The first number with the second's sign.
-copysign: Any = _copysign
-#: a b + c, rounded once where the machine has such an instruction and twice where it has none: the same in vector lanes
-#: and outside, so on one machine always the same bits.
-multiply_add: Any = _multiply_add
+    All are contiguous, of float64. Each comes with the number of the first of its four.
+    """
+    own, one, other = code.load(data, at), code.load(a, at_a), code.load(b, at_b)
+    code.store(code.multiply_add(code.builder.fneg(one), other, own), data, at)

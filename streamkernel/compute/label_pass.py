@@ -15,7 +15,7 @@ from streamkernel.compute.experts import (
     step_temperature,
     update_heads,
 )
-from streamkernel.compute.jit import jit, jit_long
+from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.memory import MANY, Ring, neighbors_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
@@ -23,8 +23,6 @@ from streamkernel.compute.stacking import Stacking, learn_labels, log_ratios, st
 from streamkernel.compute.transition import Transitions, learn_transition, predict_transition
 from streamkernel.compute.tree_schedule import learn_trees
 from streamkernel.compute.trees import Forest, predict_trees
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: How much of an expert's distribution is uniform: when its loss is taken, and in the trees' at once.
 SMOOTHING = 0.001

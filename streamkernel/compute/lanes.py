@@ -5,159 +5,100 @@ vectors at once, which every target splits or keeps as it can. They only add, su
 same on all of them.
 """
 
+# mypy: disable-error-code="no-untyped-call"
+
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from streamkernel.compute.vectors import BITS, FLOATS, Code, instruction
 
 #: Elements of a vector, and of a dot product.
 LANES, DOT = 16, 256
 
-_FLOATS = ir.VectorType(ir.FloatType(), LANES)
-_BITS = ir.VectorType(ir.IntType(32), LANES)
+
+def _places(code: Code, at: Any, step: Any, n: int) -> list[Any]:
+    """The indexes of n vectors, a step apart."""
+    places = [at]
+    for _ in range(n - 1):
+        places.append(code.builder.add(places[-1], step))
+    return places
 
 
-def _at(context: Any, builder: ir.IRBuilder, kind: Any, array: Any, index: Any, vector: ir.VectorType) -> Any:
-    """A pointer to the vector that begins at an element of a one-dimensional array."""
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
-
-
-def _splat(builder: ir.IRBuilder, value: Any, vector: ir.VectorType) -> Any:
-    one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(_BITS, [0] * LANES)
-    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
-
-
-def _load(builder: ir.IRBuilder, pointer: Any) -> Any:
-    return builder.load(pointer, align=4)
-
-
-def _rows(context: Any, builder: ir.IRBuilder, kind: Any, array: Any, index: Any, step: Any, n: int) -> list[Any]:
-    """Pointers to n vectors, a step apart."""
-    pointers = []
-    for _ in range(n):
-        pointers.append(_at(context, builder, kind, array, index, _FLOATS))
-        index = builder.add(index, step)
-    return pointers
-
-
-def _transform(builder: ir.IRBuilder, values: list[Any], pointers: list[Any]) -> None:
-    """The Walsh-Hadamard transform among some vectors, a power of two, stored where the pointers say."""
+def _transform(code: Code, values: list[Any], data: Any, places: list[Any]) -> None:
+    """Store the Walsh-Hadamard transform among some vectors, a power of two, at these places."""
     distance = 1
     while distance < len(values):
         for i in range(len(values)):
             if not i & distance:
                 a, b = values[i], values[i + distance]
-                values[i], values[i + distance] = builder.fadd(a, b), builder.fsub(a, b)
+                values[i], values[i + distance] = code.builder.fadd(a, b), code.builder.fsub(a, b)
         distance *= 2
-    for value, pointer in zip(values, pointers, strict=True):
-        builder.store(value, pointer, align=4)
+    for value, place in zip(values, places, strict=True):
+        code.store(value, data, place)
 
 
-@intrinsic
-def _fill(_context: Any, data: Any, _index: Any, _value: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        array, index, number = arguments
-        pointer = _at(context, builder, signature.args[0], array, index, _FLOATS)
-        builder.store(_splat(builder, number, _FLOATS), pointer, align=4)
-        return context.get_dummy_value()
-
-    return types.void(data, types.intp, types.float32), generate
+@instruction(None, types.intp, types.float32, vector=FLOATS)
+def fill(code: Code, data: Any, at: Any, value: Any) -> None:
+    """One number into the lanes from `at` on."""
+    code.store(code.spread(value), data, at)
 
 
 def _butterflies(n: int) -> Any:
-    @intrinsic
-    def transform(_context: Any, data: Any, _index: Any, _step: Any) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-            array, index, step = arguments
-            pointers = _rows(context, builder, signature.args[0], array, index, step, n)
-            _transform(builder, [_load(builder, pointer) for pointer in pointers], pointers)
-            return context.get_dummy_value()
-
-        return types.void(data, types.intp, types.intp), generate
+    @instruction(None, types.intp, types.intp, vector=FLOATS)
+    def transform(code: Code, data: Any, at: Any, step: Any) -> None:
+        """The transform among n vectors, the first at `at`, a step apart."""
+        places = _places(code, at, step, n)
+        _transform(code, [code.load(data, place) for place in places], data, places)
 
     return transform
 
 
-@intrinsic
-def _signed_sixteen(_context: Any, data: Any, _index: Any, words: Any, _word: Any, _bit: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        array, index, bits, word, bit = arguments
-        pointers = _rows(context, builder, signature.args[0], array, index, ir.Constant(index.type, LANES), 16)
-        signs = _load(builder, _at(context, builder, signature.args[2], bits, word, _BITS))
-        signs = builder.shl(signs, _splat(builder, builder.trunc(bit, ir.IntType(32)), _BITS))
-        top = ir.Constant(_BITS, [1 << 31] * LANES)
-        values = []
-        for pointer in pointers:
-            flipped = builder.xor(builder.bitcast(_load(builder, pointer), _BITS), builder.and_(signs, top))
-            values.append(builder.bitcast(flipped, _FLOATS))
-            signs = builder.add(signs, signs)  # the next bit comes to the top
-        _transform(builder, values, pointers)
-        return context.get_dummy_value()
-
-    return types.void(data, types.intp, words, types.intp, types.intp), generate
+two, four, eight, sixteen = map(_butterflies, (2, 4, 8, 16))
 
 
-@intrinsic
-def _add_four_dots(
-    _context: Any, rows: Any, _at_row: Any, _step: Any, other: Any, _place: Any, sums: Any, _at_sum: Any
-) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        array, at, step, other, place, sums, at_sum = arguments
-        fuse = _multiply_add(builder)
-        zero = ir.Constant(_FLOATS, [0.0] * LANES)
-        # Two sums of each row, in turns: each waits for its last product.
-        totals = [[zero, zero] for _ in range(4)]
-        for chunk in range(DOT // LANES):
-            ahead = ir.Constant(at.type, chunk * LANES)
-            here = builder.add(place, ahead)
-            factor = _load(builder, _at(context, builder, signature.args[3], other, here, _FLOATS))
-            pointers = _rows(context, builder, signature.args[0], array, builder.add(at, ahead), step, 4)
-            for total, pointer in zip(totals, pointers, strict=True):
-                total[chunk % 2] = builder.call(fuse, [_load(builder, pointer), factor, total[chunk % 2]])
-        numbers = context.make_array(signature.args[5])(context, builder, sums).data
-        for row, (even, odd) in enumerate(totals):
-            pointer = builder.gep(numbers, [builder.add(at_sum, ir.Constant(at.type, row))])
-            total = builder.fpext(_sum_of_lanes(builder, builder.fadd(even, odd)), ir.DoubleType())
-            builder.store(builder.fadd(builder.load(pointer), total), pointer)
-        return context.get_dummy_value()
+@instruction(None, types.intp, None, types.intp, types.intp, vector=FLOATS)
+def signed_sixteen(code: Code, data: Any, at: Any, words: Any, word: Any, bit: Any) -> None:
+    """The transform among the sixteen vectors from `at` on, each of which first takes signs.
 
-    whole = types.intp
-    return types.void(rows, whole, whole, other, whole, sums, whole), generate
+    Of the uint32 lanes from `word` on, the first takes the bit that `bit` shifts to the top, the next those below it.
+    """
+    builder, bits = code.builder, code.of(BITS)
+    signs = builder.shl(bits.load(words, word), bits.spread(builder.trunc(bit, ir.IntType(32))))
+    top = ir.Constant(BITS, [1 << 31] * LANES)
+    places, values = _places(code, at, at.type(LANES), 16), []
+    for place in places:
+        values.append(builder.bitcast(builder.xor(bits.load(data, place), builder.and_(signs, top)), FLOATS))
+        signs = builder.add(signs, signs)  # the next bit comes to the top
+    _transform(code, values, data, places)
 
 
-def _multiply_add(builder: ir.IRBuilder) -> Any:
-    """The function a b + c of vectors."""
-    law = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
-    name = f"llvm.fmuladd.v{LANES}f32"
-    return builder.module.globals.get(name) or ir.Function(builder.module, law, name)
+@instruction(None, types.intp, types.intp, None, types.intp, None, types.intp, vector=FLOATS)
+def add_four_dots(code: Code, rows: Any, at: Any, step: Any, other: Any, place: Any, sums: Any, at_sum: Any) -> None:
+    """Add to four sums (float64), from `at_sum` on, the products of `DOT` elements of four rows with those of another.
+
+    The first row is from `at` on and the next a step apart; the other is from `place` on.
+    """
+    builder = code.builder
+    # Two sums of each row, in turns: each waits for its last product.
+    totals = [[code.none, code.none] for _ in range(4)]
+    for chunk in range(DOT // LANES):
+        ahead = at.type(chunk * LANES)
+        factor = code.load(other, builder.add(place, ahead))
+        for total, row in zip(totals, _places(code, builder.add(at, ahead), step, 4), strict=True):
+            total[chunk % 2] = code.multiply_add(code.load(rows, row), factor, total[chunk % 2])
+    for row, (even, odd) in enumerate(totals):
+        pointer = builder.gep(sums, [builder.add(at_sum, at.type(row))])
+        total = builder.fpext(_sum_of_lanes(builder, builder.fadd(even, odd)), ir.DoubleType())
+        builder.store(builder.fadd(builder.load(pointer), total), pointer)
 
 
 def _sum_of_lanes(builder: ir.IRBuilder, vector: Any) -> Any:
     """The sum of the lanes, halves first."""
     n = LANES // 2
     while n:
-        order = [ir.Constant(ir.IntType(32), (i + n) % LANES) for i in range(LANES)]
-        mask = ir.Constant(_BITS, order)
-        vector = builder.fadd(vector, builder.shuffle_vector(vector, vector, mask))
+        order = ir.Constant(BITS, [(i + n) % LANES for i in range(LANES)])
+        vector = builder.fadd(vector, builder.shuffle_vector(vector, vector, order))
         n //= 2
-    return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
-
-
-# Typed as what they are to their callers: mypy reads the definitions, which also take numba's context.
-
-#: (data, at, value): one number into the lanes from `at` on.
-fill: Any = _fill
-#: (data, at, step): the transform among two, four, eight or sixteen vectors, the first at `at`, a step apart.
-two: Any = _butterflies(2)
-four: Any = _butterflies(4)
-eight: Any = _butterflies(8)
-sixteen: Any = _butterflies(16)
-#: (data, at, words, word, bit): the transform among the sixteen vectors from `at` on, each of which first takes signs:
-#: of the uint32 lanes from `word` on, the first takes the bit that `bit` shifts to the top, the next those below it.
-signed_sixteen: Any = _signed_sixteen
-#: (rows, at, step, other, place, sums, at_sum): add to four sums (float64), from `at_sum` on, the products of `DOT`
-#: elements of four rows, the first from `at` on and the next a step apart, with those of another from `place` on.
-add_four_dots: Any = _add_four_dots
+    return builder.extract_element(vector, ir.IntType(32)(0))

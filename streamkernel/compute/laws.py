@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.gaussians import mix64
-from streamkernel.compute.jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
 
 #: Laws of `draws`.
 CAUCHY, LAPLACE, SECH, EXPONENTIAL, LEVY, JENSEN_SHANNON = range(6)

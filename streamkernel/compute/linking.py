@@ -17,11 +17,40 @@ from typing import Any
 
 from numba.core import compiler, sigutils
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.compiler import Flags
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import make_concrete_template
 
 from streamkernel.compute.levels import ATTRIBUTES
-from streamkernel.compute.options import QuickFlags
+
+
+class QuickFlags(Flags):
+    """Options of a compilation, quick to compare, and equal to numba's wherever they are set to the same.
+
+    For every operation numba looks up, many times, whether it was compiled under these options before. Its own class
+    makes dicts of all options for that. There is no wrapper for calls from C, which nobody asks for.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, copy_from: Any = None) -> None:
+        super().__init__(copy_from)
+        if copy_from is None:
+            self.no_cfunc_wrapper = True  # type: ignore[assignment, misc]
+
+    def __hash__(self) -> int:
+        return _HASH
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Flags):
+            return NotImplemented
+        mine, others = self._values, other._values
+        return mine == others or all(getattr(self, name) == getattr(other, name) for name in {**mine, **others})
+
+
+#: numba hashes the names of all options, whatever they are set to.
+_HASH = hash(Flags())
+
 
 _NEEDED = {
     JITCodeLibrary: (

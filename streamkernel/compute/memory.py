@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.moments import near
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: How many of the nearest records an expert asks; as many as MANY are found.
 FEW, MANY = 5, 15

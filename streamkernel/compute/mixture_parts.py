@@ -1,13 +1,11 @@
 """What the mixture of a growing machine is made of: its heads, how inputs become features, and what it has learned."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.projection import BATCH, TILE, WINDOW
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: The kinds of targets: a number for each output, a label that is true or not for each, or one of many classes.
 NUMBERS, LABELS, CLASSES = range(3)

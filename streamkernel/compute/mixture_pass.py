@@ -5,17 +5,14 @@ take a step every B records, by affine projection onto the last P of them. Recor
 which share the traffic; the bits of each do not depend on its company.
 """
 
-from typing import Any
-
 import numpy as np
 
 from streamkernel.compute.check import margin
 from streamkernel.compute.experts import hedge_weights
 from streamkernel.compute.features import LINEAR_LIMIT, SINE, cos_sin, observed, project_columns
 from streamkernel.compute.intrinsics import multiply_add, wide
-from streamkernel.compute.jit import jit, jit_long
-from streamkernel.compute.mixture_linear import learn_linear, predict_linear
-from streamkernel.compute.mixture_losses import any_known, loss_residuals
+from streamkernel.compute.jit import Array, jit, jit_long
+from streamkernel.compute.mixture_losses import any_known, learn_linear, loss_residuals, predict_linear
 from streamkernel.compute.mixture_parts import (
     CONSTANT,
     DISCOUNT,
@@ -51,8 +48,6 @@ from streamkernel.compute.projection import (
     whole_tiles,
     window_products,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _SINE = SINE[np.dtype("float32")]
 

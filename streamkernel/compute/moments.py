@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 
 #: Larger values count as this: their squares, summed, would overflow.
 LARGEST = 1e100
@@ -68,8 +68,6 @@ SIZE = 8
 #: A count that no stream comes to, and the sum of squares of that number of values.
 MOST_VALUES = 1e30
 MOST_M2 = MOST_VALUES * LARGEST * LARGEST
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def are_moments(moments: Array) -> bool:
@@ -335,3 +333,11 @@ def standardize(y: Array, moments: Array, out: Array, before: Array) -> None:
         out[i] = np.nan
         if not np.isnan(y[i]):
             out[i] = take_target(moments, y[i])[0]
+
+
+@jit
+def standardize_columns(y: Array, moments: Array, out: Array, before: Array) -> None:
+    """Standardize K targets as `standardize` does: y and out are (n, K), moments (K, 8), before (n, K, 2)."""
+    for i in range(y.shape[0]):
+        for k in range(y.shape[1]):
+            standardize(y[i, k : k + 1], moments[k], out[i, k : k + 1], before[i, k : k + 1])

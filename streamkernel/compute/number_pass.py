@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.asinh import AsinhStatistics, forget_asinh, from_asinh, keep_magnitude, take_asinh
 from streamkernel.compute.experts import (
     DISCOUNT,
     Heads,
@@ -15,17 +14,23 @@ from streamkernel.compute.experts import (
     predict_experts,
     update_heads,
 )
-from streamkernel.compute.jit import jit, jit_long
-from streamkernel.compute.median import at_median, follow_median
+from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.memory import MANY, Ring, neighbors_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
+from streamkernel.compute.number_targets import (
+    AsinhStatistics,
+    at_median,
+    follow_median,
+    forget_asinh,
+    from_asinh,
+    keep_magnitude,
+    keep_residual,
+    take_asinh,
+)
 from streamkernel.compute.recursive import dot, learn_least_squares
-from streamkernel.compute.residuals import keep_residual
 from streamkernel.compute.stacking import Stacking, beside, learn_numbers, stack_numbers
 from streamkernel.compute.tree_schedule import learn_trees
 from streamkernel.compute.trees import Forest, predict_trees
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: No squared error counts as more than this many variances of the target, so that one record does not decide.
 WORST = 4.0

@@ -9,86 +9,66 @@ by its rows; those on the diagonal are whole, and symmetric to the last bit.
 
 from typing import Any
 
-import numpy as np
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from streamkernel.compute.jit import jit
-from streamkernel.compute.vectors import LANES, Code
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
+from streamkernel.compute.vectors import LANES, Code, instruction
 
 #: Vectors whose products are subtracted at once.
 RANK = 8
 _TILE = LANES * LANES
 
 
-@intrinsic
-def _multiply_row(_context: Any, tiles: Any, _first: Any, _block: Any, x: Any, v: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = Code(context, builder, signature, arguments)
-        (data, _), (x_data, _), (v_data, _) = (code.array(k) for k in (0, 3, 4))
-        first, block = arguments[1:3]
-        size = first.type
-        row = builder.mul(block, size(LANES))
-        factors = [code.spread(builder.load(builder.gep(x_data, [builder.add(row, size(r))]))) for r in range(LANES)]
-        sums = [code.zero() for _ in range(LANES)]
-        with cgutils.for_range(builder, block) as loop:
-            column = builder.mul(loop.index, size(LANES))
-            at = builder.add(first, builder.mul(loop.index, size(_TILE)))
-            of_x = code.load(x_data, column)
-            # Two sums of four rows each: a chain of eight would be waited for.
-            halves = [code.load(v_data, column), code.none]
-            for r in range(LANES):
-                numbers = code.load(data, at, r)
-                builder.store(code.multiply_add(numbers, of_x, builder.load(sums[r])), sums[r])
-                halves[r % 2] = code.multiply_add(numbers, factors[r], halves[r % 2])
-            code.store(builder.fadd(*halves), v_data, column)
-        at = builder.add(first, builder.mul(block, size(_TILE)))
-        of_x = code.load(x_data, row)
-        whole = [code.multiply_add(code.load(data, at, r), of_x, builder.load(sums[r])) for r in range(LANES)]
-        code.store(code.totals(whole), v_data, row)
-        return context.get_dummy_value()
+@instruction(None, types.intp, types.intp, None, None)
+def multiply_row(code: Code, tiles: Any, first: Any, block: Any, x: Any, v: Any) -> None:
+    """Give v what the row of tiles `block`, which begins at `first`, has to do with x.
 
-    return types.void(tiles, types.intp, types.intp, x, v), generate
+    These are its own eight numbers, and what it adds to those before.
+    """
+    builder, size = code.builder, first.type
+    row = builder.mul(block, size(LANES))
+    factors = [code.spread(builder.load(builder.gep(x, [builder.add(row, size(r))]))) for r in range(LANES)]
+    sums = [code.zero() for _ in range(LANES)]
+    with cgutils.for_range(builder, block) as loop:
+        column = builder.mul(loop.index, size(LANES))
+        at = builder.add(first, builder.mul(loop.index, size(_TILE)))
+        of_x = code.load(x, column)
+        # Two sums of four rows each: a chain of eight would be waited for.
+        halves = [code.load(v, column), code.none]
+        for r in range(LANES):
+            numbers = code.load(tiles, at, r)
+            builder.store(code.multiply_add(numbers, of_x, builder.load(sums[r])), sums[r])
+            halves[r % 2] = code.multiply_add(numbers, factors[r], halves[r % 2])
+        code.store(builder.fadd(*halves), v, column)
+    at = builder.add(first, builder.mul(block, size(_TILE)))
+    of_x = code.load(x, row)
+    whole = [code.multiply_add(code.load(tiles, at, r), of_x, builder.load(sums[r])) for r in range(LANES)]
+    code.store(code.totals(whole), v, row)
 
 
 def _downdates(count: int) -> Any:
-    @intrinsic
-    def downdate_tiles(_context: Any, tiles: Any, _first: Any, vectors: Any, _row: Any, _column: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            code = Code(context, builder, signature, arguments)
-            (data, _), (all_vectors, (_, width)) = code.array(0), code.array(2)
-            first, _, row, column = arguments[1:]
-            size = first.type
-            numbers = [[code.load(data, first, LANES * k + r) for r in range(LANES)] for k in range(count)]
-            for m in range(RANK):
-                vector = builder.gep(all_vectors, [builder.mul(width, size(m))])
-                across = [code.load(vector, column, k) for k in range(count)]
-                for r in range(LANES):
-                    down = builder.load(builder.gep(vector, [builder.add(row, size(r))]))
-                    factor = code.spread(builder.fneg(down))
-                    for k in range(count):
-                        numbers[k][r] = code.multiply_add(factor, across[k], numbers[k][r])
-            for k in range(count):
-                for r in range(LANES):
-                    code.store(numbers[k][r], data, first, LANES * k + r)
-            return context.get_dummy_value()
-
-        return types.void(tiles, types.intp, vectors, types.intp, types.intp), generate
+    @instruction(None, types.intp, None, types.intp, types.intp)
+    def downdate_tiles(code: Code, tiles: Any, first: Any, vectors: Any, row: Any, column: Any) -> None:
+        """Subtract the outer products of rows with columns from some tiles."""
+        builder, size, (_, width) = code.builder, first.type, code.shape(2)
+        numbers = [[code.load(tiles, first, LANES * k + r) for r in range(LANES)] for k in range(count)]
+        for m in range(RANK):
+            vector = builder.gep(vectors, [builder.mul(width, size(m))])
+            across = [code.load(vector, column, k) for k in range(count)]
+            for r in range(LANES):
+                down = builder.load(builder.gep(vector, [builder.add(row, size(r))]))
+                factor = code.spread(builder.fneg(down))
+                for k in range(count):
+                    numbers[k][r] = code.multiply_add(factor, across[k], numbers[k][r])
+        for k in range(count):
+            for r in range(LANES):
+                code.store(numbers[k][r], tiles, first, LANES * k + r)
 
     return downdate_tiles
 
 
-# Typed as what they are to their callers: mypy reads the definitions, which also take numba's context.
-
-#: (tiles, first, block, x, v): v gets what the row of tiles `block`, which begins at `first`, has to do with x: its own
-#: eight numbers, and what it adds to those before.
-multiply_row: Any = _multiply_row
-#: (tiles, first, vectors, row, column): subtract the outer products of rows with columns from one tile, or from two.
-downdate_one: Any = _downdates(1)
-downdate_two: Any = _downdates(2)
+downdate_one, downdate_two = _downdates(1), _downdates(2)
 
 
 def padded(n: int) -> int:

@@ -4,11 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, downdate, symmetric_product
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: The columns of a prediction: the mean, the variance in units of the noise's, and the deviation of the targets before
 #: and with this one.

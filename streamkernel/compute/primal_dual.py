@@ -1,4 +1,4 @@
-"""Iterations of the doubly stochastic primal-dual coordinate method, on factorized data.
+"""Iterations of the doubly stochastic primal-dual coordinate method: on factorized data, and on dense or CSR data.
 
 Which coordinates an iteration updates is drawn before (draws.py): three arrays say it, (order, starts, chosen).
 Iteration t updates the coordinates order[starts[k]:starts[k + 1]], where k = chosen[t]: k is one of the blocks of a
@@ -8,19 +8,34 @@ The dual variable of a record is an element of its loss's conjugate's domain; a 
 meets the data, as if rows and dual variables were both scaled by the root of the weight: gamma stays the loss's.
 """
 
-from typing import Any
-
 import numpy as np
 
-from streamkernel.compute.intrinsics import prefetch, wide
-from streamkernel.compute.jit import jit, jit_long
-from streamkernel.compute.tiles import add_row, prefetch_row, row_product, step_tile
-from streamkernel.compute.window_losses import dual_update
+from streamkernel.compute.intrinsics import multiply_add, prefetch, wide
+from streamkernel.compute.jit import Array, jit, jit_long
+from streamkernel.compute.recursive import dot
+from streamkernel.compute.tiles import add_row, prefetch_part, prefetch_row, row_product, step_tile
+from streamkernel.compute.window_losses import dual_update, soft_threshold
 
-Array = np.ndarray[Any, np.dtype[Any]]
 #: Iterations before the one that reads a row, its memory is begun to be fetched.
 AHEAD = 2
 Choices = tuple[Array, Array, Array]
+
+
+@jit
+def _block(choices: Choices, t: int) -> Array:
+    """The coordinates that iteration t updates; none after the last."""
+    order, starts, chosen = choices
+    if t >= chosen.shape[0]:
+        return order[:0]
+    return order[starts[chosen[t]] : starts[chosen[t] + 1]]
+
+
+@jit
+def prefetch_record(i: int, beta: Array, y: Array, weights: Array) -> None:
+    """Have a record's numbers fetched into the cache."""
+    prefetch(beta, i)
+    prefetch(y, i)
+    prefetch(weights, i)
 
 
 @jit_long
@@ -59,48 +74,31 @@ def advance_factorized(
         Updated: x, of shape (blocks, width of a tile), or (1, p) where columns are gathered; v = V x, and V xbar.
     """
     wide()
-    y, weights = records
-    U, V, tiles = factors
-    (row_order, row_starts, chosen_rows), (column_order, column_starts, chosen_columns) = choices
-    beta, u = dual
-    x, v, vbar = primal
+    (y, weights), (U, V, tiles) = records, factors
+    (beta, u), (x, v, vbar) = dual, primal
     tau, dual_step, dual_ratio, extrapolation = steps
     numbers = (-tau / y.shape[0], tau * elastic_net[1], 1.0 / (1.0 + tau * elastic_net[0]), extrapolation)
     own_x = np.zeros((1, tiles.shape[2]))
     ubar = np.zeros(tiles.shape[1])
-    for t in range(chosen_rows.shape[0]):
-        block = chosen_rows[t]
-        if t + AHEAD < chosen_rows.shape[0]:
-            following = chosen_rows[t + AHEAD]
-            for r in range(row_starts[following], row_starts[following + 1]):
-                i = row_order[r]
-                prefetch_row(U, i)
-                prefetch_record(i, beta, y, weights)
+    for t in range(choices[0][2].shape[0]):
+        for i in _block(choices[0], t + AHEAD):
+            prefetch_row(U, i)
+            prefetch_record(i, beta, y, weights)
         start = u
-        for r in range(row_starts[block], row_starts[block + 1]):
-            i = row_order[r]
+        for i in _block(choices[0], t):
             before = beta[i]
             after = dual_update(kind, before, row_product(U, i, vbar), y[i], dual_step)
             beta[i] = after
             add_row(U, i, weights[i] * (after - before), dual_ratio, start, u, ubar)
             start = ubar
-        block = chosen_columns[t]
         if V.shape[1]:
-            columns = column_order[column_starts[block] : column_starts[block + 1]]
+            columns = _block(choices[1], t)
             _gather(V, x, columns, tiles, own_x)
             step_tile(tiles, 0, ubar, V.shape[0], numbers, own_x, v, vbar)
             for j in range(columns.shape[0]):
                 x[0, columns[j]] = own_x[0, j]
         else:
-            step_tile(tiles, block, ubar, V.shape[0], numbers, x, v, vbar)
-
-
-@jit
-def prefetch_record(i: int, beta: Array, y: Array, weights: Array) -> None:
-    """Have a record's numbers fetched into the cache."""
-    prefetch(beta, i)
-    prefetch(y, i)
-    prefetch(weights, i)
+            step_tile(tiles, choices[1][2][t], ubar, V.shape[0], numbers, x, v, vbar)
 
 
 @jit
@@ -111,3 +109,184 @@ def _gather(V: Array, x: Array, columns: Array, tiles: Array, own_x: Array) -> N
             tiles[0, k, j] = V[k, columns[j]]
     for j in range(columns.shape[0]):
         own_x[0, j] = x[0, columns[j]]
+
+
+@jit
+def _step_columns(
+    elastic_net: tuple[float, float],
+    steps: tuple[float, float, float, float],
+    n: int,
+    columns: Array,
+    ubar: Array,
+    primal: tuple[Array, Array],
+) -> None:
+    """Update x and xbar of some columns, given ubar = A^T (weights betabar)."""
+    tau, _, _, extrapolation = steps
+    x, xbar = primal
+    shrink = 1.0 / (1.0 + tau * elastic_net[0])
+    for j in columns:
+        before = x[j]
+        after = soft_threshold(before - tau / n * ubar[j], tau * elastic_net[1]) * shrink
+        x[j] = after
+        xbar[j] = before + extrapolation * (after - before)
+
+
+@jit
+def _stop(choices: Choices, t: int, x: Array, xbar: Array) -> None:
+    """Let xbar be x after iteration t stepped; before the first all may differ."""
+    if t < 0:
+        for j in range(x.shape[0]):
+            xbar[j] = x[j]
+    else:
+        for j in _block(choices, t):
+            xbar[j] = x[j]
+
+
+@jit_long
+def advance_rows(
+    kind: int,
+    records: tuple[Array, Array],
+    elastic_net: tuple[float, float],
+    steps: tuple[float, float, float, float],
+    A: Array,
+    choices: tuple[Choices, Choices],
+    dual: tuple[Array, Array],
+    primal: tuple[Array, Array],
+) -> None:
+    """Run one iteration for each choice, O(m p) each: Algorithm 1 with A^T ybar maintained.
+
+    Parameters
+    ----------
+    kind, records, elastic_net, steps, choices
+        As of `advance_factorized`.
+    A
+        Shape (n, p).
+    dual
+        Updated: beta (n,) and u = A^T (weights beta), shape (p,).
+    primal
+        Updated: x and xbar, shape (p,).
+    """
+    wide()
+    (y, weights), (beta, u), (x, xbar) = records, dual, primal
+    n, p = A.shape
+    ubar = np.empty(p)
+    for t in range(choices[0][2].shape[0]):
+        for i in _block(choices[0], t + AHEAD):
+            prefetch_row(A, i)
+            prefetch_record(i, beta, y, weights)
+        rows = _block(choices[0], t)
+        for r in range(rows.shape[0]):
+            i = rows[r]
+            row, before = A[i], beta[i]
+            beta[i] = dual_update(kind, before, dot(row, xbar), y[i], steps[1])
+            moved = weights[i] * (beta[i] - before)
+            if r == 0:  # written out: a loop over what may be u or ubar would not be vectorized
+                for j in range(p):
+                    added = moved * row[j]
+                    ubar[j] = multiply_add(steps[2], added, u[j])
+                    u[j] += added
+            else:
+                for j in range(p):
+                    added = moved * row[j]
+                    ubar[j] = multiply_add(steps[2], added, ubar[j])
+                    u[j] += added
+        _stop(choices[1], t - 1, x, xbar)
+        _step_columns(elastic_net, steps, n, _block(choices[1], t), ubar, primal)
+
+
+@jit_long
+def advance_sparse(
+    kind: int,
+    records: tuple[Array, Array],
+    elastic_net: tuple[float, float],
+    steps: tuple[float, float, float, float],
+    A: tuple[Array, Array, Array],
+    choices: tuple[Choices, Choices],
+    dual: tuple[Array, Array],
+    primal: tuple[Array, Array],
+) -> None:
+    """Run one iteration for each choice, O(q and the entries of m rows) each: `advance_rows` of a CSR matrix.
+
+    Parameters
+    ----------
+    kind, records, elastic_net, steps, choices, dual, primal
+        As of `advance_rows`.
+    A
+        data, indices and indptr.
+    """
+    (y, weights), (beta, u), (x, xbar) = records, dual, primal
+    data, indices, indptr = A
+    ubar = u.copy()
+    for t in range(choices[0][2].shape[0]):
+        for i in _block(choices[0], t + AHEAD):
+            prefetch_record(i, beta, y, weights)
+            prefetch_part(data, indptr[i], indptr[i + 1])
+            prefetch_part(indices, indptr[i], indptr[i + 1])
+        rows = _block(choices[0], t)
+        for i in rows:
+            z = 0.0
+            for e in range(indptr[i], indptr[i + 1]):
+                z += data[e] * xbar[indices[e]]
+            before = beta[i]
+            beta[i] = dual_update(kind, before, z, y[i], steps[1])
+            moved = weights[i] * (beta[i] - before)
+            for e in range(indptr[i], indptr[i + 1]):
+                u[indices[e]] += moved * data[e]
+                ubar[indices[e]] += steps[2] * moved * data[e]
+        _stop(choices[1], t - 1, x, xbar)
+        _step_columns(elastic_net, steps, beta.shape[0], _block(choices[1], t), ubar, primal)
+        for i in rows:
+            for e in range(indptr[i], indptr[i + 1]):
+                ubar[indices[e]] = u[indices[e]]
+
+
+@jit_long
+def advance_columns(
+    kind: int,
+    records: tuple[Array, Array],
+    elastic_net: tuple[float, float],
+    steps: tuple[float, float, float, float],
+    A: Array,
+    choices: tuple[Choices, Choices],
+    dual: tuple[Array, Array],
+    primal: tuple[Array, Array, Array],
+) -> None:
+    """Run one iteration for each choice, O(n q) each: Algorithm 1 with A xbar maintained.
+
+    Parameters
+    ----------
+    kind, records, elastic_net, steps, choices
+        As of `advance_factorized`.
+    A
+        A's transpose, shape (p, n).
+    dual
+        Updated: beta and weights beta, shape (n,).
+    primal
+        Updated: x (p,), h = A x and A xbar, shape (n,).
+    """
+    wide()
+    (y, weights), (beta, weighted), (x, h, hbar) = records, dual, primal
+    tau, dual_step, dual_ratio, extrapolation = steps
+    shrink = 1.0 / (1.0 + tau * elastic_net[0])
+    n = h.shape[0]
+    added = np.zeros(n)
+    for t in range(choices[0][2].shape[0]):
+        rows = _block(choices[0], t)
+        for i in rows:
+            before = beta[i]
+            beta[i] = dual_update(kind, before, hbar[i], y[i], dual_step)
+            weighted[i] = weights[i] * (before + dual_ratio * (beta[i] - before))
+        for i in range(n):
+            added[i] = 0.0
+        for j in _block(choices[1], t):
+            column = A[j]
+            before = x[j]
+            x[j] = soft_threshold(before - tau / n * dot(column, weighted), tau * elastic_net[1]) * shrink
+            change = x[j] - before
+            for i in range(n):
+                added[i] = multiply_add(change, column[i], added[i])
+        for i in range(n):
+            hbar[i] = multiply_add(extrapolation, added[i], h[i])
+            h[i] += added[i]
+        for i in rows:
+            weighted[i] = weights[i] * beta[i]

@@ -7,15 +7,11 @@ Rows are cut into tiles of columns, the last of which ends in zeros. A tile of t
 first-level cache, and is one array: a loop over more of them would not be vectorized.
 """
 
-from typing import Any
-
 import numpy as np
 
 from streamkernel.compute.intrinsics import multiply_add, subtract_four, wide
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.lanes import DOT, add_four_dots
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Records that arrive at once, and those that a step fits.
 BATCH, WINDOW = 4, 16

@@ -6,10 +6,8 @@ import numpy as np
 
 from streamkernel.compute.features import cos_sin
 from streamkernel.compute.intrinsics import multiply_add, wide
-from streamkernel.compute.jit import jit, jit_reduction
+from streamkernel.compute.jit import Array, jit, jit_reduction
 from streamkernel.compute.laws import exp, log
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Features are cut here: sums of their squares over large mini-batches are finite in float32.
 LARGEST_FEATURE = 1e15

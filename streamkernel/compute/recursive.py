@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.intrinsics import multiply_add
-from streamkernel.compute.jit import jit, jit_reduction
+from streamkernel.compute.jit import Array, jit, jit_reduction
 from streamkernel.compute.packed import packed_downdate, packed_product, place
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: What of a diagonal is rounding, in parts of its bound.
 _ROUNDING = 1e-14

@@ -1,13 +1,9 @@
 """Hashes of rows of numbers by what they hold, whatever the order of their columns."""
 
-from typing import Any
-
 import numpy as np
 
 from streamkernel.compute.gaussians import mix64
-from streamkernel.compute.jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
 
 
 @jit

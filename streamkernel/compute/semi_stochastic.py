@@ -12,11 +12,9 @@ import numpy as np
 
 from streamkernel.compute.draws import draw_row
 from streamkernel.compute.intrinsics import prefetch, wide
-from streamkernel.compute.jit import jit, jit_long
+from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.recursive import dot
 from streamkernel.compute.window_losses import elastic_net_step, loss_derivative, loss_value
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # Numbers in a cache line, and of a row that are fetched ahead.
 _LINE = 8
@@ -127,10 +125,35 @@ def variance_reduced_steps(
     state
         The generator, updated.
     """
+    _corrected_steps(kind, beta, (X, y, weights), derivatives, None, gradient, w, steps, batch, penalty, state)
+
+
+@jit
+def _corrected_steps(
+    kind: int,
+    beta: float,
+    data: tuple[Array, Array, Array],
+    own: Array,
+    graph: tuple[Array, Array, Array] | None,
+    gradient: Array,
+    w: Array,
+    steps: int,
+    batch: int,
+    penalty: tuple[float, float, float],
+    state: Array,
+) -> None:
+    """Take steps along a mini-batch's gradient, corrected by a gradient of all rows.
+
+    Parameters
+    ----------
+    own, graph
+        Each row's part of that gradient: its derivative and None, or its offset and what `propagated` takes first.
+
+    """
     wide()
+    X, y, weights = data
     step, l2, l1 = penalty
-    p = X.shape[1]
-    g = np.empty(p)
+    g = np.empty(X.shape[1])
     # A batch is drawn while the one before it is used.
     drawn, rows = np.empty(batch, np.int64), np.empty(batch, np.int64)
     for t in range(steps + 1):
@@ -140,16 +163,25 @@ def variance_reduced_steps(
             for i in drawn:
                 prefetch(y, i)
                 prefetch(weights, i)
-                prefetch(derivatives, i)
+                prefetch(own, i)
+                if graph is not None:
+                    k = graph[1].shape[1]
+                    for c in (0, k - 1):
+                        prefetch(graph[1], i * k + c)
+                        prefetch(graph[2], i * k + c)
         if t == 0:
             continue
-        for k in range(p):
-            g[k] = gradient[k]
+        for j in range(g.shape[0]):
+            g[j] = gradient[j]
         for i in rows:
             row = X[i]
-            change = (weights[i] * derivative(kind, beta, dot(row, w), y[i]) - derivatives[i]) / batch
-            for k in range(p):
-                g[k] += change * row[k]
+            slope = derivative(kind, beta, dot(row, w), y[i])
+            if graph is None:
+                change = (weights[i] * slope - own[i]) / batch
+            else:
+                change = weights[i] * (slope - propagated(graph[0], graph[1][i], graph[2][i], own[i])) / batch
+            for j in range(g.shape[0]):
+                g[j] += change * row[j]
         take_step(g, w, step, l2, l1)
 
 
@@ -239,36 +271,10 @@ def semi_stochastic_rounds(
     state
         The generator, updated.
     """
-    wide()
     places, shares, offsets = graph
-    anchors, labels, sums, offset = model
-    step, l2, l1 = penalty
-    p, k = X.shape[1], places.shape[1]
-    d, H, g = np.empty(sums.shape[0]), np.empty(p), np.empty(p)
-    drawn, rows = np.empty(batch, np.int64), np.empty(batch, np.int64)
+    d, H = np.empty(model[2].shape[0]), np.empty(X.shape[1])
     for _ in range(rounds):
-        anchor_gradient(kind, beta, anchors, labels, sums, offset, w, d, H)
-        for t in range(inner + 1):
-            drawn, rows = rows, drawn
-            if t < inner:
-                draw_batch(state, X, drawn)
-                for i in drawn:
-                    prefetch(y, i)
-                    prefetch(weights, i)
-                    prefetch(offsets, i)
-                    for c in (0, k - 1):
-                        prefetch(places, i * k + c)
-                        prefetch(shares, i * k + c)
-            if t == 0:
-                continue
-            for j in range(p):
-                g[j] = H[j]
-            for i in rows:
-                row = X[i]
-                known = propagated(d, places[i], shares[i], offsets[i])
-                change = weights[i] * (derivative(kind, beta, dot(row, w), y[i]) - known) / batch
-                for j in range(p):
-                    g[j] += change * row[j]
-            take_step(g, w, step, l2, l1)
-        for j in range(p):
+        anchor_gradient(kind, beta, *model, w, d, H)
+        _corrected_steps(kind, beta, (X, y, weights), offsets, (d, places, shares), H, w, inner, batch, penalty, state)
+        for j in range(total.shape[0]):
             total[j] += w[j]

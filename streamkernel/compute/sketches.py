@@ -1,13 +1,9 @@
 """Random features of kernels of the inner product: products of random sums, and count sketches."""
 
-from typing import Any
-
 import numpy as np
 
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.laws import bits, stream
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Products are cut here as they are formed.
 _LARGEST = 1e150

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.gaussians import mix64
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.laws import LARGEST_DRAW, log, sin_half_turns
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Laws of `quantiles`.
 NORMAL, CAUCHY, LAPLACE = range(3)

@@ -1,12 +1,8 @@
 """Softmax: scores become probabilities."""
 
-from typing import Any
-
 import numpy as np
 
-from streamkernel.compute.jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
 
 
 @jit

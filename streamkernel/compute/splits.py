@@ -7,9 +7,7 @@ import numpy as np
 from streamkernel.compute.binning import BINS
 from streamkernel.compute.gaussians import random_signs
 from streamkernel.compute.intrinsics import add_four, dot_four, popcount
-from streamkernel.compute.jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
 
 #: The fewest records of a leaf.
 SMALLEST = 3

@@ -5,15 +5,13 @@ record is one of recursive least squares: for numbers on the experts' prediction
 log-probabilities, where the gradient is the record's column (an online Newton step).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.recursive import dot, learn_least_squares
 from streamkernel.compute.softmax import softmax_into
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Most deviations of the target that a prediction counts as away from the mixture, or that correct it.
 FURTHEST = 2.0

@@ -1,12 +1,8 @@
 """The transition expert: how often one class followed another, discounted record by record."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from streamkernel.compute.jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
 
 #: What is left of a count after one more record.
 DECAY = 0.995

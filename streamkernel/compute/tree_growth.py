@@ -11,7 +11,7 @@ import numpy as np
 from streamkernel.compute.binning import BINS, SAMPLED, encode, find_cuts, take_sample
 from streamkernel.compute.gaussians import mix64
 from streamkernel.compute.intrinsics import add_four
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.splits import (
     LANES,
     SMALLEST,
@@ -25,8 +25,6 @@ from streamkernel.compute.splits import (
     watch,
 )
 from streamkernel.compute.trees import GROWING, GROWN, SEEN, SHRINKAGE, SINCE, Forest, follow_in
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: How deep a leaf may lie.
 DEEPEST = 10

@@ -11,7 +11,7 @@ import numpy as np
 
 from streamkernel.compute.binning import BINS
 from streamkernel.compute.gaussians import mix64
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.splits import LANES, SMALLEST, n_watched
 from streamkernel.compute.tree_growth import (
     CUT,
@@ -35,8 +35,6 @@ from streamkernel.compute.tree_growth import (
     sum_nodes,
 )
 from streamkernel.compute.trees import FIRST, GROWING, GROWN, SEEN, SINCE, SOONEST, Forest, follow_in
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: The part of the records between two growths over which one is spread, and at least that many records.
 SPREAD = 6

@@ -8,11 +8,7 @@ then kept up to date leaf by leaf.
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from streamkernel.compute.jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
 
 #: A node's values are drawn to its parent's as by this much weight.
 SHRINKAGE = 1.0

@@ -1,24 +1,29 @@
-"""Vectors of eight float64, and instructions on them: what loops consist of that are written as vectors at once.
+"""Instructions written for LLVM, on vectors: what loops consist of that numba does not turn into vectors.
 
 Where a machine's vectors are shorter LLVM takes several: the functions are the same.
 """
 
 # mypy: disable-error-code="no-untyped-call"
 
+import inspect
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array
 
-#: Numbers in a vector.
+#: Numbers in a vector of float64.
 LANES = 8
 
-#: Its type.
-VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+#: Vectors of eight and of four float64, of sixteen float32, and of as many uint32.
+EIGHT, FOUR = ir.VectorType(ir.DoubleType(), LANES), ir.VectorType(ir.DoubleType(), 4)
+FLOATS, BITS = ir.VectorType(ir.FloatType(), 16), ir.VectorType(ir.IntType(32), 16)
 # Interleave two vectors by lanes, by pairs of lanes, and by halves: three such steps add up each of eight vectors.
 _FOLDS = (
     ((0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15)),
@@ -28,52 +33,57 @@ _FOLDS = (
 
 
 class Code:
-    """Instructions on vectors, put at a builder's position."""
+    """Instructions on vectors of one kind, put at a builder's position."""
 
-    def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> None:
-        self.context, self.builder, self.signature, self.arguments = context, builder, signature, arguments
+    def __init__(self, context: Any, builder: ir.IRBuilder, shapes: list[Any], vector: ir.VectorType) -> None:
+        self.context, self.builder, self.shapes, self.vector = context, builder, shapes, vector
+        self._align = 8 if isinstance(vector.element, ir.DoubleType) else 4
 
-    def array(self, place: int) -> tuple[Any, list[Any]]:
-        """Address and shape of an array that is an argument."""
-        array = self.context.make_array(self.signature.args[place])(self.context, self.builder, self.arguments[place])
-        return array.data, cgutils.unpack_tuple(self.builder, array.shape)
+    def of(self, vector: ir.VectorType) -> "Code":
+        """The same for vectors of another kind."""
+        return Code(self.context, self.builder, self.shapes, vector)
+
+    def shape(self, place: int) -> list[Any]:
+        """The shape of an array that is an argument."""
+        return list(cgutils.unpack_tuple(self.builder, self.shapes[place]))
 
     def load(self, data: Any, at: Any, vector: int = 0) -> Any:
         """Load a vector: number `vector` after the one at an index."""
-        return self.builder.load(self._address(data, at, vector), align=8)
+        return self.builder.load(self._address(data, at, vector), align=self._align)
 
     def store(self, value: Any, data: Any, at: Any, vector: int = 0) -> None:
         """Store a vector: number `vector` after the one at an index."""
-        self.builder.store(value, self._address(data, at, vector), align=8)
+        self.builder.store(value, self._address(data, at, vector), align=self._align)
 
     def _address(self, data: Any, at: Any, vector: int) -> Any:
-        index = self.builder.add(at, at.type(LANES * vector))
-        return self.builder.bitcast(self.builder.gep(data, [index]), VECTOR.as_pointer())
+        index = self.builder.add(at, at.type(self.vector.count * vector))
+        return self.builder.bitcast(self.builder.gep(data, [index]), self.vector.as_pointer())
 
     def spread(self, number: Any) -> Any:
         """A vector of one number."""
-        alone = self.builder.insert_element(ir.Constant(VECTOR, ir.Undefined), number, ir.IntType(32)(0))
-        return self.builder.shuffle_vector(alone, alone, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+        whole, count = ir.IntType(32), self.vector.count
+        alone = self.builder.insert_element(ir.Constant(self.vector, ir.Undefined), number, whole(0))
+        return self.builder.shuffle_vector(alone, alone, ir.Constant(ir.VectorType(whole, count), [0] * count))
 
     def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
         """a b + c, rounded once where the machine can."""
-        kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
-        fma = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f64")
-        return self.builder.call(fma, [a, b, c])
+        kind = ir.FunctionType(self.vector, [self.vector] * 3)
+        name = f"llvm.fmuladd.v{self.vector.count}f{8 * self._align}"
+        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), [a, b, c])
 
     @property
     def none(self) -> Any:
         """A vector of zeros."""
-        return ir.Constant(VECTOR, [0.0] * LANES)
+        return ir.Constant(self.vector, [0.0] * self.vector.count)
 
     def zero(self) -> Any:
         """A variable that is a vector of zeros."""
-        variable = cgutils.alloca_once(self.builder, VECTOR)
+        variable = cgutils.alloca_once(self.builder, self.vector)
         self.builder.store(self.none, variable)
         return variable
 
     def totals(self, vectors: list[Any]) -> Any:
-        """The sums of eight vectors, as one."""
+        """The sums of eight vectors of eight, as one."""
         for folds in _FOLDS:
             low, high = (ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(fold)) for fold in folds)
             vectors = [
@@ -81,6 +91,44 @@ class Code:
                 for a, b in zip(vectors[::2], vectors[1::2], strict=True)
             ]
         return vectors[0]
+
+
+def instruction(*kinds: Any, returns: Any = types.void, vector: ir.VectorType = EIGHT) -> Callable[..., Any]:
+    """Let compiled code call what a function writes: it gets `Code` and the arguments, arrays by their addresses.
+
+    Parameters
+    ----------
+    kinds
+        The type of each argument; None takes any.
+    returns
+        The type of the result; None is that of the last argument.
+    vector
+        The vectors of `Code`.
+
+    """
+
+    def made(write: Callable[..., Any]) -> Any:
+        def typed(_context: Any, *given: Any) -> Any:
+            signature = (returns or given[-1])(*(kind or own for kind, own in zip(kinds, given, strict=True)))
+
+            def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+                shapes, values = [], []
+                for kind, value in zip(signature.args, arguments, strict=True):
+                    array = context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else None
+                    shapes.append(array and array.shape)
+                    values.append(array.data if array else value)
+                result = write(Code(context, builder, shapes, vector), *values)
+                return context.get_dummy_value() if returns is types.void else result
+
+            return signature, generate
+
+        names = ["_context", *(f"argument_{k}" for k in range(len(kinds)))]
+        plain = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        setattr(typed, "__signature__", inspect.Signature(plain))  # noqa: B010 - numba reads it
+        typed.__name__, typed.__doc__ = write.__name__, write.__doc__
+        return intrinsic(typed)
+
+    return made
 
 
 def aligned_zeros(*shape: int, dtype: type[np.floating[Any]] = np.float64) -> Array:

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from streamkernel.compute.jit import Array, jit
 
 SQUARED, LOGISTIC, SMOOTH_HINGE, SQUARED_HINGE = range(4)
 

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from streamkernel.compute.draws import restrict
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.compute.mixture_parts import MixtureMap
-from streamkernel.compute.subspaces import restrict
 from streamkernel.compute.vectors import aligned_zeros
 from streamkernel.fields import Rules, all_from_zero, array, checked, number, state_mismatch, whole
 from streamkernel.kernels import Gaussian

@@ -108,7 +108,7 @@ class BatchEncoder:
                     return
                 self.inputs.check(xs)
             for part in _slices(xs):
-                yield part, self.inputs.encode(xs[part], [y is not None for y in targets[part]])
+                yield part, self.inputs.encode(xs[part], [y is not None for y in targets[part]], len(xs) > SLICE)
         except (AttributeError, TypeError) as error:
             wrong = [x for x in xs if not hasattr(x, "items")]
             if not wrong:

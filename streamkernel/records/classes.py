@@ -10,14 +10,13 @@ from river.optim.losses import MultiClassLoss
 from streamkernel.fields import state_mismatch, untagged, whole
 from streamkernel.losses import softmax
 from streamkernel.records.labels import PLAIN_LABELS, plain_label
-from streamkernel.records.loss_answer import loss_answer
-from streamkernel.records.targets import Encoded
+from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State, tag
 
 _PLAIN_OR_NONE = {*PLAIN_LABELS, type(None)}
 
 
-class Classes:
+class Classes(Targets):
     """The encoder of class labels: one column of scores each, in the order of arrival.
 
     Parameters
@@ -34,15 +33,13 @@ class Classes:
 
     """
 
+    labels: list[Hashable]
+    _columns: dict[Hashable, float]
     limit_warning = "classes past max_classes are not learned, counted in n_ignored_labels"
 
     def __init__(self, loss: MultiClassLoss, max_classes: int) -> None:
-        self.loss: Any = loss
+        super().__init__(loss)
         self.max_classes = max_classes
-        self.labels: list[Hashable] = []
-        # Of None too, which is no label: NaN.
-        self._columns: dict[Hashable, float] = {None: math.nan}
-        self.n_limited = 0
 
     @property
     def n_outputs(self) -> int:
@@ -78,26 +75,16 @@ class Classes:
         """The label for which `known` returned a value."""
         return self.labels[int(value)]
 
-    def admit_known(self, value: float) -> float:
-        return value
-
-    def _encoded(self, labels: Sequence[Any]) -> Array:
-        return np.array([*map(self._columns.__getitem__, labels)], np.float64)
-
     def admit(self, ys: Sequence[Any]) -> Encoded:
-        column = self._columns
         before = np.zeros((len(ys), 2))
-        if column.keys() >= set(ys):
-            before[:, 0] = len(self.labels)
-            return Encoded(self._encoded(ys), before)
-        y = np.full(len(ys), np.nan)
-        for i, label in enumerate(ys):
-            before[i, 0] = len(self.labels)
-            if label not in column:
-                column[label] = len(self.labels)
-                self.labels.append(label)
-            y[i] = column[label]
-        return Encoded(y, before)
+        before[:, 0] = len(self.labels)
+        if not self._columns.keys() >= set(ys):
+            for i, label in enumerate(ys):
+                before[i, 0] = len(self.labels)
+                if label not in self._columns:
+                    self._columns[label] = len(self.labels)
+                    self.labels.append(label)
+        return Encoded(np.array([*map(self._columns.__getitem__, ys)], np.float64), before)
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         out = np.full(len(encoded.y), np.nan)
@@ -106,12 +93,11 @@ class Classes:
         # Cut to the classes known: numpy's sums change their last bits with the number of terms, even of zeros.
         for n_classes in np.unique(known[rows]):
             alike = known == n_classes
-            y = encoded.y[alike].astype(np.int64)
-            out[alike] = loss_answer(self.loss, "__call__", self.loss(y, scores[alike, :n_classes]), y.shape)
+            out[alike] = self.answer("__call__", encoded.y[alike].astype(np.int64), scores[alike, :n_classes])
         return out
 
     def gradient(self, y: Array, scores: Array) -> Array:
-        return loss_answer(self.loss, "gradient", self.loss.gradient(y.astype(np.int64), scores), scores.shape)
+        return self.answer("gradient", y.astype(np.int64), scores)
 
     def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
         """The probabilities of each record, by the labels that were known before it."""
@@ -146,4 +132,5 @@ class Classes:
 
     def forget(self) -> None:
         self.labels = []
+        # Of None too, which is no label: NaN.
         self._columns = {None: math.nan}

@@ -72,7 +72,7 @@ class FrameEncoder:
                 part = slice(start, min(start + n_rows, n))
             if self._has_unknown(part):
                 records = [self._record(row) for row in range(part.start, part.stop)]
-                yield part, self._inputs.encode(records, self._learn[part].tolist())
+                yield part, self._inputs.encode(records, self._learn[part].tolist(), is_checked=True)
             else:
                 self._count(part)
                 yield part, Rows.known(known_values(self._inputs, self._columns, part))

@@ -5,15 +5,14 @@ looked at value by value.
 """
 
 import math
-from collections.abc import Collection, Hashable, Sequence
-from itertools import repeat
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from river.utils.dataframe import to_native_frame, to_native_series, to_numpy
+from narwhals.exceptions import DuplicateError
+from river.utils.dataframe import into_frame, to_native_frame, to_native_series, to_numpy
 
-from streamkernel.records.eager_frame import eager_frame
 from streamkernel.state import Array, real, tag, untag
 
 #: FrameColumns that numpy takes as a whole; any other is looked through as Python values.
@@ -23,6 +22,7 @@ _MATRIX |= {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt3
 _PLAIN_ARRAY = "OUT"
 _NUMBERS = {float, int, bool, type(None)}
 _LABELS = {str, bool, int, float}
+_GIVE = "pass an eager data frame (pandas, polars, pyarrow) or an array of shape (n, d), one row per record"
 
 
 class Texts(NamedTuple):
@@ -165,6 +165,28 @@ class Frame:
         return list(numeric), names, matrix, listed
 
 
+class RecordFrame(Frame):
+    """Records whose names are columns; what a record does not have is not observed.
+
+    Parameters
+    ----------
+    xs
+        n records: their names are strings, their values numbers, booleans, strings or None.
+
+    """
+
+    def __init__(self, xs: Sequence[Mapping[str, Any]]) -> None:
+        self._records = xs
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def _parts(self) -> FrameParts:
+        names = list(dict.fromkeys(name for x in self._records for name in x))
+        listed = {name: [x.get(name) for x in self._records] for name in names}
+        return names, [], np.zeros((len(self._records), 0)), listed
+
+
 def _parts_of(array: Array) -> FrameParts:
     order = list(range(array.shape[1]))
     if array.dtype.kind in "biuf":
@@ -196,26 +218,12 @@ class _Mixed(NamedTuple):
 
 
 def _look_through(values: list[Any]) -> _Mixed:
-    kinds = set(map(type, values))
-    if kinds <= _NUMBERS:
+    if set(map(type, values)) <= _NUMBERS:
         try:
             return _Mixed(np.array(values, np.float64))
         except OverflowError:  # an integer past the largest float
-            return _look_at_each(values)
-    try:
-        distinct = dict.fromkeys(values) if str in kinds else None
-    except TypeError:  # lists and the like cannot be hashed
-        distinct = None
-    if distinct and all(type(value) is str or _is_missing(value) for value in distinct):
-        texts = [value for value in distinct if type(value) is str]
-        place = dict(zip(texts, range(len(texts)), strict=True))
-        return _Mixed(None, np.fromiter(map(place.get, values, repeat(-1)), np.int64, len(values)), texts)
+            pass
     return _look_at_each(values)
-
-
-def _is_missing(value: Any) -> bool:
-    number = math.nan if value is None else real(value)
-    return number is not None and math.isnan(number)
 
 
 def _look_at_each(values: list[Any]) -> _Mixed:
@@ -229,4 +237,56 @@ def _look_at_each(values: list[Any]) -> _Mixed:
             if number is None or math.isinf(number):
                 return _Mixed(refused=row)
             numbers[row] = number
-    return _Mixed(numbers, codes, list(texts))
+    return _Mixed(None if np.isnan(numbers).all() and texts else numbers, codes if texts else None, list(texts))
+
+
+def eager_frame(X: Any, name: str = "X") -> nw.DataFrame[Any]:
+    """The data frame X as narwhals has it.
+
+    Parameters
+    ----------
+    X
+        The data frame.
+    name
+        What the caller names it, for the sentence that refuses it.
+
+    Raises
+    ------
+    ValueError
+        Two columns have the same name.
+    TypeError
+        X is no eager data frame.
+
+    """
+    try:
+        frame = into_frame(X)
+    except DuplicateError as error:
+        names = ", ".join(map(repr, _repeated(X)))
+        raise ValueError(f"{name} has several columns of the same name, {names}: rename them") from error
+    except TypeError:
+        raise TypeError(_refusal(X, name)) from None
+    if isinstance(frame, nw.LazyFrame):  # one that narwhals wraps already
+        raise TypeError(_refusal(X, name))
+    return frame
+
+
+def _repeated(X: Any) -> list[Any]:
+    names = list(X.column_names if hasattr(type(X), "column_names") else X.columns)
+    return [name for name in dict.fromkeys(names) if names.count(name) > 1][:3]
+
+
+def _refusal(X: Any, called: str) -> str:
+    name = type(X).__name__
+    if X is None:
+        return f"{called} is None: {_GIVE}"
+    if hasattr(type(X), "toarray"):
+        return f"{called} is sparse, a {name}: pass {called}.toarray()"
+    try:
+        wrapped = nw.from_native(X, allow_series=True, pass_through=True)
+    except Exception:
+        wrapped = X
+    if isinstance(wrapped, nw.LazyFrame):
+        return f"{called} is lazy, a {name}: collect it first, and {_GIVE}"
+    if isinstance(wrapped, nw.Series):
+        return f"{called} is a series, a {name}: {_GIVE}"
+    return f"{called} is a {name}: {_GIVE}"

@@ -5,7 +5,7 @@ features: those are drawn by the key of the name.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,10 @@ class InputColumns:
     """
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all columns."""
         self.numbers: dict[Hashable, int] = {}
         self.indicators: dict[Hashable, dict[str, int]] = {}
         self._tagged: list[list[Any]] = []
@@ -62,9 +66,17 @@ class InputColumns:
         """The names of all columns in their order if all are numbers; else None."""
         return tuple(self.numbers) if len(self.numbers) == len(self) else None
 
-    def is_taken(self, key: int) -> bool:
-        """Whether a column has this key: another input of the same key is ignored."""
-        return key in self._taken
+    def arrivals(self, unknown: Iterable[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
+        """The columns, with a value each, that may be added: with their keys, in the order of these.
+
+        An input is ignored where a column has its key. Of two of one key the first by name is taken.
+        """
+        found: dict[int, tuple[list[Any], float]] = {}
+        for tagged, value in unknown:
+            key = key_of(tagged)
+            if key not in self._taken and (key not in found or repr(tagged) < repr(found[key][0])):
+                found[key] = tagged, value
+        return [(key, *found[key]) for key in sorted(found)]
 
     def n_values(self) -> dict[Hashable, int]:
         """The number of indicators of each string input, in the order of arrival."""
@@ -83,21 +95,9 @@ class InputColumns:
         self._keys.append(key_of(tagged))
         self._taken.add(self._keys[-1])
 
-    def truncate(self, n_columns: int) -> None:
-        """Remove all columns but the first."""
-        for tagged in self._tagged[n_columns:]:
-            name = untag(tagged[1])
-            if tagged[0] == "indicator":
-                del self.indicators[name][tagged[2]]
-            else:
-                del self.numbers[name]
-        del self._tagged[n_columns:]
-        del self._keys[n_columns:]
-        self._taken = set(self._keys)
-        self._key_array = _NO_KEYS
-
     def load_state(self, state: State) -> None:
-        """Add the columns that the state of `Inputs` lists; ValueError where they do not fit."""
+        """Take the columns that the state of `Inputs` lists; ValueError where they do not fit."""
+        self.clear()
         columns = state.get("columns")
         for name in columns if isinstance(columns, list) else [columns]:
             match name:

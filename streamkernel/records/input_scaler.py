@@ -1,7 +1,6 @@
 """The running standardization of inputs: each number is centered and scaled by the moments of its column."""
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,16 +15,6 @@ from streamkernel.state import Array, State
 SCALED_LIMIT = 4.0
 #: Inputs that are not scaled are clipped here, where float32 projections stay finite.
 RAW_LIMIT = 1e15
-
-
-class TaggedColumns(Protocol):
-    """Columns as `InputColumns` yields them, of which the kind counts here."""
-
-    def __len__(self) -> int:
-        """How many there are."""
-
-    def __iter__(self) -> Iterator[list[Any]]:
-        """Each of them, a list that begins with its kind."""
 
 
 class InputScaler:
@@ -50,8 +39,9 @@ class InputScaler:
 
     rules: ClassVar[Rules] = {"input_moments": are_moments}
 
-    def __init__(self, columns: TaggedColumns, standardize: bool) -> None:
+    def __init__(self, columns: Any, standardize: bool) -> None:
         self.standardize = standardize
+        self._limit = SCALED_LIMIT if standardize else RAW_LIMIT
         self._columns = columns
         self.forget()
 
@@ -95,24 +85,26 @@ class InputScaler:
 
     def take(self, values: Array, columns: slice) -> None:
         """Take encoded rows, (n, d), into the moments of some columns, row by row."""
-        limit = SCALED_LIMIT if self.standardize else RAW_LIMIT
         own = np.ascontiguousarray(values[:, columns])
-        if not own.size:
-            return
-        scaling = Scaling(self.standardize, limit, self._is_number[columns], self.moments[columns])
-        scale(own, np.ones(len(own), np.bool_), *scaling, 0, np.empty(own.shape))
+        if own.size:
+            scale(own, np.ones(len(own), np.bool_), *self._scaling(columns), 0, np.empty(own.shape))
 
     def scaling(self, n_columns: int) -> Scaling:
         """The scaling parameters and moments of the first columns, for compiled code to read and update."""
-        limit = SCALED_LIMIT if self.standardize else RAW_LIMIT
         if n_columns == len(self.moments):
-            return Scaling(self.standardize, limit, self._is_number, self.moments)
-        return Scaling(self.standardize, limit, self._is_number[:n_columns], self.moments[:n_columns])
+            return Scaling(self.standardize, self._limit, self._is_number, self.moments)
+        return self._scaling(slice(n_columns))
+
+    def _scaling(self, columns: slice) -> Scaling:
+        return Scaling(self.standardize, self._limit, self._is_number[columns], self.moments[columns])
+
+    def _deviations(self, moments: Array) -> Array:
+        return np.asarray(np.sqrt(moments[:, M2] / np.maximum(moments[:, COUNT], 1)))
 
     def as_of_now(self, values: Array) -> Array:
         """Encoded values of shape (n, d), scaled by the current moments, which are not updated."""
         if self.standardize:
-            deviation = np.sqrt(self.moments[:, M2] / np.maximum(self.moments[:, COUNT], 1))
+            deviation = self._deviations(self.moments)
             centered = np.clip(values, -LARGEST, LARGEST) - self.moments[:, MEAN]
             scaled = np.divide(centered, deviation, out=np.zeros_like(values), where=deviation > 0)
             values = np.where(self._is_number, np.clip(scaled, -SCALED_LIMIT, SCALED_LIMIT), values)
@@ -123,8 +115,7 @@ class InputScaler:
         values = X.astype(np.float64)
         if self.standardize:
             _, _, is_number, moments = self.scaling(X.shape[1])
-            deviation = np.sqrt(moments[:, M2] / np.maximum(moments[:, COUNT], 1))
-            values = np.where(is_number, moments[:, MEAN] + values * deviation, values)
+            values = np.where(is_number, moments[:, MEAN] + values * self._deviations(moments), values)
         return np.where(X == 0, np.nan, values)
 
     def state(self) -> State:

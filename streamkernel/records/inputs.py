@@ -5,6 +5,7 @@ A column is a number, or the indicator of one value of a string input.
 
 import logging
 import math
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -13,19 +14,17 @@ import numpy as np
 from streamkernel.dates import instead_of_input
 from streamkernel.domain import Domain, is_inside
 from streamkernel.fields import whole
-from streamkernel.input_keys import key_of
 from streamkernel.records.input_columns import InputColumns
 from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
 from streamkernel.records.plain import PLAIN, PlainRecords
-from streamkernel.records.repeats import Repeats
-from streamkernel.records.rows import Rows
-from streamkernel.records.text_advice import turned_to_text
+from streamkernel.records.repeats import Repeats, turned_to_text
+from streamkernel.records.rows import NO_KEYS, Rows
 from streamkernel.state import Array, State, excerpt, real, tag, untag
 
 _log = logging.getLogger(__name__)
 
 _NAN = math.nan
-_TEXT = {str}
+_LARGEST = sys.float_info.max
 
 
 class Inputs:
@@ -79,21 +78,17 @@ class Inputs:
         self.scaler.forget()
 
     def check(self, xs: Sequence[Mapping[Any, Any]]) -> None:
-        """Validate records that are then encoded slice by slice: raises what `encode` would raise."""
+        """Validate records: ValueError where a value is infinite, outside the domain or of a type that is no input."""
         for x in xs:
-            if self.domain is None and PLAIN.issuperset(map(type, x.values())) and _TEXT.issuperset(map(type, x)):
-                try:
-                    if math.isfinite(math.fsum(x.values())):
-                        continue
-                except (OverflowError, ValueError):  # an integer past the largest float; infinities that cancel
-                    pass
             for name, value in x.items():
                 if type(name) is not str:
                     tag(name)
+                if type(value) in PLAIN and self.domain is None and (-_LARGEST <= value <= _LARGEST or value != value):
+                    continue
                 if value is not None and not isinstance(value, str):
-                    self._usable(name, _number(name, value))
+                    self._check_number(name, _number(name, value))
 
-    def encode(self, xs: Sequence[Mapping[Any, Any]], learn: Sequence[bool]) -> Rows:
+    def encode(self, xs: Sequence[Mapping[Any, Any]], learn: Sequence[bool], is_checked: bool = False) -> Rows:
         """Encode records as rows, with columns added for new inputs.
 
         Parameters
@@ -102,40 +97,37 @@ class Inputs:
             n records.
         learn
             For each record, whether it may add columns.
+        is_checked
+            Whether `check` has passed them.
 
         Raises
         ------
         ValueError
-            A value is infinite, outside the domain or of a type that is no input. No column is added then.
+            As `check`. Nothing is changed then.
 
         """
         plain = self.encode_plain(xs)
         if plain is not None:
             return plain
-        n_columns, n_ignored, repeats = len(self.columns), self.n_ignored, self.repeats.copy_counts()
-        rows: list[list[float]] = []
-        extras: list[dict[int, float]] = []
-        n_known: list[int] = []
-        try:
-            for x, admit in zip(xs, learn, strict=True):
-                row, extra = self._encode_one(x, admit)
-                rows.append(row)
-                extras.append(extra)
-                n_known.append(len(row))
-            values = self._matrix(rows, xs)
-        except BaseException:
-            self._truncate(n_columns)
-            self.n_ignored = n_ignored
-            self.repeats.restore_counts(repeats)
-            raise
+        if not is_checked:
+            self.check(xs)
+        rows, extras = [], []
+        for x, admit in zip(xs, learn, strict=True):
+            row, extra = self._encode_one(x, admit)
+            rows.append(row)
+            extras.append(extra)
         self.scaler.fit()
-        extra_keys = sorted({key for extra in extras for key in extra})
-        place = {key: j for j, key in enumerate(extra_keys)}
-        extra_values = np.zeros((len(rows), len(extra_keys)))
-        for r, extra in enumerate(extras):
-            for key, value in extra.items():
-                extra_values[r, place[key]] = value
-        return Rows(values, extra_values, np.array(extra_keys, np.uint64), np.array(n_known, np.int64))
+        d = len(self.columns)
+        n_known = [*map(len, rows)]
+        for row in rows:
+            if len(row) < d:
+                row.extend([_NAN] * (d - len(row)))
+        values = np.array(rows, np.float64).reshape(len(rows), d)
+        keys = sorted({key for extra in extras for key in extra})
+        if not keys:
+            return Rows(values, np.zeros((len(rows), 0)), NO_KEYS, np.array(n_known, np.int64))
+        extra_values = np.array([[extra.get(key, 0.0) for key in keys] for extra in extras], np.float64)
+        return Rows(values, extra_values, np.array(keys, np.uint64), np.array(n_known, np.int64))
 
     def state(self) -> State:
         """The fields of the state."""
@@ -148,7 +140,7 @@ class Inputs:
 
     def load_state(self, state: State) -> None:
         """Take the fields that `state` gave; ValueError where they do not fit."""
-        self._truncate(0)
+        self._plain = None
         self.columns.load_state(state)
         self.n_ignored = whole(state, "n_ignored_inputs")
         self.repeats.load_state(state, list(self.columns.n_values()))
@@ -188,6 +180,8 @@ class Inputs:
         unknown: list[tuple[list[Any], float]] = []
         n_unknown, room = 0, n_columns < self.max_inputs
         for name, value in x.items():
+            if type(name) is not str:
+                name = untag(tag(name))  # names that are equal may be of different types
             kind = type(value)
             if kind is not float and kind is not int:
                 if value is None:
@@ -195,8 +189,6 @@ class Inputs:
                 if isinstance(value, str):
                     value = str.__str__(value)  # a subclass may hash as something else
                     known = indicators.get(name)
-                    if known is None and type(name) is not str:
-                        known = indicators.get(untag(tag(name)))
                     column = None if known is None else known.get(value)
                     if column is not None:
                         row[column] = 1.0
@@ -211,18 +203,16 @@ class Inputs:
                     continue
                 value = _number(name, value)
             column = known_numbers.get(name)
-            if column is None and type(name) is not str:
-                column = known_numbers.get(untag(tag(name)))
             if column is not None:
                 row[column] = value
             elif value == value:  # NaN is not observed
                 n_unknown += 1
-                value = self._usable(name, value)
                 if room:
                     unknown.append((["number", tag(name)], value))
         if not n_unknown:
             return row, {}
-        arrivals = self._arrivals(unknown)
+        # One whose key another input has already counts as past the limit: its features would be the other's.
+        arrivals = self.columns.arrivals(unknown)[: self.room]
         if admit:
             self.n_ignored += n_unknown - len(arrivals)
             for _, tagged, value in arrivals:
@@ -241,19 +231,6 @@ class Inputs:
             self._told.add(name)
             _log.warning("%s", turned_to_text(name, tagged[2], self.repeats.types_key))
 
-    def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
-        """The unknown inputs of a record that there is room for, in the order of their keys.
-
-        One whose key another input has already counts as past the limit: its features would be the other's.
-        """
-        arrivals: dict[int, tuple[list[Any], float]] = {}
-        for tagged, value in unknown:
-            key = key_of(tagged)
-            # Of two in one record the first by name, whatever their order.
-            if not self.columns.is_taken(key) and (key not in arrivals or repr(tagged) < repr(arrivals[key][0])):
-                arrivals[key] = tagged, value
-        return [(key, *arrivals[key]) for key in sorted(arrivals)[: self.room]]
-
     def _unseen(self, tagged: list[Any], value: float) -> float:
         """The scaled value of an unseen input: a number alone is its own mean, which is 0 after scaling.
 
@@ -263,36 +240,16 @@ class Inputs:
             return value
         return -0.0 if self.standardize or not value else min(max(value, -RAW_LIMIT), RAW_LIMIT)
 
-    def _matrix(self, rows: list[list[float]], xs: Sequence[Mapping[Any, Any]]) -> Array:
-        d = len(self.columns)
-        for row in rows:
-            if len(row) < d:
-                row.extend([_NAN] * (d - len(row)))
-        try:
-            values = np.array(rows, np.float64).reshape(len(rows), d)
-        except OverflowError:  # an integer past the largest float
-            values = np.full((1, 1), np.inf)
-        if np.isinf(values).any() or self.is_outside(values):
-            for x in xs:
-                for name, value in x.items():
-                    if value is not None and not isinstance(value, str):
-                        self._usable(name, _number(name, value))
-        return values
-
     def is_outside(self, values: Array) -> bool:
         """Whether one of some numbers is outside the domain."""
         return self.domain is not None and bool(self.domain.outside(values).any())
 
-    def _usable(self, name: Hashable, value: float) -> float:
-        value = _finite(name, value)
+    def _check_number(self, name: Hashable, value: float) -> None:
+        if not (-_LARGEST <= value <= _LARGEST or value != value):
+            raise ValueError(f"input {excerpt(name)} is infinite: use a finite number, or None if it was not observed")
         if not is_inside(self.domain, value):
             assert self.domain is not None
             raise ValueError(self.domain.refusal(name, value))
-        return value
-
-    def _truncate(self, n_columns: int) -> None:
-        self.columns.truncate(n_columns)
-        self._plain = None
 
 
 def _number(name: Hashable, value: Any) -> float:
@@ -301,12 +258,3 @@ def _number(name: Hashable, value: Any) -> float:
         instead = instead_of_input(value) or "a number, a string, a boolean or None"
         raise ValueError(f"input {excerpt(name)} is of type {type(value).__name__}: use {instead}")
     return number
-
-
-def _finite(name: Hashable, value: float) -> float:
-    try:
-        if not math.isinf(value):
-            return value
-    except OverflowError:
-        pass
-    raise ValueError(f"input {excerpt(name)} is infinite: use a finite number, or None if it was not observed")

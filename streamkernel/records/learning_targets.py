@@ -2,10 +2,11 @@
 
 import abc
 
+from streamkernel.records.targets import Targets
 from streamkernel.state import Array
 
 
-class LearningTargets(abc.ABC):
+class LearningTargets(Targets):
     """An encoder of targets with something of its own to learn from the scores of each mini-batch."""
 
     def observe(self, y: Array, scores: Array, weights: Array) -> None:

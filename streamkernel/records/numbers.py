@@ -11,8 +11,7 @@ from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, 
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.dates import instead_of_number
 from streamkernel.fields import Rules, array, checked, whole
-from streamkernel.records.loss_answer import loss_answer
-from streamkernel.records.targets import Encoded
+from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State, excerpt, real
 
 _NUMBERS = {float, int}
@@ -25,7 +24,7 @@ def in_variances(squared: Array, variances: Array) -> Array:
     return np.where(variances == 0, 0.0 * squared, losses)  # NaN stays NaN
 
 
-class Numbers:
+class Numbers(Targets):
     """The encoder of regression targets, standardized by their running mean and deviation.
 
     Targets past `LARGEST` are cut there, and counted in `n_limited`. One that is past 100 deviations from the mean
@@ -43,14 +42,10 @@ class Numbers:
 
     """
 
-    n_outputs = 1
-    limit_warning = ""
     rules: ClassVar[Rules] = {"target_moments": are_moments}
 
     def __init__(self, loss: RegressionLoss) -> None:
-        self.loss: Any = loss
-        self.n_limited = 0
-        self.moments = np.zeros(MOMENTS)
+        super().__init__(loss)
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         if _NUMBERS.issuperset(map(type, ys)) and all(-LARGEST <= y <= LARGEST for y in ys):
@@ -88,10 +83,7 @@ class Numbers:
         return np.array([drawn_in(number, bounded=True) for number in standardized.tolist()])
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
-        return loss_answer(self.loss, "__call__", self.loss(encoded.y, scores[:, 0]), encoded.y.shape)
-
-    def gradient(self, y: Array, scores: Array) -> Array:
-        return loss_answer(self.loss, "gradient", self.loss.gradient(y, scores[:, 0]), y.shape)[:, None]
+        return self.answer("__call__", encoded.y, scores[:, 0])
 
     def values(self, encoded: Encoded, scores: Array) -> list[float]:
         """Predictions in the targets' units, by the moments before each record."""
@@ -101,9 +93,6 @@ class Numbers:
     def numbers(self, scores: Array) -> Array:
         """Predictions in the targets' units, by the current moments, shape (n,)."""
         return np.asarray(self.moments[MEAN] + self.deviation * scores[:, 0])
-
-    def are_encoded(self, y: Array) -> bool:
-        return y.ndim == 1
 
     def state(self) -> State:
         fields = {"target_moments": self.moments.copy(), "n_clipped_targets": self.n_limited}

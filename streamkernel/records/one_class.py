@@ -33,24 +33,18 @@ class OneClass(LearningTargets):
 
     """
 
-    n_outputs = 1
-    n_limited = 0
-    limit_warning = ""
+    threshold: float
+    n_flagged: int
     rules: ClassVar[Rules] = {"threshold": within(-LARGEST_THRESHOLD, LARGEST_THRESHOLD)}
 
     def __init__(self, loss: NoveltyHinge) -> None:
-        self.loss: Any = loss
-        self.threshold = 0.0
-        self.n_flagged = 0
+        super().__init__(loss)
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         return [None if y is None else True for y in ys], 0
 
     def known(self, y: Any) -> float | None:
         return None if y is None else 1.0
-
-    def admit_known(self, value: float) -> float:
-        return value
 
     def admit(self, ys: Sequence[Any]) -> Encoded:
         before = np.zeros((len(ys), 2))
@@ -80,9 +74,6 @@ class OneClass(LearningTargets):
     def novelty(self, encoded: Encoded, scores: Array) -> Array:
         """By how much each score is below the threshold that there was before its record, shape (n,)."""
         return np.asarray(encoded.before[:, 0] - scores[:, 0])
-
-    def are_encoded(self, y: Array) -> bool:
-        return y.ndim == 1
 
     def state(self) -> State:
         return checked({"threshold": self.threshold, "n_flagged": self.n_flagged}, self.rules)

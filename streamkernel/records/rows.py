@@ -6,7 +6,7 @@ import numpy as np
 
 from streamkernel.state import Array
 
-_NO_KEYS = np.zeros(0, np.uint64)
+NO_KEYS = np.zeros(0, np.uint64)
 
 
 class Rows(NamedTuple):
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
     def known(cls, values: Array) -> "Rows":
         """Encoded records, (n, d), of known inputs only."""
         n, d = values.shape
-        return cls(values, np.zeros((n, 0)), _NO_KEYS, np.full(n, d))
+        return cls(values, np.zeros((n, 0)), NO_KEYS, np.full(n, d))
 
     def part(self, rows: slice) -> "Rows":
         """Some of the encoded records, with the extras that these have."""

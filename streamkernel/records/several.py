@@ -8,8 +8,7 @@ import numpy as np
 
 from streamkernel.fields import state_mismatch, untagged, whole
 from streamkernel.records.labels import plain_label
-from streamkernel.records.loss_answer import loss_answer
-from streamkernel.records.targets import Encoded
+from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State, excerpt, tag
 
 #: A record's targets as they are kept: the names and plain values of those that it has.
@@ -48,7 +47,7 @@ class EncodedSeveral(Encoded):
         )
 
 
-class SeveralTargets(abc.ABC):
+class SeveralTargets(Targets):
     """The encoder of dicts of targets: one column of scores for each, in the order in which they come.
 
     A target that a record does not have, or that is None, has no gradient there.
@@ -67,15 +66,13 @@ class SeveralTargets(abc.ABC):
 
     """
 
+    names: list[Hashable]
+    _columns: dict[Hashable, int]
     limit_warning = "targets past max_targets are not learned, counted in n_ignored_targets"
 
     def __init__(self, loss: Any, most: int) -> None:
-        self.loss: Any = loss
+        super().__init__(loss)
         self.most = most
-        self.n_limited = 0
-        self.names: list[Hashable] = []
-        self._columns: dict[Hashable, int] = {}
-        self.forget()
 
     @property
     def n_outputs(self) -> int:
@@ -133,8 +130,7 @@ class SeveralTargets(abc.ABC):
             return out
         present = ~np.isnan(encoded.y)
         of_each = np.zeros(present.shape)
-        y = encoded.y[present]
-        of_each[present] = loss_answer(self.loss, "__call__", self.loss(y, scores[present]), y.shape)
+        of_each[present] = self.answer("__call__", encoded.y[present], scores[present])
         # One column after the other: numpy's sums change their last bits with the number of terms, even of zeros.
         with np.errstate(over="ignore"):
             total = sum(of_each.T, start=np.zeros(len(out)))
@@ -146,8 +142,7 @@ class SeveralTargets(abc.ABC):
         y = widened(y, scores.shape[1])
         present = ~np.isnan(y)
         g = np.zeros(scores.shape)
-        of_those = y[present]
-        g[present] = loss_answer(self.loss, "gradient", self.loss.gradient(of_those, scores[present]), of_those.shape)
+        g[present] = self.answer("gradient", y[present], scores[present])
         return g
 
     def are_encoded(self, y: Array) -> bool:
@@ -171,14 +166,6 @@ class SeveralTargets(abc.ABC):
     def forget(self) -> None:
         self.names = []
         self._columns = {}
-
-    @abc.abstractmethod
-    def known(self, y: Any) -> Any:
-        """The argument of `admit_known` for a dict of all known targets; None for anything else."""
-
-    @abc.abstractmethod
-    def admit_known(self, value: Any) -> Any:
-        """Encode the targets for which `known` returned a value, (K,)."""
 
     @abc.abstractmethod
     def _plain(self, name: Hashable, value: Any) -> Any:

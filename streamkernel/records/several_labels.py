@@ -24,9 +24,6 @@ class SeveralLabels(SeveralTargets):
             return None
         return np.array([*y.values()], np.float64)
 
-    def admit_known(self, value: Any) -> Array:
-        return np.asarray(value)
-
     def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, dict[bool, float]]]:
         """The probabilities of each record, by the labels that had come before it."""
         if not isinstance(encoded, EncodedSeveral):  # of no record

@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments
+from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, standardize_columns
 from streamkernel.compute.moments import SIZE as MOMENTS
-from streamkernel.compute.target_columns import standardize_columns
 from streamkernel.fields import Rules, array, checked
 from streamkernel.records.numbers import plain_number
 from streamkernel.records.several import EncodedSeveral, SeveralTargets

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from river.utils.dataframe import into_series
 
-from streamkernel.records.eager_frame import eager_frame
+from streamkernel.records.frames import eager_frame
 
 
 def target_list(y: Any) -> list[Any]:

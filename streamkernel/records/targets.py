@@ -1,16 +1,20 @@
-"""The interface of the encoders of targets, and the encoded targets that they return.
+"""The interface of the encoders of targets, the encoded targets that they return, and the check of what a loss gives.
 
 There is one for each kind of loss: `classes.Classes`, `two_sides.TwoSides` and `numbers.Numbers`. Those of several
 targets at once, `several_numbers.SeveralNumbers` and `several_labels.SeveralLabels`, have a column of scores for each.
 """
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from streamkernel.state import Array, State
+from streamkernel.state import Array, State, excerpt
+
+_FLOAT = np.dtype(np.float64)
+_NUMBERS = "biufO"
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,6 @@ class Encoded:
         return self.before[:, 0].astype(np.int64)
 
     @property
-    def sides_seen(self) -> Array:
-        """Which of two sides had been seen before each record, bool of shape (n, 2)."""
-        return self.before.astype(bool)
-
-    @property
     def means(self) -> Array:
         """Means of the numbers before each record, float64 of shape (n,)."""
         return self.before[:, 0]
@@ -58,52 +57,102 @@ class Encoded:
 
     @classmethod
     def joined(cls, parts: Sequence["Encoded"]) -> "Encoded":
-        """The encoded targets of parts that came one after the other, of which there is at least one."""
+        """Join the encoded targets of one or more parts that came one after the other."""
         return cls(np.concatenate([part.y for part in parts]), np.concatenate([part.before for part in parts]))
 
 
-class Targets(Protocol):
-    """The encoder of one kind of target, with its loss."""
+class Targets(abc.ABC):
+    """The encoder of one kind of target, with its loss.
 
-    loss: Any
-    #: Labels ignored because they came past the limit, or numbers cut to the largest there may be.
-    n_limited: int
-    #: What to warn of when that happens; empty for nothing.
-    limit_warning: str
+    Attributes
+    ----------
+    n_limited
+        Labels ignored because they came past the limit, or numbers cut to the largest there may be.
+    limit_warning
+        The warning when that happens; empty for none.
+
+    """
+
+    limit_warning = ""
+
+    def __init__(self, loss: Any) -> None:
+        self.loss: Any = loss
+        self.n_limited = 0
+        self.forget()
 
     @property
     def n_outputs(self) -> int:
         """K, the number of scores that a record has by now."""
+        return 1
 
+    @abc.abstractmethod
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         """Validate targets: plain values, None where a record is not learned, and the number of those past the limit.
 
         Nothing is changed. ValueError where a value is no target.
         """
 
+    @abc.abstractmethod
     def admit(self, ys: Sequence[Any]) -> Encoded:
         """Encode validated targets one after the other, each with what was known before it; new labels join."""
 
+    @abc.abstractmethod
     def known(self, y: Any) -> Any:
         """The argument of `admit_known` for a plain target that brings no new label; None for any other."""
 
     def admit_known(self, value: Any) -> Any:
         """Encode one target for which `known` returned a value; of several targets (K,)."""
+        return value
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         """The loss of the scores (n, K) of each record before it was learned, (n,); NaN where there is no target."""
+        out, rows = np.full(len(encoded.y), np.nan), encoded.labeled
+        out[rows] = self.answer("__call__", encoded.y[rows], scores[rows, 0])
+        return out
 
     def gradient(self, y: Array, scores: Array) -> Array:
         """The derivative dl/du of the loss by the scores u (n, K), float64 of shape (n, K)."""
+        return self.answer("gradient", y, scores[:, 0])[:, None]
 
     def are_encoded(self, y: Array) -> bool:
         """Whether an array of a state can be encoded targets of records that wait for a step."""
+        return y.ndim == 1
 
+    @abc.abstractmethod
     def state(self) -> State:
         """The fields of the state."""
 
+    @abc.abstractmethod
     def load_state(self, state: State) -> None:
         """Take the fields that `state` gave; ValueError where they do not fit."""
 
+    @abc.abstractmethod
     def forget(self) -> None:
         """Reset labels or moments; `n_limited` stays."""
+
+    def answer(self, method: str, y: Array, scores: Array) -> Array:
+        """Return what a method of the loss gives, as float64.
+
+        Raises
+        ------
+        TypeError
+            It is no array of numbers, or of another shape: numpy would broadcast any other without a word. The daemon
+            takes a ValueError for that of a record.
+
+        """
+        answer = getattr(self.loss, method)(y, scores)
+        shape = y.shape if method == "__call__" else scores.shape
+        if type(answer) is np.ndarray and answer.dtype == _FLOAT and answer.shape == shape:
+            return answer
+        what = f"the loss {type(self.loss).__name__} gave"
+        wanted = f"in its method `{method}`: it must give an array of numbers of shape {shape}"
+        try:
+            given = np.asarray(answer)
+            numbers = np.asarray(given, np.float64) if given.dtype.kind in _NUMBERS else None
+        except (TypeError, ValueError):
+            numbers = None
+        if numbers is None or answer is None:
+            raise TypeError(f"{what} {excerpt(answer)} {wanted}")
+        if numbers.shape != shape:
+            raise TypeError(f"{what} an array of shape {numbers.shape} {wanted}")
+        return numbers

@@ -42,9 +42,6 @@ class TwoSamples(LearningTargets):
 
     """
 
-    n_outputs = 1
-    n_limited = 0
-    limit_warning = ""
     rules: ClassVar[Rules] = {
         "sample_counts": within(0.0, MOST),
         "sample_sizes": within(0.0, MOST),
@@ -52,11 +49,10 @@ class TwoSamples(LearningTargets):
     }
 
     def __init__(self, loss: KLDensityRatio, p: Hashable, q: Hashable, window: int) -> None:
-        self.loss: Any = loss
+        super().__init__(loss)
         self.p, self.q = p, q
         self._sides: dict[Any, float] = {None: math.nan, q: 0.0, p: 1.0}
         self._memory = 1.0 - 1.0 / window
-        self.forget()
 
     @property
     def shares(self) -> Array:
@@ -88,9 +84,6 @@ class TwoSamples(LearningTargets):
 
     def known(self, y: Any) -> float | None:
         return None if y is None or type(y) not in PLAIN_LABELS else self._sides.get(y)
-
-    def admit_known(self, value: float) -> float:
-        return value
 
     def admit(self, ys: Sequence[Any]) -> Encoded:
         return Encoded(np.array([self._sides[y] for y in ys], np.float64), np.zeros((len(ys), 2)))
@@ -131,9 +124,6 @@ class TwoSamples(LearningTargets):
     def log_ratios(self, scores: Array) -> Array:
         """log p/q by scores (n, 1), shape (n,), from -clip to clip of the loss."""
         return np.asarray(np.clip(scores[:, 0], -self.loss.clip, self.loss.clip))
-
-    def are_encoded(self, y: Array) -> bool:
-        return y.ndim == 1
 
     def state(self) -> State:
         fields = {

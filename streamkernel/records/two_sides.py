@@ -9,12 +9,11 @@ from scipy import special
 
 from streamkernel.fields import state_mismatch, untagged
 from streamkernel.records.labels import PLAIN_LABELS, plain_label
-from streamkernel.records.loss_answer import loss_answer
-from streamkernel.records.targets import Encoded
+from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State, excerpt, tag
 
 
-class TwoSides:
+class TwoSides(Targets):
     """The encoder of two labels under a margin loss, which are False and True until others arrive.
 
     A label that is neither takes the place of one not seen yet; a third is an error.
@@ -31,14 +30,11 @@ class TwoSides:
 
     """
 
-    n_outputs = 1
-    limit_warning = ""
+    labels: list[Hashable]
+    seen: list[bool]
 
     def __init__(self, loss: BinaryLoss) -> None:
-        self.loss: Any = loss
-        self.n_limited = 0
-        self.labels: list[Hashable] = []
-        self.forget()
+        super().__init__(loss)
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         labels, seen = list(self.labels), list(self.seen)
@@ -51,9 +47,6 @@ class TwoSides:
     def known(self, y: Any) -> float | None:
         return float(self.labels.index(y)) if type(y) in PLAIN_LABELS and all(self.seen) and y in self.labels else None
 
-    def admit_known(self, value: float) -> float:
-        return value
-
     def admit(self, ys: Sequence[Any]) -> Encoded:
         y = np.full(len(ys), np.nan)
         before = np.zeros((len(ys), 2))
@@ -63,21 +56,11 @@ class TwoSides:
                 y[i] = _take_side(label, self.labels, self.seen)
         return Encoded(y, before)
 
-    def losses(self, encoded: Encoded, scores: Array) -> Array:
-        out = np.full(len(encoded.y), np.nan)
-        rows = encoded.labeled
-        y = encoded.y[rows]
-        out[rows] = loss_answer(self.loss, "__call__", self.loss(y, scores[rows, 0]), y.shape)
-        return out
-
-    def gradient(self, y: Array, scores: Array) -> Array:
-        return loss_answer(self.loss, "gradient", self.loss.gradient(y, scores[:, 0]), y.shape)[:, None]
-
     def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
         """The sigmoid of each score as probabilities of both labels; only one, if seen alone and no boolean, has 1."""
         positive = special.expit(scores[:, 0]).tolist()
         result: list[dict[Any, float]] = []
-        for p, seen in zip(positive, encoded.sides_seen.tolist(), strict=True):
+        for p, seen in zip(positive, encoded.before.astype(bool).tolist(), strict=True):
             sides = self._sides(seen)
             result.append(dict(zip(sides, [1.0 - p, p] if len(sides) == 2 else [1.0], strict=True)))
         return result
@@ -94,9 +77,6 @@ class TwoSides:
         ]
         only = sides[1 if seen[1] else 0]
         return [only] if sum(seen) == 1 and not isinstance(only, bool) else sides
-
-    def are_encoded(self, y: Array) -> bool:
-        return y.ndim == 1
 
     def state(self) -> State:
         return {"labels": [tag(label) for label in self.labels], "labels_seen": list(self.seen)}

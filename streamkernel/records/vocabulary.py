@@ -131,23 +131,17 @@ def admissible(inputs: Inputs, targets: Targets, found: Vocabulary) -> tuple[lis
     Of two inputs of one key the first by name has it, and one whose key another input has is ignored. How many values
     of a string input there is room for depends on its repetitions before the batch.
     """
-    by_key: dict[int, list[Any]] = {}
-    for tagged in _tagged(found):
-        key = key_of(tagged)
-        if not inputs.columns.is_taken(key) and (key not in by_key or repr(tagged) < repr(by_key[key])):
-            by_key[key] = tagged
     columns: list[list[Any]] = []
     n_values = {name: len(inputs.columns.indicators.get(name, ())) for name in found.texts}
-    for key in sorted(by_key):
+    for _, tagged, _ in inputs.columns.arrivals((tagged, 0.0) for tagged in _tagged(found)):
         if len(columns) == inputs.room:
             break
-        kind, tagged_name, *_ = by_key[key]
-        if kind == "indicator":
-            name = untag(tagged_name)
+        if tagged[0] == "indicator":
+            name = untag(tagged[1])
             if not inputs.repeats.has_room(name, n_values[name]):
                 continue
             n_values[name] += 1
-        columns.append(by_key[key])
+        columns.append(tagged)
     labels = sorted(found.labels, key=lambda label: repr(tag(label)))
     return columns, labels[: _room_for_labels(targets)]
 

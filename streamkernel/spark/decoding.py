@@ -19,7 +19,7 @@ from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import Include, MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.ports import Position, Record
-from streamkernel.records.record_frame import RecordFrame
+from streamkernel.records.frames import RecordFrame
 from streamkernel.spark.partials import DeadRow, SourceChunk
 
 __all__ = ["CsvChunks", "JsonlChunks", "KafkaChunks", "RecordSettings"]

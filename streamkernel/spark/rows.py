@@ -21,7 +21,7 @@ from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.ports import Record
 from streamkernel.daemon.stream.lines import predictions
 from streamkernel.estimators.base import StreamEstimator, machine_of
-from streamkernel.records.record_frame import RecordFrame
+from streamkernel.records.frames import RecordFrame
 from streamkernel.spark.broadcast import Broadcast
 from streamkernel.spark.failures import reported
 from streamkernel.spark.partials import DeadRow, Partials, SourceChunk

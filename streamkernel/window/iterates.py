@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamkernel.compute.duality import coefficients_gap, dual_start, multiply, multiply_transposed, records_gap
-from streamkernel.compute.primal_dual_rows import advance_columns, advance_rows, advance_sparse
+from streamkernel.compute.primal_dual import advance_columns, advance_rows, advance_sparse
 from streamkernel.state import Array
 from streamkernel.window.coordinates import Coordinates
 from streamkernel.window.linear_model import LinearProblem

@@ -6,7 +6,7 @@ import pytest
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_experts import NumberExperts
-from streamkernel.compute.asinh import MAGNITUDES
+from streamkernel.compute.number_targets import MAGNITUDES
 from tests.adaptive.experts import learn_columns
 
 RIDGE = 0.1

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 from numba.core import compiler
+from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
 
 import streamkernel
 from streamkernel import compute
-from streamkernel.compute.options import QuickFlags
+from streamkernel.compute.linking import QuickFlags
 from tests import naive
 
 PACKAGE = Path(streamkernel.__file__).parent
@@ -139,3 +140,34 @@ def test_a_compilation_that_fails_leaves_numba_and_python_as_they_were(imported,
     assert compilations[0][1] is QuickFlags
     assert compiler.Flags is flags is not QuickFlags
     assert gc.get_threshold() == collected
+
+
+SETTINGS = [
+    {},
+    {"no_cfunc_wrapper": True},
+    {"no_cfunc_wrapper": True, "enable_pyobject": False},  # the latter as it is where nothing is set
+    {"no_cfunc_wrapper": False},
+    {"no_cfunc_wrapper": True, "fastmath": {"nsz"}},
+    {"no_cfunc_wrapper": True, "fastmath": {"nsz"}, "error_model": "numpy"},
+]
+
+
+def _set(kind, settings):
+    flags = kind()
+    for name, value in settings.items():
+        setattr(flags, name, value)
+    return flags
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("others", SETTINGS)
+def test_they_are_equal_where_numbas_are(settings, others):
+    mine, other = _set(QuickFlags, settings), _set(QuickFlags, others)
+    # Nothing set is no wrapper for C.
+    defaults = {"no_cfunc_wrapper": True}
+    numbas, numbas_other = _set(Flags, defaults | settings), _set(Flags, defaults | others)
+    equal = numbas == numbas_other
+    assert (mine == other, mine == numbas_other, numbas_other == mine) == (equal, equal, equal)
+    assert (hash(mine) == hash(other)) >= equal
+    assert hash(mine) == hash(numbas)
+    assert {numbas: 1}.get(other) == {mine: 1}.get(numbas_other) == (1 if equal else None)

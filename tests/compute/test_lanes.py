@@ -1,5 +1,7 @@
 """Vectors of sixteen, from any element on, against matrices: nothing beside them is touched."""
 
+import functools
+
 import numba
 import numpy as np
 import pytest
@@ -11,34 +13,10 @@ LANES = lanes.LANES
 ANYWHERE = pytest.mark.parametrize("at", [0, 1, 7, 16, 35])
 
 
-@numba.njit
-def _fill(data, at, value):
-    lanes.fill(data, at, value)
-
-
-@numba.njit
-def _two(data, at, step):
-    lanes.two(data, at, step)
-
-
-@numba.njit
-def _four(data, at, step):
-    lanes.four(data, at, step)
-
-
-@numba.njit
-def _eight(data, at, step):
-    lanes.eight(data, at, step)
-
-
-@numba.njit
-def _sixteen(data, at, step):
-    lanes.sixteen(data, at, step)
-
-
-@numba.njit
-def _signed_sixteen(data, at, signs, word, bit):
-    lanes.signed_sixteen(data, at, signs, word, bit)
+@functools.cache
+def _called(instruction):
+    """A compiled function that is one instruction."""
+    return numba.njit(lambda *arguments: instruction(*arguments))
 
 
 def _whole_numbers(n, seed=0):
@@ -52,19 +30,19 @@ def test_fill(at, value):
     data = _whole_numbers(60)
     expected = data.copy()
     expected[at : at + LANES] = value
-    _fill(data, at, np.float32(value))
+    _called(lanes.fill)(data, at, np.float32(value))
     assert data.tobytes() == expected.tobytes()
 
 
 @ANYWHERE
 @pytest.mark.parametrize("step", [LANES, 19, 3 * LANES])
-@pytest.mark.parametrize(("n", "transform"), [(2, _two), (4, _four), (8, _eight), (16, _sixteen)])
+@pytest.mark.parametrize(("n", "transform"), [(2, lanes.two), (4, lanes.four), (8, lanes.eight), (16, lanes.sixteen)])
 def test_a_transform_among_some_vectors(n, transform, step, at):
     data = _whole_numbers(at + n * step + 20)
     places = at + step * np.arange(n)[:, None] + np.arange(LANES)
     expected = data.copy()
     expected[places] = hadamard(n) @ data[places]
-    transform(data, at, step)
+    _called(transform)(data, at, step)
     assert data.tobytes() == expected.tobytes()
 
 
@@ -79,14 +57,9 @@ def test_a_transform_that_takes_signs_first(word, bit, at):
     expected = data.copy()
     expected[places] = hadamard(16) @ (flips * data[places])
     before = signs.copy()
-    _signed_sixteen(data, at, signs, word, bit)
+    _called(lanes.signed_sixteen)(data, at, signs, word, bit)
     assert data.tobytes() == expected.tobytes()
     assert (signs == before).all()
-
-
-@numba.njit
-def _add_four_dots(rows, at, step, other, place, sums, at_sum):
-    lanes.add_four_dots(rows, at, step, other, place, sums, at_sum)
 
 
 @pytest.mark.parametrize(("at", "place"), [(0, 0), (3, 17)])
@@ -94,7 +67,7 @@ def test_add_four_dots(at, place):
     draws = np.random.default_rng(4)
     rows, other = draws.normal(size=2000).astype(np.float32), draws.normal(size=300).astype(np.float32)
     sums = np.arange(6.0)
-    _add_four_dots(rows, at, 400, other, place, sums, 1)
+    _called(lanes.add_four_dots)(rows, at, 400, other, place, sums, 1)
     factor = other[place : place + lanes.DOT].astype(float)
     found = [rows[at + 400 * i : at + 400 * i + lanes.DOT] @ factor for i in range(4)]
     assert np.allclose(sums, np.arange(6.0) + np.array([0, *found, 0]), atol=1e-4)

@@ -22,7 +22,6 @@ from tests import naive
 
 #: Past the medium memory, and past a tile of distances.
 PAST = max(MEDIUM_SPAN, kernels.TILE) + 300
-_UNIT = np.float32(1)
 
 
 def _pair(d, span, kept, scales=None, rng=None):
@@ -131,9 +130,6 @@ def test_remember():
             place = at % 20
             assert memory.rows[:, place].tolist() == record[0].tolist()
             assert (memory.targets[place], memory.weights[place], memory.residuals[place]) == record[1:]
-
-
-# One search for several questions -------------------------------------------------------------------------------------
 
 
 # What neighbors say --------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import moments as kernels
-from streamkernel.compute.target_columns import standardize_columns
+from streamkernel.compute.moments import standardize_columns
 from tests import naive
 
 LIMIT = 10.0

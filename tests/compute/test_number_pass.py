@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from streamkernel.compute import number_pass as kernels
-from streamkernel.compute.asinh import MAGNITUDES
 from streamkernel.compute.experts import Mixture
-from streamkernel.compute.median import SIZE as MEDIAN
 from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE
-from streamkernel.compute.residuals import RESIDUALS
+from streamkernel.compute.number_targets import MAGNITUDES, RESIDUALS
+from streamkernel.compute.number_targets import MEDIAN_SIZE as MEDIAN
 from tests import naive
 from tests.compute import passes
 from tests.compute.passes import MEMORY, TREES, Stream

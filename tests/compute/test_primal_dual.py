@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from streamkernel.compute import draws, duality, primal_dual, primal_dual_rows, tiles
+from streamkernel.compute import draws, duality, primal_dual
 from streamkernel.window.coordinates import Blocks, Subsets
 from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
 from streamkernel.window.linear_model import LinearProblem
@@ -58,7 +58,7 @@ def test_dense_and_sparse_rows(kind, seed, subsets):
     for name, A in (("advance_rows", case.A), ("advance_sparse", of_sparse)):
         dual, primal = (case.beta.copy(), case.A.T @ case.weighted), (case.x.copy(), case.xbar.copy())
         expected = getattr(naive, name)(*case.first, A, case.choices, dual, primal)
-        getattr(primal_dual_rows, name)(*case.first, A, case.choices, dual, primal)
+        getattr(primal_dual, name)(*case.first, A, case.choices, dual, primal)
         assert_close((dual, primal), expected)
 
 
@@ -69,7 +69,7 @@ def test_columns(kind, seed, subsets):
     scores = case.A @ case.x
     dual, primal = (case.beta.copy(), case.weighted), (case.x.copy(), scores.copy(), scores.copy())
     expected = naive.advance_columns(*case.first, A, case.choices, dual, primal)
-    primal_dual_rows.advance_columns(*case.first, A, case.choices, dual, primal)
+    primal_dual.advance_columns(*case.first, A, case.choices, dual, primal)
     assert_close((dual, primal), expected)
 
 
@@ -114,49 +114,6 @@ def test_draws_of_subsets(n, seed, data):
     assert drawn.tolist() == expected
     assert all(len(set(row)) == len(row) for row in expected)
     assert sorted(pool) == list(range(n))
-
-
-def test_what_is_fetched_stays_what_it_is():
-    arrays = np.arange(3.0), np.arange(3.0) + 1, np.arange(3.0) + 2
-    expected = naive.prefetch_record(2, *(array.copy() for array in arrays))
-    primal_dual.prefetch_record(2, *arrays)
-    assert [array.tolist() for array in arrays] == [array.tolist() for array in expected]
-    numbers = np.arange(40.0)
-    for first, last in ((3, 3), (3, 4), (0, 40)):
-        expected = naive.prefetch_part(numbers.copy(), first, last)
-        tiles.prefetch_part(numbers, first, last)
-        assert (numbers == expected).all()
-    rows = np.arange(40.0).reshape(2, 20)
-    tiles.prefetch_row(rows, 1)
-    assert (rows == naive.prefetch_row(np.arange(40.0).reshape(2, 20), 1)).all()
-
-
-@given(seeds)
-def test_gathered_columns(seed):
-    rng = np.random.default_rng(seed)
-    V, x, columns = rng.normal(size=(3, 9)), rng.normal(size=(1, 9)), rng.permutation(9)[:4]
-    tiles, own_x = np.zeros((1, 8, 8)), np.zeros((1, 8))
-    expected = naive._gather(V, x, columns)
-    primal_dual._gather(V, x, columns, tiles, own_x)
-    assert (tiles[0, :3, :4] == expected[0]).all()
-    assert (own_x[0, :4] == expected[1]).all()
-    assert not tiles[0, 3:].any()
-    assert not own_x[0, 4:].any()
-
-
-@given(seeds)
-def test_a_step_of_columns(seed):
-    rng = np.random.default_rng(seed)
-    ubar, x, xbar = rng.normal(size=(3, 9))
-    columns, steps = rng.permutation(9)[:4], tuple(rng.random(4))
-    expected = naive._step_columns((0.3, 0.05), steps, 20, columns, ubar, (x, xbar))
-    primal_dual_rows._step_columns((0.3, 0.05), steps, 20, columns, ubar, (x, xbar))
-    assert_close(((x, xbar),), (expected,))
-    choices = Blocks(9, 3, seed).draw(2)
-    for t in (1, -1):
-        expected = naive._stop(choices, t, x, xbar)
-        primal_dual_rows._stop(choices, t, x, xbar)
-        assert xbar.tolist() == expected
 
 
 @given(kinds, seeds)

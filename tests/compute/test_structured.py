@@ -2,7 +2,6 @@
 
 import math
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,39 +28,6 @@ def _groups(*sizes):
 
 def _rows(rng, n, d):
     return rng.normal(size=(n, d)).astype(np.float32)
-
-
-# Vectors --------------------------------------------------------------------------------------------------------------
-
-
-@numba.njit
-def _fill(data, at, value):
-    lanes.fill(data, at, value)
-
-
-@numba.njit
-def _two(data, at, step):
-    lanes.two(data, at, step)
-
-
-@numba.njit
-def _four(data, at, step):
-    lanes.four(data, at, step)
-
-
-@numba.njit
-def _eight(data, at, step):
-    lanes.eight(data, at, step)
-
-
-@numba.njit
-def _sixteen(data, at, step):
-    lanes.sixteen(data, at, step)
-
-
-@numba.njit
-def _signed_sixteen(data, at, signs, word, bit):
-    lanes.signed_sixteen(data, at, signs, word, bit)
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -5,13 +5,21 @@ import math
 import numpy as np
 
 from tests.naive.arrival import arrive
-from tests.naive.asinh import Asinh, forget_asinh, from_asinh, keep_magnitude, take_asinh
 from tests.naive.experts import count_loss, hedge_weights, predict_experts, settled_heads, update_heads
-from tests.naive.median import at_median, follow_median
 from tests.naive.memory import neighbors_of_number, remember
 from tests.naive.moments import TARGETS, Moments, near, take_target
+from tests.naive.number_targets import (
+    Asinh,
+    at_median,
+    follow_median,
+    forget_asinh,
+    from_asinh,
+    keep_magnitude,
+    keep_residual,
+    ring,
+    take_asinh,
+)
 from tests.naive.recursive import learn_least_squares
-from tests.naive.residuals import keep_residual, ring
 from tests.naive.stacking import beside, learn_numbers, stack_numbers
 
 

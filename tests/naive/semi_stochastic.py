@@ -47,13 +47,20 @@ def take_step(g, w, step, l2, l1):
     return np.array([elastic_net_step(a - step * b, step, l2, l1) for a, b in zip(w, g, strict=True)])
 
 
-def variance_reduced_steps(kind, beta, X, y, weights, derivatives, gradient, w, steps, batch, penalty, state):
-    """The coefficients and the state."""
+def _corrected_steps(kind, beta, data, derivatives, _graph, gradient, w, steps, batch, penalty, state):
+    """The coefficients and the state, from the derivatives that the rows' parts of the gradient are made of."""
+    X, y, weights = data
     for _ in range(steps):
         state, rows = draw_batch(state, X, batch)
         change = _derivatives(kind, beta, X[rows], y[rows], weights[rows], w) - derivatives[rows]
         w = take_step(gradient + X[rows].T @ change / batch, w, *penalty)
     return w, state
+
+
+def variance_reduced_steps(kind, beta, X, y, weights, *arguments):
+    """The coefficients and the state."""
+    derivatives, *rest = arguments
+    return _corrected_steps(kind, beta, (X, y, weights), derivatives, None, *rest)
 
 
 def anchor_gradient(kind, beta, anchors, labels, sums, offset, w):

@@ -1,7 +1,6 @@
 """Labels under the softmax: which are taken, when a class joins, and what is predicted before."""
 
 import datetime
-import enum
 import math
 import warnings
 
@@ -59,11 +58,6 @@ def test_a_label_of_any_plain_kind(label):
     back = model.clone()
     back.__setstate__(model.__getstate__())
     assert back.classes == model.classes
-
-
-class Color(str, enum.Enum):  # noqa: UP042 - its str() is "Color.RED", not its value
-    RED = "red"
-    BLUE = "blue"
 
 
 @pytest.mark.parametrize("loss", [None, losses.Log()], ids=["softmax", "log"])

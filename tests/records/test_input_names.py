@@ -1,7 +1,6 @@
 """Names of inputs, and the keys that frequencies are drawn by."""
 
 import datetime
-import enum
 import math
 import pickle
 
@@ -31,10 +30,6 @@ def test_a_name_that_cannot_be_kept_is_refused_and_changes_nothing(name):
             with pytest.raises(ValueError, match="names and labels"):
                 call({"new": 1.0, name: value})
     assert model.state_digest() == before
-
-
-class Color(str, enum.Enum):  # noqa: UP042 - its str() is "Color.RED", not its value
-    RED = "red"
 
 
 def test_a_name_may_be_a_number_and_an_indicator():
@@ -74,7 +69,7 @@ def test_new_inputs_of_one_record_take_their_columns_in_the_order_of_their_keys(
 @pytest.fixture
 def few_keys(monkeypatch):
     """Keys of two bits, so that names share them."""
-    for module in (streamkernel.records.input_columns, streamkernel.records.inputs):
+    for module in (streamkernel.records.input_columns,):
         monkeypatch.setattr(module, "key_of", lambda tagged: key_of(tagged) % 4)
 
 

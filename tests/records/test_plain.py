@@ -16,7 +16,6 @@ from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, Kern
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import Log
 from streamkernel.records.batches import BatchEncoder
-from streamkernel.records.inputs import Inputs
 from streamkernel.records.plain import PlainRecords
 
 NAMES = ["a", "b", "1", 1, ("c", 2), 2.5]
@@ -118,33 +117,6 @@ def test_read_is_read_one_for_many_and_takes_nan(data):
         assert _bits(values) == _bits(np.array([[float(x[name]) for name in names] for x in xs]))
     else:
         assert values is None
-
-
-# Encoding -------------------------------------------------------------------------------------------------------------
-
-
-class GeneralInputs(Inputs):
-    """Knows no other way than value by value."""
-
-    def encode_plain(self, _):
-        return None
-
-
-def _encoded(inputs, xs, learn):
-    try:
-        rows = inputs.encode(xs, learn)
-    except ValueError as error:
-        rows = str(error)
-    else:
-        rows = _bits(rows.values), rows.values.shape, _bits(rows.extras), rows.extras.shape, rows.extra_keys.tolist()
-    return rows, list(inputs.columns), inputs.n_ignored, inputs.columns.keys.tolist(), inputs.columns.plain_names
-
-
-def test_inputs_that_never_hold_a_number():
-    either = Inputs(10, True), GeneralInputs(10, True)
-    for xs in ([{}], [{"word": "x"}], [{"word": "y"}, {}], [{"word": 1.0}], [{"word": 1.0}, {"word": 2}]):
-        mine, general = (_encoded(inputs, xs, [True] * len(xs)) for inputs in either)
-        assert mine == general
 
 
 # Learning -------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from streamkernel.records.text_advice import many_values, turned_to_text
+from streamkernel.records.repeats import many_values, turned_to_text
 
 KEY = "source.inputs.types"
 

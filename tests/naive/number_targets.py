@@ -1,4 +1,4 @@
-"""Twins of targets on the scale of asinh: all that were learned are kept."""
+"""Plain twins of `streamkernel.compute.number_targets`."""
 
 import math
 
@@ -56,3 +56,30 @@ def forget_asinh(asinh):
 
 def take_all_asinh(targets, sample_weights, asinh):
     return [take_asinh(asinh, y) if weight > 0 else 0.0 for y, weight in zip(targets, sample_weights, strict=True)]
+
+
+def at_median(median, prediction):
+    shift, _, plain, shifted = median
+    return prediction + shift / (1 + math.exp(2 * (shifted - plain)))
+
+
+def follow_median(median, error, unit, worst):
+    shift, spread, plain, shifted = median
+    losses = [min(abs(e) / unit, worst) for e in (error, error - shift)]
+    plain, shifted = (
+        0.998 * sum_ + 0.4 * e / (np.mean(losses) + 0.05) for sum_, e in zip((plain, shifted), losses, strict=True)
+    )
+    spread = 0.99 * spread + 0.01 * abs(error)
+    return [shift + 0.01 * spread * np.sign(error - shift), spread, plain, shifted]
+
+
+def keep_residual(errors, error):
+    errors.append(error)
+
+
+def ring(errors):
+    """As the kernel holds them."""
+    numbers = [len(errors)] + [0.0] * 500
+    for i, error in enumerate(errors):
+        numbers[1 + i % 500] = error
+    return numbers

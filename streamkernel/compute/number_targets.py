@@ -1,16 +1,15 @@
-"""Targets on a scale that is linear about 0 and logarithmic far from it: asinh(y / c), c their usual magnitude.
+"""What is known of targets that are numbers: their scale of asinh, the shift to a median, and the last errors.
 
-Heads that learn such targets minimize large targets' relative errors, so that a few very large ones do not decide.
+The scale asinh(y / c), c the usual magnitude, is linear about 0 and logarithmic far from it. Heads that learn targets
+on it minimize large targets' relative errors, so that a few very large ones do not decide.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.moments import MEAN, deviation, take_target
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 #: This many targets other than 0 fix the magnitude; from then on it does not change.
 MAGNITUDES = 128
@@ -92,3 +91,44 @@ def take_all_asinh(targets: Array, sample_weights: Array, asinh: AsinhStatistics
     """Take targets one after the other, (n,), as `take_asinh` gives them into (n,); none of a weight of 0."""
     for r in range(targets.shape[0]):
         out[r] = take_asinh(asinh, targets[r]) if sample_weights[r] > 0 else 0.0
+
+
+#: The numbers kept: the shift, the mean absolute error, and the discounted losses without the shift and with it.
+SHIFT, SPREAD, PLAIN, SHIFTED = range(4)
+MEDIAN_SIZE = 4
+#: A step of the shift, in mean absolute errors, and how fast these are forgotten.
+STEP = 0.01
+FORGET = 0.01
+#: Discount and learning rate of the losses: whether errors are skewed shows slowly.
+DISCOUNT = 0.998
+ETA = 2.0
+
+
+@jit
+def at_median(median: Array, prediction: float) -> Any:
+    """A prediction moved by the shift, the more the better that did."""
+    return prediction + median[SHIFT] / (1.0 + np.exp(ETA * (median[SHIFTED] - median[PLAIN])))
+
+
+@jit
+def follow_median(median: Array, error: float, unit: float, worst: float) -> None:
+    """Learn the error of a prediction without the shift; no loss, in units, counts as more than `worst`."""
+    shifted = error - median[SHIFT]
+    plain, other = min(abs(error) / unit, worst), min(abs(shifted) / unit, worst)
+    mean = (plain + other) / 2.0 + 0.05
+    median[PLAIN] = DISCOUNT * median[PLAIN] + 0.4 * plain / mean
+    median[SHIFTED] = DISCOUNT * median[SHIFTED] + 0.4 * other / mean
+    median[SPREAD] += FORGET * (abs(error) - median[SPREAD])
+    median[SHIFT] += STEP * median[SPREAD] * np.sign(shifted)
+
+
+#: How many are kept.
+RESIDUALS = 500
+
+
+@jit
+def keep_residual(residuals: Array, error: float) -> None:
+    """Keep one more, the oldest making room: how many there have been, then a ring of `RESIDUALS`."""
+    n = np.int64(residuals[0])
+    residuals[1 + n % RESIDUALS] = error
+    residuals[0] = n + 1.0

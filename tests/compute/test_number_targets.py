@@ -1,4 +1,4 @@
-"""Targets on the scale of asinh, against the twin that keeps them all."""
+"""What is known of targets that are numbers, against the twins."""
 
 import math
 
@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.compute import asinh as kernels
-from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics
+from streamkernel.compute import number_targets as kernels
 from streamkernel.compute.moments import SIZE
+from streamkernel.compute.number_targets import MAGNITUDES, AsinhStatistics
 from tests import naive
+from tests.naive.number_targets import ring
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda y: round(y, 3))
 
@@ -77,3 +78,33 @@ def test_scores_mean_the_targets_they_come_from(unit):
     scores = (np.arcsinh(targets / c) - scale[1]) / np.sqrt(scale[2] / scale[0])
     back = [kernels.from_asinh(asinh, score, unit) for score in scores]
     np.testing.assert_allclose(back, targets, rtol=1e-9, atol=1e-12 * unit)
+
+
+def test_at_and_follow_median():
+    rng = np.random.default_rng(0)
+    median, twin = np.zeros(kernels.MEDIAN_SIZE), [0.0] * kernels.MEDIAN_SIZE
+    for error in rng.normal(size=200) ** 3 + 1:
+        kernels.follow_median(median, error, 0.7, 2.0)
+        twin = naive.follow_median(twin, error, 0.7, 2.0)
+        np.testing.assert_allclose(median, twin, rtol=1e-12, atol=1e-12)
+        assert kernels.at_median(median, 5.0) == pytest.approx(naive.at_median(twin, 5.0), rel=1e-12)
+
+
+def test_the_shift_comes_to_the_median_of_the_errors():
+    errors = np.random.default_rng(1).exponential(size=20_000)
+    median, shifts = np.zeros(kernels.MEDIAN_SIZE), []
+    for error in errors:
+        kernels.follow_median(median, error, 1.0, 2.0)
+        shifts.append(median[kernels.SHIFT])
+    assert np.mean(shifts[5_000:]) == pytest.approx(np.median(errors), abs=0.02)
+    # And there it is taken almost whole.
+    assert kernels.at_median(median, 0.0) > 0.9 * median[kernels.SHIFT]
+
+
+def test_keep_residual():
+    residuals, errors = np.zeros(1 + kernels.RESIDUALS), []
+    for error in np.random.default_rng(0).normal(size=2 * kernels.RESIDUALS + 7):
+        kernels.keep_residual(residuals, error)
+        naive.keep_residual(errors, error)
+        assert residuals.tolist() == ring(errors)
+    assert sorted(residuals[1:]) == sorted(errors[-kernels.RESIDUALS :])
