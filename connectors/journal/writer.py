@@ -133,21 +133,20 @@ class JournalWriter:
     def _append(self, database: Database, entries: Sequence[JournalEntry]) -> list[bool] | Refusal:
         """Append the entries of a request, or none of them."""
         database.execute("SAVEPOINT request")
-        answer: list[bool] | Refusal = []
+        new = []
+        refusal = None
         for entry in entries:
             digest = blake2b(entry.record, digest_size=16).digest()
-            answer.append(database.execute(_APPEND, entry.id, digest, entry.record).rowcount > 0)
+            new.append(database.execute(_APPEND, entry.id, digest, entry.record).rowcount > 0)
             if entry.exact and database.execute(_OTHER, entry.id, digest).fetchall():
-                answer = Refusal.OTHER
-                break
-        else:
-            (size,) = database.execute("SELECT bytes FROM journal").fetchone()
-            if any(answer) and size > self.max_bytes:
-                answer = Refusal.FULL
-        if isinstance(answer, Refusal):
+                refusal = Refusal.OTHER
+        (size,) = database.execute("SELECT bytes FROM journal").fetchone()
+        if refusal is None and any(new) and size > self.max_bytes:
+            refusal = Refusal.FULL
+        if refusal is not None:
             database.execute("ROLLBACK TO request")
         database.execute("RELEASE request")
-        return answer
+        return refusal or new
 
     def close(self) -> None:
         """Close the journal; closing twice does nothing."""
