@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 
 from streamkernel.connectors.bulk import BulkDecoder
-from streamkernel.connectors.columns.objects import ObjectColumns
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.names import find, take, with_normal_names
@@ -43,7 +42,6 @@ class JsonObjects(BulkDecoder):
 
     def __init__(self, target: Target, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
         super().__init__(target, target_type, max_string, rules)
-        self._columns = ObjectColumns(self.rules)
         types = {} if rules is None else rules.settings.types
         # Integers in these columns keep all their digits.
         self._texts = [name for name, column in types.items() if column.type in ("string", "hash")]
@@ -67,7 +65,7 @@ class JsonObjects(BulkDecoder):
             targets = self.targets.decode_all(values)
         if self._lose_digits(objects):
             raise UndecodableError("input_type", "a text must be read exactly")
-        return self._columns.read_all(objects), targets, odd
+        return self.rules.read_all(objects), targets, odd
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
@@ -84,7 +82,7 @@ class JsonObjects(BulkDecoder):
         if self._lose_digits([x]):
             x = self.load_exactly(raw)
             take(x, self.target or "")
-        return self._columns.read(x), label
+        return self.rules.read(x), label
 
     def fields(self, raw: bytes) -> dict[str, Any]:
         """Return the values of an object, integers exactly; see `BulkDecoder.fields`."""
@@ -96,7 +94,7 @@ class JsonObjects(BulkDecoder):
 
     def extras(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Return the inputs of values from outside an object, by the same rules."""
-        return self._columns.read(dict(pairs))
+        return self.rules.read(dict(pairs))
 
     def values(self, raw: bytes) -> Mapping[str, Any]:
         """Return the values of the object, integers exactly; see `BulkDecoder.values`."""

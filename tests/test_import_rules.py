@@ -56,10 +56,10 @@ STACKS = {
     ],
     "connectors/registry": [
         {"framing", "settings"},
-        {"client", "plain"},
-        {"avro", "descriptors", "lookup"},
-        {"line_schema", "objects", "protobuf"},
-        {"reading", "writing"},
+        {"client"},
+        {"avro", "lookup", "protobuf"},
+        {"line_schema", "objects"},
+        {"writing"},
         {"__init__"},
     ],
     "connectors/kafka": [

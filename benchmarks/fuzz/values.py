@@ -16,12 +16,9 @@ from benchmarks.fuzz.mutation import altered, mutated
 from benchmarks.fuzz.target import Target, unexpected
 from streamkernel.connectors.ports import Position
 from streamkernel.connectors.registry.avro import AvroDecoder
-from streamkernel.connectors.registry.client import RegisteredSchema, SchemaSet
-from streamkernel.connectors.registry.descriptors import registry_files
 from streamkernel.connectors.registry.framing import frame
-from streamkernel.connectors.registry.objects import FramedObjects, JsonPayload
-from streamkernel.connectors.registry.plain import PayloadDecoder
-from streamkernel.connectors.registry.protobuf import ProtobufDecoder
+from streamkernel.connectors.registry.objects import FramedObjects, JsonPayload, PayloadDecoder
+from streamkernel.connectors.registry.protobuf import ProtobufDecoder, registry_types
 
 _AVRO: dict[str, Any] = {
     "type": "record",
@@ -54,7 +51,7 @@ class Values(Target):
         parsed = fastavro.parse_schema(copy.deepcopy(_AVRO))
         self._avro = [_written(parsed, one) for one in (_FLAT, _NESTED)]
         self._file = _file()
-        make = registry_files(_protobuf(self._file)).message_class("shop.Node")
+        make = registry_types(_protobuf(self._file)).message_class("shop.Node")
         nodes = ({"a": 0.5, "b": "red", "y": "yes"}, {"g": [{"b": "x", "g": [{}, {}]}], "h": {"x": 1}, "y": "no"})
         self._messages = [b"\0" + json_format.ParseDict(one, make()).SerializeToString() for one in nodes]
 
@@ -79,11 +76,11 @@ class Values(Target):
 
     def _of_avro(self, draw: random.Random) -> tuple[PayloadDecoder, list[bytes]]:
         text = json.dumps(_altered(draw, _AVRO))
-        return AvroDecoder(SchemaSet(RegisteredSchema("AVRO", text), {})), self._avro
+        return AvroDecoder([text]), self._avro
 
     def _of_protobuf(self, draw: random.Random) -> tuple[PayloadDecoder, list[bytes]]:
         data = self._file if draw.random() < 0.5 else mutated(draw, self._file)
-        return ProtobufDecoder(registry_files(_protobuf(data))), self._messages
+        return ProtobufDecoder(registry_types(_protobuf(data))), self._messages
 
     def _of_json(self, draw: random.Random) -> tuple[PayloadDecoder, list[bytes]]:
         value = _altered(draw, {"a": 1, "b": [None, {"c": "x"}], "y": 2**70})
@@ -112,8 +109,8 @@ def _written(schema: Any, datum: Any) -> bytes:
     return out.getvalue()
 
 
-def _protobuf(data: bytes) -> SchemaSet:
-    return SchemaSet(RegisteredSchema("PROTOBUF", base64.b64encode(data).decode()), {})
+def _protobuf(data: bytes) -> dict[str, str]:
+    return {"": base64.b64encode(data).decode()}
 
 
 def _file() -> bytes:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 from streamkernel.connectors.columns.dates import DateParts
 from streamkernel.connectors.columns.numbers import NumberFormat
@@ -21,76 +21,63 @@ from streamkernel.connectors.decode import (
     too_long,
 )
 
-__all__ = ["ColumnReader", "Missing", "column_reader", "inputs_of_columns"]
+__all__ = ["ColumnReader", "inputs_of_columns"]
 
 _MOST_WORDS = 10_000
 _PLAIN = frozenset({float, int, bool, type(None)})
 
 
-class Missing(NamedTuple):
-    """The spellings of a missing value.
-
-    Attributes
-    ----------
-    texts
-        Exact texts.
-    numbers
-        The numbers among them: an equal number is missing, in any notation.
-
-    """
-
-    texts: frozenset[str] = frozenset()
-    numbers: frozenset[float] = frozenset()
-
-    @classmethod
-    def of(cls, spellings: Sequence[str]) -> Missing:
-        """Return the meaning of some spellings."""
-        return cls(frozenset(spellings), frozenset(filter(math.isfinite, map(_float_or_nan, spellings))))
-
-    def holds(self, value: Any) -> bool:
-        """Whether a value is missing or empty."""
-        if type(value) is str:
-            return not value or value.isspace() or value in self.texts
-        if value is None or type(value) is bool:
-            return value is None
-        return type(value) in (int, float) and (value != value or value in self.numbers)
-
-
 class ColumnReader:
-    """A reader of one column: values become the type that the source shows.
+    """A reader of one column.
 
     Parameters
     ----------
     name
         The column's name.
-    missing
-        The spellings of a missing value.
+    settings
+        Its type. ``"auto"`` keeps values as they are. In a source of texts, each text that reads as a number is one.
+    na
+        The spellings of a missing value. If one is a number, an equal number is missing, in any notation.
     max_string
         The maximum length of a text.
+    numbers
+        The notation of numbers in text; None: Python's.
+    of_texts
+        Whether the source has texts only, as CSV.
+
+    Attributes
+    ----------
     outputs
-        The names of the inputs; None: the column's.
-    lenient
-        Whether a value of another type is missing instead of a fault.
-    kind
-        The name of the type in a fault.
+        The names of the inputs.
 
     """
 
     def __init__(
         self,
         name: str,
-        missing: Missing,
+        settings: ColumnSettings,
+        na: Sequence[str],
         max_string: int,
-        outputs: Sequence[str] | None = None,
-        lenient: bool = False,
-        kind: str = "a number or text",
+        numbers: NumberFormat | None,
+        of_texts: bool,
     ) -> None:
         self.name = name
-        self.outputs = (name,) if outputs is None else tuple(outputs)
-        self.missing = missing
-        self.kind = kind
-        self.max_string = max_string
-        self._lenient = lenient
+        self.outputs: tuple[str, ...] = (name,)
+        self._missing = frozenset(na)
+        self._missing_numbers = frozenset(filter(math.isfinite, map(_float_or_nan, na)))
+        self._max_string = max_string
+        self._format = numbers
+        self._lenient = settings.invalid == "missing"
+        self._type = settings.type
+        self._reads_numbers = settings.type == "number" or (of_texts and settings.type == "auto")
+        self._expected = "a number"
+        if settings.type == "date":
+            self._dates = DateParts(settings.format, settings.parts, settings.cyclic, settings.timezone)
+            self.outputs = tuple(f"{name}.{part}" for part in self._dates.names)
+            self._expected = f"a date of the format {settings.format}"
+        if settings.buckets < 1:
+            raise ValueError(f"a hash has at least 1 bucket, got {settings.buckets}")
+        self._buckets = settings.buckets
         self._nothing: tuple[Any, ...] = (None,) * len(self.outputs)
         # Texts often come again: their inputs, and those that are inputs as they are.
         self._known: dict[str, tuple[Any, ...]] = {}
@@ -98,7 +85,7 @@ class ColumnReader:
 
     def read(self, value: Any) -> tuple[Any, ...]:
         """Return the values of the inputs, None for missing ones; raises UndecodableError for an unusable value."""
-        if self.missing.holds(value):
+        if self._is_missing(value):
             return self._nothing
         if isinstance(value, dict | list):
             raise UndecodableError(
@@ -112,7 +99,7 @@ class ColumnReader:
             if self._lenient:
                 return self._nothing
             raise UndecodableError(
-                "input_type", f"input {shown(self.name)} is {shown(value)}, not {self.kind}"
+                "input_type", f"input {shown(self.name)} is {shown(value)}, not {self._expected}"
             ) from None
 
     def read_all(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
@@ -133,136 +120,78 @@ class ColumnReader:
             rows = [self.read(value) if row is None else row for value, row in zip(values, found, strict=True)]
         return list(zip(*rows, strict=True)) or [()] * len(self.outputs)
 
+    def _is_missing(self, value: Any) -> bool:
+        if type(value) is str:
+            return not value or value.isspace() or value in self._missing
+        if value is None or type(value) is bool:
+            return value is None
+        return type(value) in (int, float) and (value != value or value in self._missing_numbers)
+
     def _read_numbers(self, values: Sequence[Any]) -> Sequence[float | None] | None:
         """Return a column of numbers that can be read at once; None for any other."""
-        absent = self.missing.numbers
-        plain = _PLAIN.issuperset(map(type, values)) and (not absent or absent.isdisjoint(values))
-        return values if plain else None
-
-    def _convert(self, value: Any) -> Sequence[Any]:
-        """Return the values of the inputs; raise ValueError for a value of another type."""
-        return [decode_inputs([(self.name, value)], self.max_string).get(self.name)]
-
-
-class TextReader(ColumnReader):
-    """A reader of text in which each number is one, and any other text a category.
-
-    Parameters
-    ----------
-    name, missing, max_string
-        As for `ColumnReader`.
-    numbers
-        The notation of numbers; None: Python's.
-
-    """
-
-    def __init__(self, name: str, missing: Missing, max_string: int, numbers: NumberFormat | None, **more: Any) -> None:
-        super().__init__(name, missing, max_string, **more)
-        self._numbers = numbers
-
-    def _read_numbers(self, values: Sequence[Any]) -> Sequence[float | None] | None:
-        if {str}.issuperset(map(type, values)):
-            if self._numbers is not None or "_" in "".join(values):
+        if self._type not in ("auto", "number"):
+            return None
+        absent = self._missing_numbers
+        kinds = set(map(type, values))
+        if self._reads_numbers and kinds <= {str}:
+            if self._format is not None or "_" in "".join(values):
                 return None
-            texts, absent = self.missing
-            fields = ["" if field in texts else field for field in values] if texts else values
+            fields = ["" if field in self._missing else field for field in values] if self._missing else values
             numbers = numbers_with_gaps(fields)
             if numbers is None or not absent or absent.isdisjoint(numbers):
                 return numbers
             return [None if number in absent else number for number in numbers]
-        return super()._read_numbers(values)
+        return values if kinds <= _PLAIN and (not absent or absent.isdisjoint(values)) else None
+
+    def _convert(self, value: Any) -> Sequence[Any]:
+        """Return the values of the inputs; raise ValueError for a value of another type."""
+        match self._type:
+            case "number":
+                return [self._finite(value)]
+            case "string":
+                text = _text(value)
+                if len(text) > self._max_string:
+                    raise too_long(f"input {shown(self.name)}", text, self._max_string)
+                return [text]
+            case "date":
+                return self._dates.read(_text(value).strip())
+            case "hash":
+                digest = blake2b(_text(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+                return [str(int.from_bytes(digest, "little") % self._buckets)]
+        if self._reads_numbers:
+            try:
+                value = self._number(value)
+            except ValueError:
+                pass  # it is a category
+            else:
+                if value in self._missing_numbers:
+                    return self._nothing
+        return [decode_inputs([(self.name, value)], self._max_string).get(self.name)]
 
     def _number(self, value: Any) -> Any:
         """Return a text's number, or ValueError."""
         if type(value) is not str:
             return value
-        if self._numbers is not None:
-            return float(self._numbers.plain(value))
+        if self._format is not None:
+            return float(self._format.plain(value))
         if "_" in value:  # Python reads 1_000 as a number
             raise ValueError(value)
         return float(value)
 
-    def _convert(self, value: Any) -> Sequence[Any]:
-        try:
-            number = self._number(value)
-        except ValueError:
-            number = value
-        return self._nothing if number in self.missing.numbers else super()._convert(number)
-
-
-class NumberReader(TextReader):
-    """A reader of numbers, also as text."""
-
-    def _convert(self, value: Any) -> Sequence[Any]:
+    def _finite(self, value: Any) -> Any:
+        """Return a number, or None if it is a missing one."""
         number = self._number(value)
         try:
             finite = math.isfinite(number)
         except OverflowError:  # an integer beyond the largest float
             finite = False
-        if not finite:
-            if number != number:
-                return self._nothing
-            if not self._lenient:
-                raise UndecodableError("infinite", f"input {shown(self.name)} is infinite")
+        if number != number or (type(number) is not bool and number in self._missing_numbers):
+            return None
+        if finite:
+            return number
+        if self._lenient:
             raise ValueError(value)
-        return self._nothing if type(number) is not bool and number in self.missing.numbers else [number]
-
-
-class StringReader(ColumnReader):
-    """A reader of text: each text is a category, also one that looks like a number."""
-
-    def _read_numbers(self, values: Sequence[Any]) -> None:  # noqa: ARG002
-        return None
-
-    def _convert(self, value: Any) -> Sequence[Any]:
-        text = _text(value)
-        if len(text) > self.max_string:
-            raise too_long(f"input {shown(self.name)}", text, self.max_string)
-        return [text]
-
-
-class DateReader(StringReader):
-    """A reader of dates, which become parts of the calendar."""
-
-    def __init__(self, name: str, missing: Missing, max_string: int, settings: ColumnSettings) -> None:
-        self._dates = DateParts(settings.format, settings.parts, settings.cyclic, settings.timezone)
-        outputs = [f"{name}.{part}" for part in self._dates.names]
-        lenient, kind = settings.invalid == "missing", f"a date of the format {settings.format}"
-        super().__init__(name, missing, max_string, outputs, lenient, kind)
-
-    def _convert(self, value: Any) -> Sequence[Any]:
-        return self._dates.read(_text(value).strip())
-
-
-class HashReader(StringReader):
-    """A reader of text that keeps only its bucket: the same text is always in the same one."""
-
-    def __init__(self, name: str, missing: Missing, max_string: int, buckets: int) -> None:
-        super().__init__(name, missing, max_string)
-        if buckets < 1:
-            raise ValueError(f"a hash has at least 1 bucket, got {buckets}")
-        self._buckets = buckets
-
-    def _convert(self, value: Any) -> Sequence[Any]:
-        digest = blake2b(_text(value).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return [str(int.from_bytes(digest, "little") % self._buckets)]
-
-
-def column_reader(
-    name: str, settings: ColumnSettings, missing: Missing, max_string: int, numbers: NumberFormat | None, texts: bool
-) -> ColumnReader:
-    """Return the reader of a column by its settings; `texts` says whether the source has texts only, as CSV."""
-    match settings.type:
-        case "string":
-            return StringReader(name, missing, max_string)
-        case "number":
-            lenient = settings.invalid == "missing"
-            return NumberReader(name, missing, max_string, numbers, lenient=lenient, kind="a number")
-        case "date":
-            return DateReader(name, missing, max_string, settings)
-        case "hash":
-            return HashReader(name, missing, max_string, settings.buckets)
-    return TextReader(name, missing, max_string, numbers) if texts else ColumnReader(name, missing, max_string)
+        raise UndecodableError("infinite", f"input {shown(self.name)} is infinite")
 
 
 def inputs_of_columns(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from streamkernel.connectors.columns.nested import flattened
 from streamkernel.connectors.columns.numbers import NumberFormat
-from streamkernel.connectors.columns.readers import ColumnReader, Missing, column_reader
+from streamkernel.connectors.columns.readers import ColumnReader, inputs_of_columns
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings, Nested, ancestry
-from streamkernel.connectors.decode import shown
-from streamkernel.connectors.names import hint
+from streamkernel.connectors.decode import UndecodableError, present, shown
+from streamkernel.connectors.names import hint, nfc, with_normal_names
 
 __all__ = ["ColumnRules"]
 
@@ -46,8 +46,8 @@ class ColumnRules:
     Examples
     --------
     >>> rules = ColumnRules(InputSettings(exclude=("id",), types={"zip": ColumnSettings("string")}), 256)
-    >>> rules.column("id"), rules.column("zip").outputs
-    (None, ('zip',))
+    >>> rules.read({"id": 7, "zip": 2134, "price": 1.5})
+    {'zip': '2134', 'price': 1.5}
 
     """
 
@@ -67,10 +67,40 @@ class ColumnRules:
         try:
             return self._columns[name]
         except KeyError:
-            column = self._column(name) if self.settings.is_input(name) else None
+            column = None
+            if self.settings.is_input(name):
+                one = self.settings.types.get(name, _AS_IT_IS)
+                na, numbers = self.settings.na if one.na is None else one.na, _number_format(one) or self.numbers
+                column = ColumnReader(name, one, na, self.max_string, numbers, self._of_texts)
             if len(self._columns) < _MOST_NAMES:
                 self._columns[name] = column
             return column
+
+    def read(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the inputs of one object of JSON; raise UndecodableError if it is unusable."""
+        inputs: dict[str, Any] = {}
+        for name, value in with_normal_names(self.flat(values)).items():
+            reader = self._reader(name)
+            if reader is not None:
+                inputs.update(zip(reader.outputs, reader.read(value), strict=True))
+        return present(inputs)
+
+    def read_all(self, objects: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+        """Return the inputs of many objects, the same as `read`, if orjson can return these objects.
+
+        Raises UndecodableError if one of them is unusable.
+        """
+        flat = list(map(self.flat, objects)) if self.may_unnest else objects
+        names = [nfc(name) for name in flat[0]] if flat else []
+        if len(set(map(tuple, flat))) != 1 or len(set(names)) < len(names):
+            return list(map(self.read, flat))
+        columns = zip(*map(dict.values, flat), strict=True)
+        return inputs_of_columns(zip(map(self._reader, names), columns, strict=True), len(flat), flat)
+
+    def _reader(self, name: str) -> ColumnReader | None:
+        if len(name) > self.max_string:
+            raise UndecodableError("string_too_long", f"the name of an input is {len(name)} characters long")
+        return self.column(name)
 
     def in_texts(self) -> ColumnRules:
         """Return the same rules for a source whose values are all texts."""
@@ -106,12 +136,6 @@ class ColumnRules:
     def why_not(self, name: str) -> str:
         """Return why a column is not an input."""
         return "excluded" if self.settings.is_excluded(name) else "not in include"
-
-    def _column(self, name: str) -> ColumnReader:
-        settings = self.settings.types.get(name, _AS_IT_IS)
-        missing = Missing.of(self.settings.na if settings.na is None else settings.na)
-        numbers = _number_format(settings) or self.numbers
-        return column_reader(name, settings, missing, self.max_string, numbers, self._of_texts)
 
     def _nested(self, name: str) -> Nested:
         """Return the treatment of an object or list under a name, by its setting or the nearest outer one."""

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from hashlib import blake2b
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from streamkernel.connectors.os_reason import os_reason
 
-__all__ = ["FILE", "Database", "JournalState", "digest_of", "journal_reason"]
+__all__ = ["FILE", "Database", "JournalState", "journal_reason"]
 
 FILE = "journal.sqlite"
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
     position INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, digest BLOB NOT NULL, record BLOB
 );
-CREATE TABLE IF NOT EXISTS journal (identity TEXT NOT NULL, bytes INTEGER NOT NULL, first INTEGER NOT NULL);
-INSERT INTO journal SELECT lower(hex(randomblob(16))), 0, 1 WHERE NOT EXISTS (SELECT * FROM journal);
+CREATE TABLE IF NOT EXISTS journal (identity TEXT NOT NULL, bytes INTEGER NOT NULL);
+CREATE TRIGGER IF NOT EXISTS added AFTER INSERT ON records
+    BEGIN UPDATE journal SET bytes = bytes + length(new.record); END;
+CREATE TRIGGER IF NOT EXISTS cleared AFTER UPDATE OF record ON records
+    BEGIN UPDATE journal SET bytes = bytes - length(old.record); END;
+INSERT INTO journal SELECT lower(hex(randomblob(16))), 0 WHERE NOT EXISTS (SELECT * FROM journal);
 """
-JournalState = tuple[str, int, int]
-"""The identity of a journal, the bytes of the records it holds, and the position of the first of them."""
-
+_STATE = """
+SELECT identity, bytes, ifnull((SELECT min(position) FROM records WHERE record IS NOT NULL), newest + 1), newest
+FROM journal, (SELECT ifnull(max(seq), 0) AS newest FROM sqlite_sequence WHERE name = 'records')
+"""
 _BUSY_SECONDS = 5.0
 _REASONS = {
     "SQLITE_FULL": "the disk is full",
@@ -35,6 +42,15 @@ _REASONS = {
     "SQLITE_CORRUPT": f"{FILE} is damaged: restore a backup, or remove the journal and start over with --fresh",
     "SQLITE_NOTADB": f"{FILE} is not a journal: restore a backup, or remove the journal and start over with --fresh",
 }
+
+
+class JournalState(NamedTuple):
+    """The identity of a journal, the bytes of its records, the first position that it holds, and the newest one."""
+
+    identity: str
+    bytes: int
+    first: int
+    newest: int
 
 
 class Database:
@@ -55,14 +71,22 @@ class Database:
     def __init__(self, folder: Path) -> None:
         self._path = folder.absolute() / FILE
         self._opened = os.stat(self._path)
+        uri = f"{self._path.as_uri()}?mode=rw"
         self.connection = sqlite3.connect(
-            f"{self._path.as_uri()}?mode=rw",
-            uri=True,
-            timeout=_BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
+            uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        self.connection.execute("PRAGMA synchronous = FULL")
+        self.execute("PRAGMA synchronous = FULL")
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        """Execute a statement."""
+        return self.connection.execute(statement, values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what is done inside, or nothing of it if an error is raised."""
+        with self.connection:
+            self.execute("BEGIN IMMEDIATE")
+            yield
 
     def is_in_place(self) -> bool:
         """Return whether the file that is open is still the journal in its folder."""
@@ -73,18 +97,9 @@ class Database:
 
     def state(self) -> JournalState | None:
         """Return the state of the journal; None where the writer has not made its tables yet."""
-        try:
-            row: JournalState | None = self.connection.execute("SELECT identity, bytes, first FROM journal").fetchone()
-        except sqlite3.OperationalError as error:
-            if "no such table" not in str(error):
-                raise
+        if not self.execute("SELECT * FROM sqlite_schema WHERE name = 'journal'").fetchall():
             return None
-        return row
-
-
-def digest_of(record: bytes) -> bytes:
-    """Return a digest that differs for other bytes."""
-    return blake2b(record, digest_size=16).digest()
+        return JournalState(*self.execute(_STATE).fetchone())
 
 
 def journal_reason(error: sqlite3.Error | OSError) -> str:

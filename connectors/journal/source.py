@@ -128,7 +128,7 @@ class JournalSource(Source):
             database.connection.close()
             return None
         self._database = database
-        self._stream, self._at = f"journal/{state[0]}", state[2]
+        self._stream, self._at = f"journal/{state.identity}", state.first
         self._begin = Position(self._stream, 0, self._at)
         return state
 
@@ -137,14 +137,12 @@ class JournalSource(Source):
         if state is None or match is None or self._stream != match[1]:
             what = "there is no journal" if state is None else "this is another journal than the checkpoint's"
             raise SourceError(f"{self.directory}: {what}: restore the previous one, or start over with --fresh")
-        if position.offset < state[2]:
+        if position.offset < state.first:
             raise SourceError(
                 f"{self.directory}: records after offset {position.offset} were deleted, because a newer checkpoint "
                 "had read them"
             )
-        assert self._database is not None
-        (newest,) = self._database.connection.execute("SELECT ifnull(max(position), 0) FROM records").fetchone()
-        if position.offset > newest + 1 or (match[2] and self._digest_before(position) not in ("", match[2])):
+        if position.offset > state.newest + 1 or (match[2] and self._digest_before(position) not in ("", match[2])):
             raise SourceError(
                 f"{self.directory}: does not hold what was read before offset {position.offset}: restore the previous "
                 "journal, or start over with --fresh"
@@ -155,9 +153,9 @@ class JournalSource(Source):
     def _digest_before(self, position: Position) -> str:
         """Return the digest of the record before a position; empty where the journal no longer has it."""
         assert self._database is not None
-        found = "SELECT hex(digest) FROM records WHERE position = ?"
-        row = self._database.connection.execute(found, (position.offset - 1,)).fetchone()
-        return "" if row is None else str(row[0]).lower()
+        found = "SELECT lower(hex(digest)) FROM records WHERE position = ?"
+        row = self._database.execute(found, position.offset - 1).fetchone()
+        return "" if row is None else str(row[0])
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `Source.poll`."""
@@ -179,7 +177,7 @@ class JournalSource(Source):
         if self._database is not None:
             chosen = "SELECT position, record FROM records WHERE position >= ? ORDER BY position LIMIT ?"
             n_bytes = 0
-            with closing(self._database.connection.execute(chosen, (self._at, max_records))) as cursor:
+            with closing(self._database.execute(chosen, self._at, max_records)) as cursor:
                 for row in cursor:
                     rows.append(row)
                     n_bytes += len(row[1])
@@ -238,28 +236,18 @@ class JournalSource(Source):
             assert state is not None
             # After a restart the older checkpoints are unknown until there are as many new ones.
             until = self._saved[0] if len(self._saved) == self.checkpoints_kept else 0
-            if state[1] > self.max_bytes // 2:
+            if state.bytes > self.max_bytes // 2:
                 until = self._saved[-1]
-            if until > state[2]:
-                self._clear(self._database.connection, until)
+            if until > state.first:
+                self._clear(self._database, until, state.newest - self.remembered_ids)
 
-    def _clear(self, connection: sqlite3.Connection, until: int) -> None:
-        """Clear the records before a position, and forget ids that are old enough."""
-        cleared = "position >= (SELECT first FROM journal) AND position < ?"
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            freed = f"bytes - (SELECT ifnull(sum(length(record)), 0) FROM records WHERE {cleared})"
-            connection.execute(f"UPDATE journal SET bytes = {freed}", (until,))
-            connection.execute(f"DELETE FROM records WHERE id IS NULL AND {cleared}", (until,))
-            connection.execute(f"UPDATE records SET record = NULL WHERE {cleared}", (until,))
-            connection.execute("UPDATE journal SET first = ?", (until,))
-            old = "DELETE FROM records WHERE position < ? AND position <= (SELECT max(position) FROM records) - ?"
-            connection.execute(old, (until, self.remembered_ids))
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+    def _clear(self, database: Database, until: int, forgotten: int) -> None:
+        """Clear the records before a position, and forget ids up to another one."""
+        with database.transaction():
+            database.execute("UPDATE records SET record = NULL WHERE position < ? AND record IS NOT NULL", until)
+            database.execute(
+                "DELETE FROM records WHERE position < ? AND (id IS NULL OR position <= ?)", until, forgotten
+            )
 
     @property
     def starting_offsets(self) -> Mapping[int, Position]:

@@ -8,17 +8,19 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from enum import Enum
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 from streamkernel.connectors.durable import sync_folder
 from streamkernel.connectors.file_system import make_folder, open_regular
-from streamkernel.connectors.journal.database import FILE, SCHEMA, Database, digest_of, journal_reason
+from streamkernel.connectors.journal.database import FILE, SCHEMA, Database, journal_reason
 from streamkernel.connectors.ports import SinkError
 
 __all__ = ["JournalEntry", "JournalWriter", "Refusal"]
 
 _APPEND = "INSERT INTO records (id, digest, record) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING"
+_OTHER = "SELECT * FROM records WHERE id = ? AND digest != ?"
 
 
 class JournalEntry(NamedTuple):
@@ -87,7 +89,7 @@ class JournalWriter:
             os.close(open_regular(self.folder / FILE, os.O_RDWR | os.O_CREAT))
             sync_folder(self.folder)
             self._database = Database(self.folder)
-            self._database.connection.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA journal_mode = WAL")
             self._database.connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA}COMMIT;")
         except (OSError, sqlite3.Error) as error:
             self.close()
@@ -100,7 +102,7 @@ class JournalWriter:
             # A connection of its own: another thread may be in a transaction.
             with closing((database := Database(self.folder)).connection):
                 state = database.state()
-            return 0 if state is None else state[1]
+            return 0 if state is None else state.bytes
         return 0
 
     def append(self, requests: Sequence[Sequence[JournalEntry]]) -> list[list[bool] | Refusal]:
@@ -125,46 +127,26 @@ class JournalWriter:
         assert self._database is not None
         if not self._database.is_in_place():
             raise OSError(errno.ESTALE, "it was removed or replaced: put it back, or start this service again")
-        execute = self._database.connection.execute
-        execute("BEGIN IMMEDIATE")
-        try:
-            (size,) = execute("SELECT bytes FROM journal").fetchone()
-            answers: list[list[bool] | Refusal] = []
-            for entries in requests:
-                execute("SAVEPOINT request")
-                answer, added = self._append(entries)
-                if added and size + added > self.max_bytes:
-                    answer = Refusal.FULL
-                if isinstance(answer, Refusal):
-                    execute("ROLLBACK TO request")
-                else:
-                    size += added
-                execute("RELEASE request")
-                answers.append(answer)
-            execute("UPDATE journal SET bytes = ?", (size,))
-            execute("COMMIT")
-        except BaseException:
-            if self._database.connection.in_transaction:  # SQLite itself ends some that fail
-                execute("ROLLBACK")
-            raise
-        return answers
+        with self._database.transaction():
+            return [self._append(self._database, entries) for entries in requests]
 
-    def _append(self, entries: Sequence[JournalEntry]) -> tuple[list[bool] | Refusal, int]:
-        """Append the entries of a request; return what becomes of them, and how many bytes are new."""
-        assert self._database is not None
-        execute = self._database.connection.execute
-        new, added = [], 0
+    def _append(self, database: Database, entries: Sequence[JournalEntry]) -> list[bool] | Refusal:
+        """Append the entries of a request, or none of them."""
+        database.execute("SAVEPOINT request")
+        new = []
+        refusal = None
         for entry in entries:
-            digest = digest_of(entry.record)
-            is_new = execute(_APPEND, (entry.id, digest, entry.record)).rowcount > 0
-            if is_new:
-                added += len(entry.record)
-            elif entry.exact:
-                (known,) = execute("SELECT digest FROM records WHERE id = ?", (entry.id,)).fetchone()
-                if known != digest:
-                    return Refusal.OTHER, 0
-            new.append(is_new)
-        return new, added
+            digest = blake2b(entry.record, digest_size=16).digest()
+            new.append(database.execute(_APPEND, entry.id, digest, entry.record).rowcount > 0)
+            if entry.exact and database.execute(_OTHER, entry.id, digest).fetchall():
+                refusal = Refusal.OTHER
+        (size,) = database.execute("SELECT bytes FROM journal").fetchone()
+        if refusal is None and any(new) and size > self.max_bytes:
+            refusal = Refusal.FULL
+        if refusal is not None:
+            database.execute("ROLLBACK TO request")
+        database.execute("RELEASE request")
+        return refusal or new
 
     def close(self) -> None:
         """Close the journal; closing twice does nothing."""

@@ -1,4 +1,4 @@
-"""The folder of a Parquet output: the parts that a restart finds, and those it removes."""
+"""The folder of a Parquet output: its parts, the rows of an unfinished one, and what a restart removes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -15,32 +15,52 @@ import pyarrow.parquet as pq
 
 from streamkernel.connectors.durable import sync_folder
 from streamkernel.connectors.file_system import write_obstacle
-from streamkernel.connectors.files.existing import half_set_aside, rename, renamed
 from streamkernel.connectors.files.locking import lock
+from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name, parts_of
-from streamkernel.connectors.parquet.parts import RowsFile, fingerprint, part_rows
 from streamkernel.connectors.ports import SinkError
 
-__all__ = ["Existing", "Found", "PartsFolder"]
+__all__ = ["Existing", "PartsFolder", "Progress", "write_part"]
 
 _log = logging.getLogger(__name__)
 
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """The treatment of parts that no checkpoint knows."""
 
+# The unit that readers skip and hold in memory.
+ROW_GROUP = 2**17
 
-class Found(NamedTuple):
-    """The state of a folder at a start: the next part, its rows at the mark, and the parts to remove."""
+
+class Progress(NamedTuple):
+    """The next part of a folder, its rows at the mark, and the parts to remove."""
 
     part: int
     n_rows: int = 0
     removed: tuple[Path, ...] = ()
 
 
+def write_part(path: Path, aside: Path, table: pa.Table, compression: str) -> None:
+    """Write rows to a file under another name, make it durable, and rename it.
+
+    The same rows make the same bytes, in any batches. Raises OSError if the system refuses; then there is no such file.
+    """
+    try:
+        with aside.open("wb") as file:
+            pq.write_table(table, file, row_group_size=ROW_GROUP, compression=compression)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(path)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
 class PartsFolder:
     """A folder of parts, and one next to it, ``.NAME.unfinished``, for files that are not parts yet.
 
-    Readers that take every file of a folder would stumble over other files in it.
+    The rows of an unfinished part are files there, each with the number of its first row in its name.
 
     Parameters
     ----------
@@ -58,70 +78,72 @@ class PartsFolder:
         self._shown = Path(path)
         self._schema = schema
 
-    def find(self, mark: PartsMark | None, existing: Existing) -> Found:
-        """Return the state of the folder, without a change; raise SinkError if a run must not write there."""
+    def rows_file(self, part: int, first: int) -> Path:
+        """Return the file of the rows of an unfinished part from a first row on."""
+        return self.beside / f"{part_name(part)}.{first}"
+
+    def rows(self, part: int, n_rows: int) -> pa.Table | None:
+        """Return the first rows of a part, unfinished or whole; None if they are gone."""
+        tables, found = [self._schema.empty_table()], 0
+        while found < n_rows and (path := self.rows_file(part, found)).exists():
+            tables.append(self._read(path))
+            found += tables[-1].num_rows
+        whole = self.path / part_name(part)
+        table = self._read(whole) if found < n_rows and whole.exists() else pa.concat_tables(tables)
+        return table.slice(0, n_rows) if table.num_rows >= n_rows else None
+
+    def _read(self, path: Path) -> pa.Table:
+        with pq.ParquetFile(path) as file:
+            return file.read().cast(self._schema)
+
+    def find(self, mark: PartsMark | None, existing: Existing) -> Progress:
+        """Return the progress of the folder, without a change; raise SinkError if a run must not write there."""
         if self.path.exists() and not self.path.is_dir():
             raise SinkError(f"{self._shown}: is a file, and Parquet needs a folder: give another path")
         parts = parts_of(self.path)
         if mark is not None:
-            self._check_identity(mark, parts)
-            if mark.rows and self._kept(mark.part, mark.rows) is None:
-                raise SinkError(
-                    f"{self._shown}: the first {mark.rows:,} rows of {part_name(mark.part)} are recorded at the "
-                    f"checkpoint, and neither there nor in {self.beside}: put them back, {REMEDY}"
-                )
-            later = tuple(path for number, path in parts.items() if number >= mark.part)
-            whole = parts.get(mark.part)
-            if mark.rows and whole is not None and pq.read_metadata(whole).num_rows == mark.rows:
-                return Found(mark.part + 1, removed=later[1:])  # a stop ended the part at the mark
-            return Found(mark.part, mark.rows, later)
+            return self._find_marked(mark, parts)
         if existing == "replace":
-            return Found(0, removed=tuple(parts.values()))
-        others = sorted(self.path.glob("*.parquet"))
+            return Progress(0, removed=tuple(parts.values()))
+        others = len(list(self.path.glob("*.parquet")))
         if existing == "refuse" and others:
             raise SinkError(
-                f"{self._shown}: holds {len(others):,} files of Parquet that no checkpoint of this daemon knows, "
-                "and was not touched: move the folder away, or set existing: append or existing: replace for this "
-                "output"
+                f"{self._shown}: holds {others:,} files of Parquet that no checkpoint of this daemon knows, and was "
+                "not touched: move the folder away, or set existing: append or existing: replace for this output"
             )
         if parts and not (schema := pq.read_schema(list(parts.values())[-1])).equals(self._schema):
             raise SinkError(
                 f"{self._shown}: its parts have the columns {_listed(schema)}, and new ones would have "
                 f"{_listed(self._schema)}: move the folder away, or give another path"
             )
-        return Found(max(parts, default=-1) + 1)
+        return Progress(max(parts, default=-1) + 1)
 
-    def _check_identity(self, mark: PartsMark, parts: dict[int, Path]) -> None:
-        """Raise SinkError for another folder than the mark's: parts may be moved away, a copy has the last one."""
+    def _find_marked(self, mark: PartsMark, parts: dict[int, Path]) -> Progress:
         if not mark.part and not mark.rows:
             if parts and not mark.names(self.path):
                 raise SinkError(f"{self._shown}: holds parts that no checkpoint of this daemon knows: {REMEDY}")
         elif not self.path.is_dir():
-            advice = half_set_aside(self.old) if _is_marked(self.old, mark) else f"put it back, {REMEDY}"
+            advice = f"put it back, {REMEDY}"
+            if mark.fits(self.old):
+                advice = f"rename {self.old.name} to continue, or start with --fresh again to start over"
             raise SinkError(
                 f"{self._shown}: there is no such folder, and {mark.part:,} parts of it are recorded at the "
                 f"checkpoint: {advice}"
             )
-        elif mark.last is not None and not _is_marked(self.path, mark):
+        elif mark.last is not None and not mark.fits(self.path):
             raise SinkError(
                 f"{self._shown}: is another folder than at the checkpoint, without the {part_name(mark.part - 1)} "
                 f"recorded there: put the right folder back, {REMEDY}"
             )
-
-    def _kept(self, part: int, n_rows: int) -> list[pa.RecordBatch] | None:
-        """Return the first rows of a part: from those next to the folder, or from the part; None if they are gone."""
-        for batches in (self.rows(part).batches(), part_rows(self.path / part_name(part), self._schema)):
-            kept, left = [], n_rows
-            for batch in batches:
-                kept.append(batch.slice(0, left))
-                left -= kept[-1].num_rows
-            if not left:
-                return kept
-        return None
-
-    def rows(self, part: int) -> RowsFile:
-        """Return the file with the rows of an unfinished part."""
-        return RowsFile(self.beside / f"{part_name(part)}.rows", self._schema)
+        later = tuple(path for number, path in parts.items() if number >= mark.part)
+        if mark.rows and self.rows(mark.part, mark.rows) is None:
+            raise SinkError(
+                f"{self._shown}: the first {mark.rows:,} rows of {part_name(mark.part)} are recorded at the "
+                f"checkpoint, and neither there nor in {self.beside}: put them back, {REMEDY}"
+            )
+        if mark.rows and mark.part in parts and pq.read_metadata(parts[mark.part]).num_rows == mark.rows:
+            return Progress(mark.part + 1, removed=later[1:])  # a stop ended the part at the mark
+        return Progress(mark.part, mark.rows, later)
 
     def open(self) -> int:
         """Create and lock the folders; return the descriptor of the lock.
@@ -160,33 +182,28 @@ class PartsFolder:
             if descriptor is not None:
                 os.close(descriptor)
 
-    def settle(self, found: Found) -> RowsFile:
-        """Bring a locked folder to the state of the mark, and return the rows of its next part.
-
-        Removes parts only, by their names: the replay writes their lines again.
-        """
-        rows = self.rows(found.part)
+    def settle(self, found: Progress, compression: str) -> None:
+        """Bring a locked folder to its progress; the replay writes the lines of removed parts again."""
+        kept = set()
         if found.n_rows:
-            rows.replace(self._kept(found.part, found.n_rows) or ())
+            # One file, because the old ones may be gone or have other rows after these.
+            rows, path = self.rows(found.part, found.n_rows), self.rows_file(found.part, 0)
+            write_part(path, path.with_name(f"{path.name}.new"), rows, compression)
+            kept.add(path)
         for path in found.removed:
             path.unlink(missing_ok=True)
         if found.removed:
             _log.info("%s: %d parts that no checkpoint knows are removed", self._shown, len(found.removed))
         sync_folder(self.path)
-        for path in self.beside.glob("part-*.parquet*"):
-            if not (found.n_rows and path == rows.path):
-                path.unlink(missing_ok=True)
-        return rows
+        for path in set(self.beside.glob("part-*.parquet*")) - kept:
+            path.unlink(missing_ok=True)
 
     def find_old_name(self, mark: PartsMark | None, before: PartsMark | None) -> bool:
         """Whether `set_aside` would rename the folder; raises SinkError if the name belongs to another folder."""
-        if not parts_of(self.path) or not (mark is None or _is_marked(self.path, mark)):
+        if not parts_of(self.path) or not (mark is None or mark.fits(self.path)):
             return False
-        if self.old.exists() and not (
-            before is not None
-            and _is_marked(self.old, before)
-            and len(parts_of(self.old)) == len(list(self.old.iterdir()))
-        ):
+        ours = before is not None and before.fits(self.old) and len(parts_of(self.old)) == len(os.listdir(self.old))
+        if self.old.exists() and not ours:
             raise SinkError(
                 f"{self.path}: cannot be set aside as {self.old.name}, which is another one: move that away"
             )
@@ -196,19 +213,15 @@ class PartsFolder:
         """Rename the folder of a mark to ``NAME.old``, in place of the one before; return a phrase about it."""
         if not self.find_old_name(mark, before):
             return ""
-        replaced = self.old.exists()
-        if replaced:
-            shutil.rmtree(self.old)
-        rename(self.path, self.old)
-        return renamed(self.path, self.old, replaced)
-
-
-def _is_marked(path: Path, mark: PartsMark) -> bool:
-    """Whether a folder is the one of a mark."""
-    try:
-        return mark.names(path) or (mark.last is not None and fingerprint(path / part_name(mark.part - 1)) == mark.last)
-    except OSError:
-        return False
+        replaced = " (removed: the one before)" if self.old.exists() else ""
+        try:
+            if replaced:
+                shutil.rmtree(self.old)
+            self.path.rename(self.old)
+        except OSError as error:
+            reason = os_reason(error)
+            raise SinkError(f"{self.path}: cannot be set aside as {self.old.name}: {reason}: move it away") from None
+        return f"renamed {self.path} to {self.old.name}{replaced}"
 
 
 def _listed(schema: pa.Schema) -> str:

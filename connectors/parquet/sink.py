@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ import pyarrow as pa
 from streamkernel.connectors.file_system import file_id
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.parquet.columns import LineColumns, ParquetColumn
-from streamkernel.connectors.parquet.folder import Existing, PartsFolder
-from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name
-from streamkernel.connectors.parquet.parts import RowsFile, fingerprint, write_part
+from streamkernel.connectors.parquet.folder import Existing, PartsFolder, Progress, write_part
+from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, fingerprint, part_name
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
 __all__ = ["MOST_BYTES", "ParquetSink"]
@@ -88,17 +86,17 @@ class ParquetSink(Sink):
         self._folder = PartsFolder(path, self._columns.schema)
         self._clock = clock
         self._descriptor: int | None = None
-        self._begin(0, self._folder.rows(0))
+        self._described = ", ".join(f"{name} ({kind})" for name, kind in columns)
+        self._begin(Progress(0))
 
-    def _begin(self, part: int, rows: RowsFile) -> None:
-        """Begin a part, with the rows it has already."""
-        self._part = part
-        self._rows = rows
+    def _begin(self, found: Progress) -> None:
+        """Begin a part, with the rows it has already in files."""
+        self._part, self._n_rows, _ = found
         self._lines: list[Mapping[str, Any]] = []
         self._batches: list[pa.RecordBatch] = []
-        self._began: float | None = self._clock() if rows.n_rows else None
+        self._began: float | None = self._clock() if self._n_rows else None
         self._not_before = 0.0
-        self._last = fingerprint(self._folder.path / part_name(part - 1))
+        self._last = fingerprint(self._folder.path, self._part - 1)
 
     def open(self, mark: Mark | None = None) -> None:
         """Open the folder, or continue at the part of the mark; see `Sink.open`.
@@ -117,7 +115,8 @@ class ParquetSink(Sink):
             self._descriptor = self._folder.open()
             try:
                 found = self._folder.find(known, self.existing)
-                self._begin(found.part, self._folder.settle(found))
+                self._folder.settle(found, self.compression)
+                self._begin(found)
             except BaseException:
                 self._unlock()
                 raise
@@ -147,14 +146,10 @@ class ParquetSink(Sink):
     def _known(self, mark: Mark | None) -> PartsMark | None:
         """Return a mark to continue from; raise SinkError if it has other columns."""
         known = self._read(mark)
-        if known is not None and known.columns != self._columns.columns:
-            before, now = (
-                ", ".join(f"{name} ({kind})" for name, kind in columns)
-                for columns in (known.columns, self._columns.columns)
-            )
+        if known is not None and known.columns != self._described:
             raise SinkError(
-                f"{self.path}: its parts have the columns {before}, and with include, classes and target_type as they "
-                f"are now they would have {now}: change them back, {REMEDY}"
+                f"{self.path}: its parts have the columns {known.columns}, and with include, classes and target_type "
+                f"as they are now they would have {self._described}: change them back, {REMEDY}"
             )
         return known
 
@@ -181,11 +176,8 @@ class ParquetSink(Sink):
                 self._roll()
             else:
                 self._keep()
-                self._rows.sync()
             folder = file_id(self._folder.path)
-            columns = tuple((name, kind) for name, kind in self._columns.columns)
-            mark = PartsMark(self._part, self._rows.n_rows, folder, self._last, columns)
-        return mark.to_json()
+        return PartsMark(self._part, self._n_rows, folder, self._last, self._described)._asdict()
 
     def _encode(self) -> None:
         if self._lines:
@@ -193,9 +185,11 @@ class ParquetSink(Sink):
             self._lines = []
 
     def _keep(self) -> None:
-        """Move the rows in memory to the file next to the folder."""
+        """Write the rows in memory to a file next to the folder."""
         if self._batches:
-            self._rows.append(self._batches)
+            table, path = pa.Table.from_batches(self._batches), self._folder.rows_file(self._part, self._n_rows)
+            write_part(path, path.with_name(f"{path.name}.new"), table, self.compression)
+            self._n_rows += table.num_rows
             self._batches = []
 
     @property
@@ -213,20 +207,21 @@ class ParquetSink(Sink):
     def _roll(self) -> None:
         """End the part, if it has any rows."""
         self._encode()
-        if not self._batches and not self._rows.n_rows:
+        if not self._batches and not self._n_rows:
             return
         name = part_name(self._part)
-        self._rows.sync()  # rows that the disk lost must not be read from memory
-        rows = chain(self._rows.batches() if self._rows.n_rows else (), self._batches)
+        kept = self._folder.rows(self._part, self._n_rows)
+        if kept is None:
+            raise SinkError(f"{self.path}: the rows of {name} in {self._folder.beside} are gone: start again")
+        table = pa.concat_tables([kept, pa.Table.from_batches(self._batches, self._columns.schema)])
         try:
-            write_part(
-                self._folder.path / name, self._folder.beside / name, self._columns.schema, rows, self.compression
-            )
+            write_part(self._folder.path / name, self._folder.beside / name, table, self.compression)
         except OSError:
             self._not_before = self._clock() + _PAUSE_SECONDS
             raise
-        self._rows.remove()
-        self._begin(self._part + 1, self._folder.rows(self._part + 1))
+        for path in self._folder.beside.glob(f"{name}.*"):
+            path.unlink()
+        self._begin(Progress(self._part + 1))
 
     @property
     def waiting(self) -> int:

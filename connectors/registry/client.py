@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import http.client
-import socket
 import ssl
 import urllib.error
 import urllib.request
@@ -18,20 +17,9 @@ from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import ConnectorError
 from streamkernel.connectors.registry.settings import RegistrySettings
 
-__all__ = [
-    "Reference",
-    "RegisteredSchema",
-    "RegistryClient",
-    "RegistryOutage",
-    "SchemaSet",
-    "UnknownSchemaError",
-    "UnusableSchemaError",
-]
+__all__ = ["RegisteredSchema", "RegistryClient", "RegistryOutage", "UnknownSchemaError", "UnusableSchemaError"]
 
-MOST_BYTES = 2**22
-"""The maximum length of an answer, in bytes."""
-
-_MOST_REFERENCES, _DEEPEST_REFERENCE = 200, 20
+_MOST_BYTES, _MOST_REFERENCES = 2**22, 200
 _MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 _PASSING_STATUS = {408, 425, 429}
 
@@ -48,33 +36,16 @@ class UnusableSchemaError(Exception):
     """A schema cannot be used; the message is a phrase with the reason."""
 
 
-class Reference(NamedTuple):
-    """A reference to another schema: its name in the text, and its subject and version."""
-
-    name: str
-    subject: str
-    version: int
-
-
 class RegisteredSchema(NamedTuple):
-    """A schema of a registry: ``"AVRO"``, ``"JSON"`` or ``"PROTOBUF"``, its text, its references and its id."""
+    """A schema of a registry: ``"AVRO"``, ``"JSON"`` or ``"PROTOBUF"``, its text and its id.
+
+    A reference is the name of another schema in the text, its subject and its version.
+    """
 
     kind: str
     text: str
-    references: tuple[Reference, ...] = ()
+    references: tuple[tuple[str, str, int], ...] = ()
     number: int = -1
-
-
-class SchemaSet(NamedTuple):
-    """A schema and all those it refers to, by name: each comes after those it needs itself."""
-
-    main: RegisteredSchema
-    references: dict[str, RegisteredSchema]
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts of all schemas, the main one last."""
-        return [one.text for one in (*self.references.values(), self.main)]
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -102,7 +73,6 @@ class RegistryClient:
             self._headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         https = urllib.request.HTTPSHandler(context=settings.tls())
         self._opener = urllib.request.build_opener(_NoRedirects, https)
-        self._answered = False
 
     def schema(self, number: int, serialized: bool = False) -> RegisteredSchema:
         """Return the schema of an id; `serialized` requests a Protobuf one as a base64 file descriptor."""
@@ -110,47 +80,48 @@ class RegistryClient:
 
     def version(self, subject: str, version: int | str, serialized: bool = False) -> RegisteredSchema:
         """Return a version of a subject, by its number or ``"latest"``; `serialized` as for `schema`."""
-        answer = self._ask(f"/subjects/{quote(subject, safe='')}/versions/{version}{_form(serialized)}")
+        answer = self._ask(f"{_path(subject)}/versions/{version}{_form(serialized)}")
         return _schema(answer, _number(answer, "id"))
 
-    def with_references(self, main: RegisteredSchema, serialized: bool = False) -> SchemaSet:
-        """Return a schema with all those it refers to; raises `UnusableSchemaError` for too many or a circle."""
-        found: dict[str, RegisteredSchema] = {}
+    def texts(self, main: RegisteredSchema, serialized: bool = False) -> dict[str, str]:
+        """Return the texts of a schema and of those it refers to, by name; each comes after those it needs.
 
-        def visit(schema: RegisteredSchema, depth: int) -> None:
-            for name, subject, version in schema.references:
-                if name in found:
-                    continue
-                if depth >= _DEEPEST_REFERENCE or len(found) >= _MOST_REFERENCES:
-                    raise UnusableSchemaError("its references go round in a circle, or are too many")
-                one = self.version(subject, version, serialized)
-                visit(one, depth + 1)
-                found[name] = one
+        The schema itself is the last one, with an empty name. Raises `UnusableSchemaError` for too many references.
+        """
+        found: dict[str, str] = {}
+        asked = 0
 
-        visit(main, 0)
-        return SchemaSet(main, found)
+        def visit(name: str, schema: RegisteredSchema) -> None:
+            nonlocal asked
+            for other, subject, version in schema.references:
+                if other not in found:
+                    asked += 1
+                    if asked > _MOST_REFERENCES:
+                        raise UnusableSchemaError("its references go round in a circle, or are too many")
+                    visit(other, self.version(subject, version, serialized))
+            found[name] = schema.text
+
+        visit("", main)
+        return found
 
     def register(self, subject: str, schema: RegisteredSchema) -> int:
         """Register a schema under a subject, if it is new there, and return its id."""
-        return _number(self._ask(f"/subjects/{quote(subject, safe='')}/versions", schema), "id")
+        return _number(self._ask(f"{_path(subject)}/versions", schema), "id")
 
     def registered(self, subject: str, schema: RegisteredSchema) -> int:
         """Return the id of a schema that is registered under a subject."""
-        return _number(self._ask(f"/subjects/{quote(subject, safe='')}", schema), "id")
+        return _number(self._ask(_path(subject), schema), "id")
 
     def known(self, subject: str) -> int | None:
         """Return the number of the latest version of a subject; None if it has none."""
         try:
-            return _number(self._ask(f"/subjects/{quote(subject, safe='')}/versions/latest"), "version")
+            return _number(self._ask(f"{_path(subject)}/versions/latest"), "version")
         except UnknownSchemaError:
             return None
 
     def compatible(self, subject: str, schema: RegisteredSchema) -> bool:
         """Return whether a subject's latest schema allows another one."""
-        try:
-            answer = self._ask(f"/compatibility/subjects/{quote(subject, safe='')}/versions/latest", schema)
-        except UnknownSchemaError:
-            return True
+        answer = self._ask(f"/compatibility{_path(subject)}/versions/latest", schema)
         return not isinstance(answer, Mapping) or answer.get("is_compatible") is not False
 
     def probe(self) -> str:
@@ -171,24 +142,19 @@ class RegistryClient:
         outage = RegistryOutage("no address")
         for _ in self.urls:
             try:
-                answer = self._ask_at(self.urls[0], path, body)
+                return self._ask_at(self.urls[0], path, body)
             except RegistryOutage as error:
                 outage = error
                 self.urls.append(self.urls.pop(0))
-            else:
-                self._answered = True
-                return answer
         raise outage
 
     def _ask_at(self, url: str, path: str, body: bytes | None) -> Any:
         request = urllib.request.Request(url + path, body, self._headers)
         try:
             with self._opener.open(request, timeout=self._seconds) as answer:
-                data = answer.read(MOST_BYTES)
-            if len(data) == MOST_BYTES:
-                raise ConnectorError(f"the answer of the schema registry is longer than {MOST_BYTES:,} bytes")
-            if answer.length:
-                raise http.client.IncompleteRead(data, answer.length)
+                data = answer.read(_MOST_BYTES)
+                if answer.length:  # reading a limited number of bytes accepts a shorter answer
+                    raise http.client.IncompleteRead(data, answer.length)
             return orjson.loads(data)
         except urllib.error.HTTPError as error:
             with error:
@@ -206,10 +172,6 @@ class RegistryClient:
                 f"the certificate of {url} is not trusted ({reason.verify_message}): check ssl_cafile and url under "
                 "schema_registry"
             )
-        if not self._answered and isinstance(reason, ssl.SSLError):
-            return ConnectorError(f"TLS fails at {url} ({reason.reason}): check url and the ssl_ keys")
-        if not self._answered and isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME:
-            return ConnectorError(f"the name in {url} cannot be resolved: check url under schema_registry")
         if isinstance(reason, TimeoutError):
             return RegistryOutage(f"no answer within {self._seconds:g} s")
         return RegistryOutage(
@@ -220,7 +182,7 @@ class RegistryClient:
 def _refusal(error: urllib.error.HTTPError) -> Exception:
     """Return the meaning of an HTTP status."""
     try:
-        words = " ".join(str(orjson.loads(error.read(MOST_BYTES))["message"]).split())[:300]
+        words = " ".join(str(orjson.loads(error.read(_MOST_BYTES))["message"]).split())[:300]
     except (OSError, http.client.HTTPException, orjson.JSONDecodeError, LookupError, TypeError):
         words = ""
     words = f"HTTP {error.code}: {words}" if words else f"HTTP {error.code} {error.reason}"
@@ -242,6 +204,10 @@ def _no_registry(url: str, words: str = "") -> str:
     return f"the server at {url} is not a schema registry{words}: check url under schema_registry"
 
 
+def _path(subject: str) -> str:
+    return f"/subjects/{quote(subject, safe='')}"
+
+
 def _form(serialized: bool) -> str:
     return "?format=serialized" if serialized else ""
 
@@ -249,8 +215,7 @@ def _form(serialized: bool) -> str:
 def _schema(answer: Any, number: int) -> RegisteredSchema:
     try:
         references = tuple(
-            Reference(str(one["name"]), str(one["subject"]), int(one["version"]))
-            for one in answer.get("references") or ()
+            (str(one["name"]), str(one["subject"]), int(one["version"])) for one in answer.get("references") or ()
         )
         return RegisteredSchema(answer.get("schemaType") or "AVRO", str(answer["schema"]), references, number)
     except (AttributeError, LookupError, TypeError, ValueError):

@@ -1,19 +1,19 @@
-"""The wire format of schema registries: a zero byte, the schema's id, the indexes of a Protobuf message, the value."""
+"""The wire format of schema registries, and the JSON form of bytes and decimals."""
 
 from __future__ import annotations
 
+import base64
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from streamkernel.connectors.decode import UndecodableError
 
-__all__ = ["HEAD_BYTES", "frame", "message_indexes", "schema_number", "varint_indexes"]
+__all__ = ["HEAD_BYTES", "base64_text", "decimal_number", "frame", "message_head", "schema_number"]
 
 HEAD_BYTES = 5
 """The length of the zero byte and the id."""
 
 _HEAD = struct.Struct(">BI")
-_MOST_INDEXES = 32
 
 
 def schema_number(value: bytes) -> int:
@@ -44,56 +44,45 @@ def frame(number: int) -> bytes:
     return _HEAD.pack(0, number)
 
 
-def message_indexes(value: bytes) -> tuple[tuple[int, ...], int]:
-    """Return the path of a Protobuf message in its file, and where its payload begins.
-
-    The path holds the message's index in the file, then the index in each message around it.
+def message_head(path: Sequence[int]) -> bytes:
+    """Return the bytes between the id and a Protobuf message: its index in the file, after those around it.
 
     Examples
     --------
-    >>> message_indexes(frame(7) + bytes([0]) + b"payload")
-    ((0,), 6)
-    >>> message_indexes(frame(7) + bytes([4, 2, 0]) + b"payload")
-    ((1, 0), 8)
+    >>> message_head([0]), message_head([1, 0]), message_head([64])
+    (b'\\x00', b'\\x04\\x02\\x00', b'\\x02\\x80\\x01')
 
     """
-    count, at = _zigzag_number(value, HEAD_BYTES)
-    if count == 0:
-        return (0,), at
-    if not 0 < count <= _MOST_INDEXES:
-        raise UndecodableError("schema", f"the value names its message by {count} indexes")
-    path = []
-    for _ in range(count):
-        index, at = _zigzag_number(value, at)
-        path.append(index)
-    return tuple(path), at
+    return b"\0" if list(path) == [0] else bytes(byte for number in (len(path), *path) for byte in _varint(2 * number))
 
 
-def varint_indexes(path: Sequence[int]) -> bytes:
-    """Return the path of a Protobuf message as bytes.
+def _varint(number: int) -> Iterator[int]:
+    while number > 0x7F:
+        yield number & 0x7F | 0x80
+        number >>= 7
+    yield number
+
+
+def base64_text(data: bytes) -> str:
+    """Return bytes as base64 text, as Protobuf's JSON does.
 
     Examples
     --------
-    >>> varint_indexes([0]), varint_indexes([1, 0])
-    (b'\\x00', b'\\x04\\x02\\x00')
+    >>> base64_text(b"\\xff\\x00")
+    '/wA='
 
     """
-    data = bytearray()
-    for number in [0] if list(path) == [0] else [len(path), *path]:
-        left = 2 * number
-        while left > 0x7F:
-            data.append(left & 0x7F | 0x80)
-            left >>= 7
-        data.append(left)
-    return bytes(data)
+    return base64.b64encode(data).decode()
 
 
-def _zigzag_number(value: bytes, at: int) -> tuple[int, int]:
-    result = 0
-    for place, byte in enumerate(value[at : at + 5]):
-        result |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:
-            if result & 1:
-                raise UndecodableError("schema", "the value has a negative index of its message")
-            return result >> 1, at + place + 1
-    raise UndecodableError("schema", "the value ends within the indexes of its message")
+def decimal_number(unscaled: bytes, scale: int) -> int | float:
+    """Return a decimal as a number, from its two's-complement integer and its digits after the point.
+
+    Examples
+    --------
+    >>> decimal_number((1250).to_bytes(2, "big"), 2), decimal_number(b"\\xff", 0)
+    (12.5, -1)
+
+    """
+    number = int.from_bytes(unscaled, "big", signed=True)
+    return number if scale == 0 else float(f"{number}e{-scale}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from streamkernel.connectors.registry.descriptors import import_protobuf
+from streamkernel.connectors.registry.framing import base64_text
+from streamkernel.connectors.registry.protobuf import import_protobuf
 from streamkernel.connectors.registry.settings import ValueFormat
 
 __all__ = ["REST", "LineField", "LineSchema", "Scalar", "file_descriptor", "schema_text"]
@@ -18,29 +18,14 @@ Scalar: TypeAlias = Literal["text", "boolean", "integer", "number", "numbers", "
 REST = "extra"
 """The field of Avro and Protobuf with everything in a line that its schema has no field for, as text."""
 
-_AVRO: Mapping[Scalar, Any] = {
-    "text": "string",
-    "boolean": "boolean",
-    "integer": "long",
-    "number": "double",
-    "numbers": {"type": "map", "values": "double"},
-    "texts": {"type": "map", "values": "string"},
-}
-_JSON: Mapping[Scalar, Mapping[str, Any]] = {
-    "text": {"type": "string"},
-    "boolean": {"type": "boolean"},
-    "integer": {"type": "integer"},
-    "number": {"type": "number"},
-    "numbers": {"type": "object", "additionalProperties": {"type": ["number", "null"]}},
-    "texts": {"type": "object", "additionalProperties": {"type": "string"}},
-}
-_PROTOBUF: Mapping[Scalar, str] = {
-    "text": "string",
-    "boolean": "bool",
-    "integer": "int64",
-    "number": "double",
-    "numbers": "double",
-    "texts": "string",
+# The type of a scalar, or of a map's values: in Avro, JSON Schema and Protobuf.
+_TYPES = {
+    "text": ("string", "string", "TYPE_STRING"),
+    "boolean": ("boolean", "boolean", "TYPE_BOOL"),
+    "integer": ("long", "integer", "TYPE_INT64"),
+    "number": ("double", "number", "TYPE_DOUBLE"),
+    "numbers": ("double", ["number", "null"], "TYPE_DOUBLE"),
+    "texts": ("string", "string", "TYPE_STRING"),
 }
 _NAMESPACE = "streamkernel"
 _REST_NUMBER = 15
@@ -57,13 +42,6 @@ class LineSchema(NamedTuple):
     fields: tuple[LineField, ...]
     added: tuple[LineField, ...] = ()
 
-    def numbered(self, outermost: bool) -> Iterator[tuple[int, LineField]]:
-        """Yield each field with its number in Protobuf; the outermost message has the field for the rest."""
-        yield from enumerate(self.fields, 1)
-        yield from enumerate(self.added, _REST_NUMBER + 1)
-        if outermost:
-            yield _REST_NUMBER, LineField(REST, "texts")
-
 
 class LineField(NamedTuple):
     """A field of a line: its type, and whether it may be absent or null."""
@@ -79,80 +57,62 @@ class LineField(NamedTuple):
 
 
 def schema_text(schema: LineSchema, value_format: ValueFormat) -> str:
-    """Return a schema as a registry takes it.
+    """Return a schema as a registry takes it; Protobuf as its descriptor in base64.
 
     Examples
     --------
     >>> point = LineSchema("Point", (LineField("x", "number", optional=False), LineField("label", "text")))
-    >>> print(schema_text(point, "protobuf"))
-    syntax = "proto3";
-    package streamkernel;
-    message Point {
-      double x = 1;
-      optional string label = 2;
-      map<string, string> extra = 15;
-    }
-    <BLANKLINE>
+    >>> print(schema_text(point, "json_schema")[:70])
+    {"title":"Point","type":"object","properties":{"x":{"type":"number"},"
 
     """
     if value_format == "protobuf":
-        return "\n".join(['syntax = "proto3";', f"package {_NAMESPACE};", *_message(schema), ""])
+        return base64_text(file_descriptor(schema).SerializeToString(deterministic=True))
     if value_format == "json_schema":
         return orjson.dumps({"title": schema.name, **_object(schema)}).decode()
     tree = _record(schema)
-    tree["fields"].append({"name": REST, "type": _AVRO["texts"], "default": {}})
+    tree["fields"].append({"name": REST, "type": {"type": "map", "values": "string"}, "default": {}})
     return orjson.dumps({"namespace": _NAMESPACE, **tree}).decode()
 
 
 def _record(schema: LineSchema) -> dict[str, Any]:
     fields: list[dict[str, Any]] = []
-    for name, holds, optional in (*schema.fields, *schema.added):
-        kind = _record(holds) if isinstance(holds, LineSchema) else _AVRO[holds]
+    for field in (*schema.fields, *schema.added):
+        kind: Any = _record(field.holds) if isinstance(field.holds, LineSchema) else _TYPES[field.holds][0]
+        kind = {"type": "map", "values": kind} if field.is_map else kind
         nullable = {"type": ["null", kind], "default": None}
-        fields.append({"name": name, **(nullable if optional else {"type": kind})})
+        fields.append({"name": field.name, **(nullable if field.optional else {"type": kind})})
     return {"type": "record", "name": schema.name, "fields": fields}
 
 
 def _object(schema: LineSchema) -> dict[str, Any]:
     properties: dict[str, Any] = {}
-    for name, holds, optional in (*schema.fields, *schema.added):
-        kind = _object(holds) if isinstance(holds, LineSchema) else dict(_JSON[holds])
-        properties[name] = {**kind, "type": [kind["type"], "null"]} if optional else kind
+    for field in (*schema.fields, *schema.added):
+        kind = _object(field.holds) if isinstance(field.holds, LineSchema) else {"type": _TYPES[field.holds][1]}
+        kind = {"type": "object", "additionalProperties": kind} if field.is_map else kind
+        properties[field.name] = {**kind, "type": [kind["type"], "null"]} if field.optional else kind
     required = [field.name for field in schema.fields if not field.optional]
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _message(schema: LineSchema, indent: str = "") -> Iterator[str]:
-    yield f"{indent}message {schema.name} {{"
-    for number, field in schema.numbered(outermost=not indent):
-        if isinstance(field.holds, LineSchema):
-            yield from _message(field.holds, indent + "  ")
-            kind = field.holds.name
-        elif field.is_map:
-            kind = f"map<string, {_PROTOBUF[field.holds]}>"
-        else:
-            kind = f"{'optional ' if field.optional else ''}{_PROTOBUF[field.holds]}"
-        yield f"{indent}  {kind} {field.name} = {number};"
-    yield f"{indent}}}"
-
-
 def file_descriptor(schema: LineSchema) -> Any:
-    """Return the file descriptor of a schema's Protobuf text."""
+    """Return the Protobuf file of a schema: its outermost message has a field for the rest of a line."""
     file = import_protobuf().descriptor_pb2.FileDescriptorProto(name="lines.proto", package=_NAMESPACE, syntax="proto3")
-    _describe(file.message_type.add(), schema, f".{_NAMESPACE}", outermost=True)
+    rest = LineSchema(schema.name, schema.fields, (LineField(REST, "texts"), *schema.added))
+    _describe(file.message_type.add(), rest, f".{_NAMESPACE}")
     return file
 
 
-def _describe(message: Any, schema: LineSchema, scope: str, outermost: bool) -> None:
+def _describe(message: Any, schema: LineSchema, scope: str) -> None:
     message.name = schema.name
     full = f"{scope}.{schema.name}"
-    for number, one in schema.numbered(outermost):
+    for number, one in [*enumerate(schema.fields, 1), *enumerate(schema.added, _REST_NUMBER)]:
         field = message.field.add(name=one.name, number=number, label="LABEL_OPTIONAL")
         if isinstance(one.holds, LineSchema):
             field.type, field.type_name = field.TYPE_MESSAGE, f"{full}.{one.holds.name}"
-            _describe(message.nested_type.add(), one.holds, full, outermost=False)
+            _describe(message.nested_type.add(), one.holds, full)
             continue
-        kind = f"TYPE_{_PROTOBUF[one.holds].upper()}"
+        kind = _TYPES[one.holds][2]
         if one.is_map:
             entry = message.nested_type.add(name=f"{''.join(part.title() for part in one.name.split('_'))}Entry")
             entry.options.map_entry = True

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from streamkernel.connectors.ports import ConnectorError
 from streamkernel.connectors.registry.client import RegistryOutage, UnknownSchemaError, UnusableSchemaError
@@ -23,28 +22,28 @@ _CLOSE_SECONDS = 1.0
 
 
 class FailedLookupError(Exception):
-    """A lookup failed for good; the message is a phrase with the reason.
+    """A lookup failed for good.
 
     Attributes
     ----------
+    reason
+        A phrase.
     final
         Whether the registry refuses everything, not only this schema.
 
     """
 
-    def __init__(self, reason: str, final: bool) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, final: bool = False) -> None:
+        super().__init__(reason, final)
+        self.reason = reason
         self.final = final
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")
-
-
-class _Failure(NamedTuple):
-    reason: str
-    final: bool
-    until: float
 
 
 class RegistryLookup(Generic[Key, Found]):
@@ -65,102 +64,88 @@ class RegistryLookup(Generic[Key, Found]):
         self._place = place
         self._find = find
         self._unknown_seconds = unknown_seconds
-        self._lock = threading.Lock()
-        self._found: OrderedDict[Key, Found] = OrderedDict()
-        self._failed: OrderedDict[Key, _Failure] = OrderedDict()
-        self._wanted: Key | None = None
-        self._reason: str | None = None
+        # Each answer, and the time until which it holds.
+        self._answers: dict[Key, tuple[Found | FailedLookupError, float]] = {}
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
+        self._problem: str | None = None
 
     def get(self, key: Key) -> Found | None:
         """Return the answer for a key, or None and start to look it up; raises `FailedLookupError`."""
-        with self._lock:
-            if key in self._found:
-                self._found.move_to_end(key)
-                return self._found[key]
-            failure = self._failed.get(key)
-            if failure is not None and time.monotonic() < failure.until:
-                raise FailedLookupError(failure.reason, failure.final)
-            self._failed.pop(key, None)
-            if self._thread is None:
-                self._wanted, self._stopping = key, threading.Event()
-                self._thread = threading.Thread(
-                    target=self._look_up, args=(key, self._stopping), name="schema-registry", daemon=True
-                )
-                self._thread.start()
-            return None
+        answer, until = self._answers.get(key, (None, float("inf")))
+        if answer is not None and time.monotonic() < until:
+            if isinstance(answer, FailedLookupError):
+                raise FailedLookupError(answer.reason, answer.final)
+            return answer
+        if self._thread is None or not self._thread.is_alive():
+            self._stopping = threading.Event()
+            self._thread = threading.Thread(
+                target=self._look_up, args=(key, self._stopping), name="schema-registry", daemon=True
+            )
+            self._thread.start()
+        return None
 
     def wait(self, seconds: float) -> None:
         """Wait for the running lookup, at most some seconds."""
-        thread = self._thread
-        if thread is not None:
-            thread.join(seconds)
+        if self._thread is not None:
+            self._thread.join(seconds)
 
     @property
     def health_problem(self) -> str | None:
         """The awaited schema and the reason; None before the first failed attempt."""
-        wanted, reason = self._wanted, self._reason
-        return None if wanted is None or reason is None else f"{_name(wanted)} is not known yet ({reason})"
+        return self._problem
 
     def close(self) -> None:
         """Stop the thread; a registry may hold it up for some time. The cache stays."""
         self._stopping.set()
         self.wait(_CLOSE_SECONDS)
-        with self._lock:
-            self._thread = self._wanted = self._reason = None
+        self._thread = self._problem = None
 
     def _look_up(self, key: Key, stopping: threading.Event) -> None:
         """Ask until the registry knows the key, or fails for good."""
-        pause, since = FIRST_PAUSE, time.monotonic()
-        unknown_since = logged = None
+        name = f"schema id {key}" if isinstance(key, int) else f"the schema of the subject {key}"
+        pause, since, logged = FIRST_PAUSE, time.monotonic(), None
+        unknown_since: float | None = None
         while not stopping.is_set():
             now = time.monotonic()
-            failure, final = "", False
+            answer: Found | FailedLookupError | None = None
             try:
-                self._end(stopping, key, self._find(key), None)
-                if logged is not None:
-                    _log.info("%s: answered after %.0f s", self._place, now - since)
-                return
+                answer = self._find(key)
             except RegistryOutage as outage:
-                self._reason = f"no answer: {outage}"
+                problem = f"no answer: {outage}"
                 sentence = f"no schema registry answers ({outage}): trying again until one does"
             except UnknownSchemaError as unknown:
                 unknown_since = unknown_since or now
-                self._reason = f"not known: {unknown}"
-                sentence = f"{_name(key)} is not known ({unknown}): asking again"
+                problem = f"not known: {unknown}"
+                sentence = f"{name} is not known ({unknown}): asking again"
                 if now - unknown_since >= self._unknown_seconds:
-                    failure = f"the schema registry does not know {_name(key)} ({unknown}): register it, or check "
-                    failure += "schema_registry.url"
+                    advice = "register it, or check schema_registry.url"
+                    answer = FailedLookupError(f"the schema registry does not know {name} ({unknown}): {advice}")
             except ConnectorError as error:
-                failure, final = str(error), True
+                answer = FailedLookupError(str(error), final=True)
             except UnusableSchemaError as error:
-                failure = f"{_name(key)} cannot be used: {error}"
+                answer = FailedLookupError(f"{name} cannot be used: {error}")
             except Exception as error:  # an unforeseen error must not end the thread without an answer
                 _log.debug("the full traceback", exc_info=error)
-                failure = f"{_name(key)} cannot be used: {type(error).__name__}: {error}"
-            if failure:
-                self._end(stopping, key, None, _Failure(failure, final, time.monotonic() + self._unknown_seconds))
+                answer = FailedLookupError(f"{name} cannot be used: {type(error).__name__}: {error}")
+            if answer is not None:
+                if logged is not None:
+                    _log.info("%s: answered after %.0f s", self._place, now - since)
+                self._keep(key, answer, stopping)
                 return
             if logged is None or now - logged >= _AGAIN_SECONDS:
                 logged = now
                 _log.warning("%s: %s", self._place, sentence)
+            if not stopping.is_set():
+                self._problem = f"{name} is not known yet ({problem})"
             stopping.wait(pause)
             pause = min(LONGEST_PAUSE, 2 * pause)
 
-    def _end(self, stopping: threading.Event, key: Key, found: Found | None, failure: _Failure | None) -> None:
-        """Keep an answer or a failure; a lookup that was closed leaves the next one alone."""
-        with self._lock:
-            if failure is not None:
-                self._failed[key] = failure
-            elif found is not None:
-                self._found[key] = found
-            for kept in (self._found, self._failed):
-                while len(kept) > MOST_KEPT:
-                    kept.popitem(last=False)
-            if stopping is self._stopping:
-                self._thread = self._wanted = self._reason = None
-
-
-def _name(key: Hashable) -> str:
-    return f"schema id {key}" if isinstance(key, int) else f"the schema of the subject {key}"
+    def _keep(self, key: Key, answer: Found | FailedLookupError, stopping: threading.Event) -> None:
+        if stopping is self._stopping:
+            self._problem = None
+        self._answers.pop(key, None)
+        while len(self._answers) >= MOST_KEPT:
+            del self._answers[next(iter(self._answers))]
+        lasts = self._unknown_seconds if isinstance(answer, FailedLookupError) else float("inf")
+        self._answers[key] = answer, time.monotonic() + lasts

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.objects import JsonObjects
-from streamkernel.connectors.ports import ColumnUse, ConnectorError
+from streamkernel.connectors.ports import ColumnUse, ConnectorError, SettingError
+from streamkernel.connectors.registry.avro import AvroDecoder, import_fastavro
+from streamkernel.connectors.registry.client import RegistryClient, UnusableSchemaError
 from streamkernel.connectors.registry.framing import HEAD_BYTES, schema_number
 from streamkernel.connectors.registry.lookup import FailedLookupError, RegistryLookup
-from streamkernel.connectors.registry.plain import PayloadDecoder
+from streamkernel.connectors.registry.protobuf import ProtobufDecoder, descriptor_file, import_protobuf, registry_types
+from streamkernel.connectors.registry.settings import SCHEMA_TYPES, RegistrySettings, ValueFormat
 from streamkernel.connectors.target_columns import Target
 
-__all__ = ["FramedObjects", "JsonPayload"]
+__all__ = ["FramedObjects", "JsonPayload", "PayloadDecoder", "check_format", "decoder_lookup"]
+
+
+class PayloadDecoder(Protocol):
+    """A decoder of the values of one schema."""
+
+    def decode(self, value: bytes) -> Any:
+        """Return a whole value, with its frame, as JSON would have it.
+
+        Raises `UndecodableError` if the bytes do not fit the schema.
+        """
 
 
 class JsonPayload:
@@ -71,21 +84,20 @@ class FramedObjects(JsonObjects):
             If the first one will never have one: the registry refuses, or does not know its schema.
 
         """
-        heads = dict.fromkeys(raw[:HEAD_BYTES] for raw in raws if raw)
-        known = self._decoders = {head: one for head, one in self._decoders.items() if head in heads}
-        for head in heads:
-            if head in known:
+        before, self._decoders = self._decoders, {}
+        for place, raw in enumerate(raws):
+            head = (raw or b"")[:HEAD_BYTES]
+            if not head or head in self._decoders:
                 continue
-            first = next(index for index, raw in enumerate(raws) if raw and raw[:HEAD_BYTES] == head)
             try:
-                found = self._find(head)
+                found = before.get(head) or self._find(head)
             except ConnectorError:
-                if first == 0:
+                if place == 0:
                     raise
-                return first
+                return place
             if found is None:
-                return first
-            known[head] = found
+                return place
+            self._decoders[head] = found
         return len(raws)
 
     def _find(self, head: bytes) -> PayloadDecoder | UndecodableError | None:
@@ -108,10 +120,9 @@ class FramedObjects(JsonObjects):
 
     def load(self, raw: bytes) -> Any:
         """Return the value of a record, after `ready` has found its schema."""
-        decoder = self._decoders.get(raw[:HEAD_BYTES])
+        decoder = self._decoders[raw[:HEAD_BYTES]]
         if isinstance(decoder, UndecodableError):
             raise UndecodableError(*decoder.fault)
-        assert decoder is not None, "a value is decoded before its schema is known"
         try:
             return decoder.decode(raw)
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
@@ -142,3 +153,50 @@ class FramedObjects(JsonObjects):
             math.isfinite(one) if type(one) is float else not self.rules.may_unnest or self._is_finite(one)
             for one in inner
         )
+
+
+def check_format(value_format: ValueFormat, settings: RegistrySettings | None) -> RegistrySettings:
+    """Return the settings of a format's registry.
+
+    Raises `ValueError` for missing settings, those of another format, and a missing library.
+    """
+    if value_format not in SCHEMA_TYPES:
+        raise ValueError(f"value_format must be one of json, {', '.join(SCHEMA_TYPES)}, got {value_format!r}")
+    if settings is None:
+        raise SettingError("schema_registry", f"required with value_format {value_format}")
+    for name in ("descriptor_set", "message"):
+        if getattr(settings, name) is not None and value_format != "protobuf":
+            raise SettingError(f"schema_registry.{name}", "works only with value_format protobuf")
+    if settings.message is None and settings.descriptor_set is not None:
+        raise SettingError("schema_registry.message", "required with schema_registry.descriptor_set")
+    try:
+        {"avro": import_fastavro, "protobuf": import_protobuf}.get(value_format, dict)()
+    except ConnectorError as error:
+        raise ValueError(str(error)) from None
+    return settings
+
+
+def decoder_lookup(
+    value_format: ValueFormat, settings: RegistrySettings, place: str
+) -> RegistryLookup[int, PayloadDecoder]:
+    """Return the lookup of decoders by schema id.
+
+    Raises `ValueError`, naming the key, for an unusable file of the settings.
+    """
+    client = RegistryClient(settings)
+    of_file: PayloadDecoder | None = None
+    if settings.descriptor_set is not None and settings.message is not None:
+        of_file = ProtobufDecoder(descriptor_file(settings.descriptor_set, settings.message), settings.message)
+
+    def find(number: int) -> PayloadDecoder:
+        serialized = value_format == "protobuf" and of_file is None
+        schema = client.schema(number, serialized)
+        if schema.kind != SCHEMA_TYPES[value_format]:
+            raise UnusableSchemaError(f"its type is {schema.kind[:100]}, and value_format is {value_format}")
+        if value_format == "json_schema":
+            return JsonPayload()
+        if value_format == "avro":
+            return AvroDecoder(client.texts(schema).values())
+        return of_file or ProtobufDecoder(registry_types(client.texts(schema, serialized)), settings.message)
+
+    return RegistryLookup(f"{place}, schema registry {settings.urls[0]}", find, settings.unknown_seconds)

@@ -6,9 +6,9 @@ import io
 import json
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.ports import SinkError
@@ -16,14 +16,13 @@ from streamkernel.connectors.registry.avro import import_fastavro, parse_avro
 from streamkernel.connectors.registry.client import (
     RegisteredSchema,
     RegistryClient,
-    SchemaSet,
     UnknownSchemaError,
     UnusableSchemaError,
 )
-from streamkernel.connectors.registry.descriptors import FileSet, descriptor_file, import_protobuf, registry_files
-from streamkernel.connectors.registry.framing import frame, varint_indexes
+from streamkernel.connectors.registry.framing import frame
 from streamkernel.connectors.registry.line_schema import REST, LineSchema, Scalar, file_descriptor, schema_text
 from streamkernel.connectors.registry.lookup import FailedLookupError, RegistryLookup
+from streamkernel.connectors.registry.protobuf import MessageTypes, descriptor_file, import_protobuf, registry_types
 from streamkernel.connectors.registry.settings import SCHEMA_TYPES, RegistrySettings, ValueFormat
 
 __all__ = ["LineEncoder"]
@@ -35,13 +34,6 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 Line: TypeAlias = Mapping[str, Any]
 Encode: TypeAlias = Callable[[Line], bytes]
-
-
-class _Encoding(NamedTuple):
-    """The bytes before a line, and the encoder of a line."""
-
-    head: bytes
-    encode: Encode
 
 
 class LineEncoder:
@@ -74,11 +66,11 @@ class LineEncoder:
         self._schema = schema
         self._client = RegistryClient(settings)
         self._own = RegisteredSchema(SCHEMA_TYPES[value_format], schema_text(schema, value_format))
-        self._files: FileSet | None = None
+        self._types: MessageTypes | None = None
         if settings.descriptor_set is not None:
-            self._files = descriptor_file(settings.descriptor_set, str(settings.message))
+            self._types = descriptor_file(settings.descriptor_set, str(settings.message))
         place = f"{place}, schema registry {settings.urls[0]}"
-        self._lookup: RegistryLookup[str, _Encoding] = RegistryLookup(place, self._find, settings.unknown_seconds)
+        self._lookup: RegistryLookup[str, Encode] = RegistryLookup(place, self._find, settings.unknown_seconds)
 
     @property
     def ready(self) -> bool:
@@ -100,10 +92,10 @@ class LineEncoder:
 
     def encode(self, line: Line) -> bytes:
         """Return the value of a message, once `ready`; raises `SinkError` for a line that does not fit the schema."""
-        encoding = self._lookup.get(self.subject)
-        assert encoding is not None
+        encode = self._lookup.get(self.subject)
+        assert encode is not None
         try:
-            return encoding.head + encoding.encode(line)
+            return encode(line)
         except Exception as error:  # the libraries raise many kinds for a value that does not fit
             text = " ".join(str(error).split())[:200]
             raise SinkError(
@@ -141,35 +133,34 @@ class LineEncoder:
         """Stop the thread that asks the registry."""
         self._lookup.close()
 
-    def _find(self, subject: str) -> _Encoding:
+    def _find(self, subject: str) -> Encode:
         """Ask for the schema, in the thread."""
         if self._settings.use_latest_version:
             return self._latest(subject)
         ask = self._client.register if self._settings.auto_register_schemas else self._client.registered
         head = frame(ask(subject, self._own))
         if self._format == "json_schema":
-            return _Encoding(head, to_json)
+            return lambda line: head + to_json(line)
         if self._format == "avro":
-            return _Encoding(head, _avro(SchemaSet(self._own, {}), lambda line: _fitted(line, self._schema)))
+            return _avro(head, [self._own.text], lambda line: _fitted(line, self._schema))
         descriptor = file_descriptor(self._schema)
-        make = FileSet([descriptor], descriptor.name).message_class(f"{descriptor.package}.{self._schema.name}")
-        return _Encoding(head + varint_indexes([0]), _protobuf(make, lambda line: _fitted(line, self._schema, "NaN")))
+        return _protobuf(head, MessageTypes([descriptor], descriptor.name), None, self._fitted_message)
 
-    def _latest(self, subject: str) -> _Encoding:
-        serialized = self._format == "protobuf" and self._files is None
+    def _fitted_message(self, line: Line) -> dict[str, Any]:
+        return _fitted(line, self._schema, "NaN")
+
+    def _latest(self, subject: str) -> Encode:
+        serialized = self._format == "protobuf" and self._types is None
         found = self._client.version(subject, "latest", serialized)
         if found.kind != SCHEMA_TYPES[self._format]:
             raise UnusableSchemaError(f"its type is {found.kind[:100]}, and value_format is {self._format}")
         head = frame(found.number)
         if self._format == "json_schema":
-            return _Encoding(head, to_json)
-        schemas = self._client.with_references(found, serialized)
+            return lambda line: head + to_json(line)
         if self._format == "avro":
-            return _Encoding(head, _avro(schemas, _plain))
-        files = self._files or registry_files(schemas)
-        indexes = files.indexes(self._settings.message)
-        make = files.message_class(str(files.name(indexes)))
-        return _Encoding(head + varint_indexes(indexes), _protobuf(make, _plain))
+            return _avro(head, self._client.texts(found).values(), _plain)
+        types = self._types or registry_types(self._client.texts(found, serialized))
+        return _protobuf(head, types, self._settings.message, _plain)
 
 
 def _plain(line: Line) -> dict[str, Any]:
@@ -178,25 +169,26 @@ def _plain(line: Line) -> dict[str, Any]:
     return values
 
 
-def _avro(schemas: SchemaSet, fit: Callable[[Line], dict[str, Any]]) -> Encode:
+def _avro(head: bytes, texts: Iterable[str], fit: Callable[[Line], dict[str, Any]]) -> Encode:
     write = import_fastavro().schemaless_writer
-    parsed = parse_avro(schemas)
+    parsed, _ = parse_avro(texts)
 
     def encode(line: Line) -> bytes:
         out = io.BytesIO()
         write(out, parsed, fit(line))
-        return out.getvalue()
+        return head + out.getvalue()
 
     return encode
 
 
-def _protobuf(make: Any, fit: Callable[[Line], dict[str, Any]]) -> Encode:
+def _protobuf(head: bytes, types: MessageTypes, message: str | None, fit: Callable[[Line], dict[str, Any]]) -> Encode:
     parse = import_protobuf().json_format.ParseDict
+    name = types.name(message)
+    head, make = head + types.heads[name], types.message_class(name)
 
     def encode(line: Line) -> bytes:
-        message = parse(fit(line), make(), ignore_unknown_fields=True)
-        data: bytes = message.SerializeToString(deterministic=True)
-        return data
+        data: bytes = parse(fit(line), make(), ignore_unknown_fields=True).SerializeToString(deterministic=True)
+        return head + data
 
     return encode
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from test_decoding_at_once import LONGEST, TOO_LONG, check, csv_lines, json_lines, plain_csv, plain_json
 
 from streamkernel.connectors import CsvSource, SourceError
-from streamkernel.connectors.columns.objects import ObjectColumns
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
 from streamkernel.connectors.columns.uses import empty_inputs
@@ -97,7 +96,7 @@ def read(x: dict[str, Any], **given_: Any) -> dict[str, Any]:
     types = {
         name: ColumnSettings(one) if isinstance(one, str) else one for name, one in given_.pop("types", {}).items()
     }
-    return ObjectColumns(ColumnRules(InputSettings(types=types, **given_), 256)).read(x)
+    return ColumnRules(InputSettings(types=types, **given_), 256).read(x)
 
 
 def test_include_and_exclude_choose() -> None:

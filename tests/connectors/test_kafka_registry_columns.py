@@ -23,8 +23,8 @@ from tests.registry.server import RegistryServer
 fastavro = needed("fastavro")
 needed("google.protobuf")
 
-from streamkernel.connectors.registry.descriptors import FileSet  # noqa: E402 - what may be missing
 from streamkernel.connectors.registry.line_schema import file_descriptor  # noqa: E402
+from streamkernel.connectors.registry.protobuf import MessageTypes  # noqa: E402 - what may be missing
 
 ORDER = record(
     "Order",
@@ -167,7 +167,7 @@ class TestSink:
 
     def test_columns_with_a_type_are_fields_of_protobuf(self, registry: RegistryServer) -> None:
         descriptor = file_descriptor(self.SCHEMA)
-        make = FileSet([descriptor], descriptor.name).message_class("streamkernel.Prediction")
+        make = MessageTypes([descriptor], descriptor.name).message_class("streamkernel.Prediction")
         first, second = (make.FromString(value[6:]) for value in self.values(registry, "protobuf"))
         assert (first.id, first.placed_at, first.name, dict(first.extra)) == (7, LINE["placed_at"], "Ada", EXTRA)
         assert (first.checkpoint, first.prediction) == (12, True)

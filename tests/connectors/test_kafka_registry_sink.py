@@ -23,7 +23,7 @@ from tests.registry.server import RegistryServer, base64_descriptor
 fastavro = needed("fastavro")
 needed("google.protobuf")
 
-from streamkernel.connectors.registry.descriptors import FileSet  # noqa: E402 - what may be missing
+from streamkernel.connectors.registry.protobuf import MessageTypes  # noqa: E402 - what may be missing
 
 LINES: list[dict[str, Any]] = [
     {"position": {"offset": 1}, "prediction": "a", "sure": True, "probabilities": {"a": 0.5, "b": 0.5}, "std": 1},
@@ -100,7 +100,7 @@ class TestSink:
             found = [line["id"] for line in avro_lines(standing(topic), json.loads(registry.schemas[1]["schema"]))]
         else:
             descriptor = file_descriptor(schema)
-            make = FileSet([descriptor], descriptor.name).message_class("streamkernel.Line")
+            make = MessageTypes([descriptor], descriptor.name).message_class("streamkernel.Line")
             messages = [make.FromString(value[6:]) for value in standing(topic)]
             found = [one.id if one.HasField("id") else None for one in messages]
         assert found == [2**63 - 1, None, -(2**63), None, None, None]
@@ -129,7 +129,7 @@ class TestSink:
             sink.flush()
         assert registry.schemas[1]["schema"] == schema_text(LINE, "protobuf")
         descriptor = file_descriptor(LINE)
-        make = FileSet([descriptor], descriptor.name).message_class("streamkernel.Line")
+        make = MessageTypes([descriptor], descriptor.name).message_class("streamkernel.Line")
         assert [value[:6] for value in standing(topic)] == [b"\0\0\0\0\1\0"] * 3
         found = [
             json_format.MessageToDict(make.FromString(value[6:]), preserving_proto_field_name=True)

@@ -10,7 +10,7 @@ import pytest
 from fake_kafka import FakeCluster, Make, drain, failing, places, until
 
 from streamkernel.connectors.registry import lookup
-from streamkernel.connectors.registry.line_schema import file_descriptor, schema_text
+from streamkernel.connectors.registry.line_schema import file_descriptor
 from tests.registry.needs import needed
 from tests.registry.schemas import LINE, avro_value, record
 from tests.registry.server import RegistryServer, base64_descriptor
@@ -18,7 +18,7 @@ from tests.registry.server import RegistryServer, base64_descriptor
 needed("fastavro")
 needed("google.protobuf")
 
-from streamkernel.connectors.registry.descriptors import FileSet  # noqa: E402 - what may be missing
+from streamkernel.connectors.registry.protobuf import MessageTypes  # noqa: E402 - what may be missing
 
 CLICK = record("Click", n="long", y=["null", "string"])
 
@@ -139,11 +139,11 @@ class TestSource:
         from google.protobuf import descriptor_pb2
 
         descriptor = file_descriptor(LINE)
-        files = FileSet([descriptor], descriptor.name)
+        files = MessageTypes([descriptor], descriptor.name)
         message = files.message_class("streamkernel.Line")(prediction="a", std=0.5)
         message.position.offset = 3
         cluster.produce([b"\0\0\0\0\1\0" + message.SerializeToString()])
-        text = schema_text(LINE, "protobuf")
+        text = "the text, which the server cannot read"
         registry.add(text, "PROTOBUF")
         registry.serialized[text] = base64_descriptor(descriptor)
         path = tmp_path / "line.desc"

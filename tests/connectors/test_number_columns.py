@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from streamkernel.connectors.columns.numbers import NumberFormat
-from streamkernel.connectors.columns.objects import ObjectColumns
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
 from streamkernel.connectors.decode import UndecodableError
@@ -87,7 +86,7 @@ class TestCsv:
 
 def test_in_json_only_a_column_of_numbers_is_read_so() -> None:
     inputs = InputSettings(decimal=",", types={"a": ColumnSettings("number")})
-    columns = ObjectColumns(ColumnRules(inputs, 256))
+    columns = ColumnRules(inputs, 256)
     assert columns.read({"a": "17,50", "b": "17,50", "c": 1.5}) == {"a": 17.5, "b": "17,50", "c": 1.5}
     assert columns.read_all([{"a": "17,50"}, {"a": 2}]) == [{"a": 17.5}, {"a": 2}]
     with pytest.raises(UndecodableError, match="not a number"):

@@ -61,4 +61,4 @@ def test_a_sync_that_fails_once(home: Home, lossy: Launcher, predictions: dict[s
             again = lossy.call(home, "run", "config.yaml")
             assert again.returncode == 0, again.stderr
         assert outputs(home) == expected, f"call {number} of fsync failed: {run.stderr}"
-    assert ended > 2
+    assert ended > (2 if predictions is JSON_LINES else 0)  # rows in memory are written again

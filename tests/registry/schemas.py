@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import Any
 
-from streamkernel.connectors.registry.client import RegisteredSchema, SchemaSet
 from streamkernel.connectors.registry.framing import frame
 from streamkernel.connectors.registry.line_schema import LineField, LineSchema
 
@@ -23,13 +21,6 @@ LINE = LineSchema(
         LineField("std", "number"),
     ),
 )
-
-
-def schema_set(schema: Any, kind: str = "AVRO", **references: Any) -> SchemaSet:
-    """A schema and what it refers to, each of text or as a tree."""
-    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in {"": schema, **references}.items()}
-    made = {name: RegisteredSchema(kind, text) for name, text in texts.items()}
-    return SchemaSet(made.pop(""), made)
 
 
 def avro_value(schema: Any, datum: Any, number: int = 1) -> bytes:

@@ -18,7 +18,7 @@ from streamkernel.connectors.registry.framing import frame
 from streamkernel.connectors.registry.lookup import FailedLookupError
 from streamkernel.connectors.registry.objects import FramedObjects, JsonPayload
 from tests.registry.needs import needed
-from tests.registry.schemas import avro_value, record, schema_set
+from tests.registry.schemas import avro_value, record
 
 needed("fastavro")
 
@@ -70,7 +70,7 @@ ROWS = st.lists(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "y": VALUES}), 
 class TestSameAsJson:
     @given(rows=ROWS, target_type=st.sampled_from(["str", "int", "bool", "float"]))
     def test_avro(self, rows: list[dict[str, Any]], target_type: str) -> None:
-        known = Known(n1=AvroDecoder(schema_set(SCHEMA)))
+        known = Known(n1=AvroDecoder([json.dumps(SCHEMA)]))
         ours = records(framed(known, target_type=target_type), [avro_value(SCHEMA, row) for row in rows])
         theirs = records(JsonObjects("y", target_type, 16), [json.dumps(row, sort_keys=True).encode() for row in rows])
         assert list(map(content, ours)) == list(map(content, theirs))
@@ -97,7 +97,7 @@ class TestSameAsJson:
         assert decoder.columns(one.raw) == []
 
     def test_a_value_that_is_no_record(self) -> None:
-        (one,) = records(framed(Known(n1=AvroDecoder(schema_set("string")))), [frame(1) + b"\x02a"])
+        (one,) = records(framed(Known(n1=AvroDecoder([json.dumps("string")]))), [frame(1) + b"\x02a"])
         assert one.fault == Fault("not_an_object", "a str, not an object")
 
 
@@ -120,7 +120,7 @@ class TestRulesOfColumns:
 
     @given(rows=NESTED, rules=st.sampled_from(RULES))
     def test_as_those_of_json(self, rows: list[dict[str, Any]], rules: InputSettings) -> None:
-        known = Known(n1=AvroDecoder(schema_set(self.SCHEMA)))
+        known = Known(n1=AvroDecoder([json.dumps(self.SCHEMA)]))
         ours = FramedObjects("y", "str", 16, known, rules=ColumnRules(rules, 16))  # type: ignore[arg-type]
         theirs = JsonObjects("y", "str", 16, ColumnRules(rules, 16))
         values = [avro_value(self.SCHEMA, row) for row in rows]
@@ -137,7 +137,7 @@ class TestSchemas:
     def test_several_schemas_in_turn(self) -> None:
         """Fields come and go with the versions of a schema."""
         older, newer = record("R", a="int"), record("R", a="double", b="string")
-        known = Known(n1=AvroDecoder(schema_set(older)), n2=AvroDecoder(schema_set(newer)))
+        known = Known(n1=AvroDecoder([json.dumps(older)]), n2=AvroDecoder([json.dumps(newer)]))
         raws = [avro_value(older, {"a": 1}), avro_value(newer, {"a": 0.5, "b": "x"}, 2), avro_value(older, {"a": 2})]
         decoder = framed(known, target=None)
         assert [one.x for one in records(decoder, raws)] == [{"a": 1}, {"a": 0.5, "b": "x"}, {"a": 2}]
@@ -147,7 +147,7 @@ class TestSchemas:
 
     def test_ready_is_what_stands_before_a_schema_to_come(self) -> None:
         older = record("R", a="int")
-        known = Known(n1=AvroDecoder(schema_set(older)), n2=None)
+        known = Known(n1=AvroDecoder([json.dumps(older)]), n2=None)
         decoder = framed(known)
         one = avro_value(older, {"a": 1})
         assert decoder.ready([one, None, b"", b"no frame", frame(2), one]) == 4
@@ -164,7 +164,7 @@ class TestSchemas:
 
     def test_an_unknown_schema_is_borne_on_request(self) -> None:
         older = record("R", a="int")
-        known = Known(n1=AvroDecoder(schema_set(older)), n2=FailedLookupError("it is not known", False))
+        known = Known(n1=AvroDecoder([json.dumps(older)]), n2=FailedLookupError("it is not known", False))
         raws = [avro_value(older, {"a": 1}), frame(2) + b"x", b'{"a": 1}', b""]
         made = records(framed(known, bears=True), raws)
         assert [one.fault and one.fault.reason for one in made] == [None, "schema", "schema", None]

@@ -6,9 +6,7 @@ from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.registry.lookup import RegistryLookup
-from streamkernel.connectors.registry.objects import FramedObjects
-from streamkernel.connectors.registry.plain import PayloadDecoder
-from streamkernel.connectors.registry.reading import check_format, decoder_lookup
+from streamkernel.connectors.registry.objects import FramedObjects, PayloadDecoder, check_format, decoder_lookup
 from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
 from streamkernel.connectors.target_columns import Target
 

@@ -16,7 +16,7 @@ from streamkernel.connectors.kafka.writing.producer import ProducerFactory
 from streamkernel.connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
 from streamkernel.connectors.registry.client import RegistryOutage, UnknownSchemaError
 from streamkernel.connectors.registry.line_schema import LineSchema
-from streamkernel.connectors.registry.reading import check_format
+from streamkernel.connectors.registry.objects import check_format
 from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
 from streamkernel.connectors.registry.writing import LineEncoder
 
