@@ -64,7 +64,6 @@ STACKS = {
     ],
     "connectors/kafka": [
         {"base"},
-        {"consumer"},
         {"group", "reading", "writing"},
     ],
 }

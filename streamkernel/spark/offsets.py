@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.options import client_settings
-from streamkernel.connectors.kafka.consumer.topic import KafkaTopic
+from streamkernel.connectors.kafka.base.topic import KafkaTopic
 from streamkernel.connectors.ports import SourceError
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.config.kafka import KafkaSourceConfig

@@ -12,8 +12,8 @@ import pytest
 from kafka.consumer.fetcher import ConsumerRecord
 
 from streamkernel.connectors.kafka.base.client import Unreachable
-from streamkernel.connectors.kafka.consumer.damage import Unreadable
-from streamkernel.connectors.kafka.consumer.topic import Bounds, OutOfRange
+from streamkernel.connectors.kafka.base.fetched import Unreadable
+from streamkernel.connectors.kafka.base.topic import Bounds, OutOfRange
 from streamkernel.connectors.kafka.reading.buffers import Buffers
 from streamkernel.connectors.kafka.reading.reader import TopicReader
 from streamkernel.connectors.kafka.reading.source import KafkaSource
@@ -101,7 +101,7 @@ class FakeCluster:
             self.logs[partition][offset] = ...
 
     def connect(self, *_: object) -> FakeTopic:
-        """Connect, as `streamkernel.connectors.kafka.consumer.topic.KafkaTopic` does."""
+        """Connect, as `streamkernel.connectors.kafka.base.topic.KafkaTopic` does."""
         if self.down is not None:
             raise Unreachable(self.down)
         if self.failure is not None:
@@ -132,9 +132,9 @@ class FakeTopic:
         cluster = self._cluster
         return {one: Bounds(cluster.first[one], self.committed_end(one)) for one in partitions}
 
-    def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
+    def high_watermark(self, partition: int) -> int:
         self._answer()
-        return {one: len(self._cluster.logs[one]) for one in partitions}
+        return len(self._cluster.logs[partition])
 
     def committed_end(self, partition: int) -> int:
         return self._cluster.committed.get(partition, len(self._cluster.logs[partition]))

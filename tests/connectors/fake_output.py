@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from streamkernel.connectors.kafka.base.client import Unreachable
-from streamkernel.connectors.kafka.writing.producer import Broken, Marker
+from streamkernel.connectors.kafka.writing.agreement import Marker
+from streamkernel.connectors.kafka.writing.producer import Broken
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from streamkernel.connectors.kafka.writing.topic import OutputTopic
 from streamkernel.connectors.ports import ConnectorError, OutageError, Position, SinkError

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import socket
-import time
-import warnings
 from collections.abc import Iterator
 
 import pytest
-from kafka import KafkaConsumer
 
-from streamkernel.connectors.kafka.base.client import Unreachable, connect
 from streamkernel.connectors.kafka.writing.producer_client import ProducerClient
 from tests.processes import wait_until
 
@@ -49,20 +42,3 @@ def test_who_leads_is_not_asked_again_at_once_without_an_answer(
     assert len(woken) == 2
     # Being told may be missed: some time later it is told again.
     wait_until(lambda: network.cluster.request_update() is second and len(woken) == 3)
-
-
-def test_a_client_that_is_closed_while_it_connects_leaves_no_socket() -> None:
-    with contextlib.ExitStack() as stack:
-        server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        for _ in range(6):  # whoever comes after these waits
-            other = stack.enter_context(socket.socket())
-            other.setblocking(False)
-            other.connect_ex(server.getsockname())
-        settings = {"bootstrap_servers": f"127.0.0.1:{server.getsockname()[1]}", "security_protocol": "PLAINTEXT"}
-        end = time.monotonic() + 0.05
-        found = stack.enter_context(warnings.catch_warnings(record=True))
-        warnings.simplefilter("always", ResourceWarning)
-        with pytest.raises(Unreachable):
-            connect(KafkaConsumer, settings, cancelled=lambda: time.monotonic() > end)
-        gc.collect()
-    assert [str(one.message) for one in found] == []

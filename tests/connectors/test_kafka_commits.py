@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,9 +13,8 @@ from kafka import errors
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.group import membership
 from streamkernel.connectors.kafka.group.membership import Membership
-from streamkernel.connectors.kafka.group.pending_offsets import PendingOffsets
-from streamkernel.connectors.kafka.reading import offset_committer
-from streamkernel.connectors.kafka.reading.offset_committer import OffsetCommitter
+from streamkernel.connectors.kafka.reading import committer as module
+from streamkernel.connectors.kafka.reading.committer import OffsetCommitter
 from streamkernel.connectors.ports import ConnectorError, SourceError
 
 
@@ -41,12 +39,12 @@ class Consumer:
 
 
 def committing(monkeypatch: pytest.MonkeyPatch, consumer: Consumer) -> OffsetCommitter:
-    monkeypatch.setattr(offset_committer, "connect", lambda *_: (consumer, None))
+    monkeypatch.setattr(module, "connect", lambda *_: (consumer, None))
     return OffsetCommitter("kafka topic t", "t", {"group_id": "g"})
 
 
 def test_what_failed_is_tried_again_though_nothing_comes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_committer, "PAUSE", 0.01)
+    monkeypatch.setattr(module, "PAUSE", 0.01)
     consumer = Consumer(failures=3)
     committer = committing(monkeypatch, consumer)
     committer.put({0: 10, 1: 5})
@@ -55,7 +53,7 @@ def test_what_failed_is_tried_again_though_nothing_comes_any_more(monkeypatch: p
 
 
 def test_what_failed_is_tried_again_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_committer, "PAUSE", 60.0)
+    monkeypatch.setattr(module, "PAUSE", 60.0)
     consumer = Consumer(failures=1)
     committer = committing(monkeypatch, consumer)
     committer.put({0: 10})
@@ -65,7 +63,7 @@ def test_what_failed_is_tried_again_at_the_end(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_came_meanwhile_is_newer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_committer, "PAUSE", 0.01)
+    monkeypatch.setattr(module, "PAUSE", 0.01)
     consumer = Consumer(failures=1)
     consumer.gate.clear()
     committer = committing(monkeypatch, consumer)
@@ -108,20 +106,6 @@ def test_an_offset_is_behind_the_marks_of_transactions_once_all_before_is_saved(
     source.open({0: records[-1].next})
     until(lambda: buffers_of(source).waiting(0) is not None)
     assert source.commit({0: records[-1].next}) == {0: 7}
-
-
-def test_a_member_commits_again_after_its_client_was_replaced() -> None:
-    """What the old one had begun is never answered."""
-    begun: list[Mapping[Any, Any]] = []
-    client: Any = SimpleNamespace(commit_async=lambda places, callback: begun.append(places))  # noqa: ARG005
-    offsets = PendingOffsets("t")
-    offsets.put({0: 10})
-    offsets.commit(client, [0])
-    offsets.commit(client, [0])
-    assert len(begun) == 1
-    offsets.reconnect()
-    offsets.commit(client, [0])
-    assert len(begun) == 2
 
 
 def test_very_many_attempts_do_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import kafka
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, codec
 from kafka.cluster import ClusterMetadata
-from kafka.consumer.fetcher import CompletedFetch, ConsumerRecord, Fetcher
+from kafka.consumer.fetcher import ConsumerRecord, Fetcher
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.net import inet
 from kafka.net.compat import KafkaNetClient
@@ -25,7 +25,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import TransactionManager
-from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
+from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecords
 
 CONNECTORS = Path(__file__).parents[2] / "connectors/kafka"
@@ -33,22 +33,24 @@ CONNECTORS = Path(__file__).parents[2] / "connectors/kafka"
 RELIED_UPON: dict[Any, str] = {
     # connectors/kafka/base/client.py: why a connection failed, and when a broker last answered.
     KafkaNetClient: "cluster close await_ready connection_delay maybe_connect send",
-    KafkaConnectionManager: "_build_transport _net auth_failure bootstrapped call_soon close closed cluster config "
-    "get_connection run send ssl_enabled wait_for",
+    # _build_transport: the sockets of a failed attempt are in its frames.
+    KafkaConnectionManager: "_build_transport auth_failure bootstrapped call_soon close cluster config get_connection "
+    "run send ssl_enabled wait_for",
     KafkaConnection: "broker_version_data close_future init_future initializing",
-    NetworkSelector: "_closed run sleep wait_read wait_write",
+    NetworkSelector: "run",
     ClusterMetadata: "available_partitions_for_topic bootstrap_brokers broker_metadata brokers cluster_id config "
     "is_bootstrap need_update partitions_for_topic request_update set_topics topic_id unauthorized_topics",
-    # connectors/kafka/reading: bounds, batches within limits, and what was being unpacked when that failed.
-    KafkaConsumer: "_cluster _coordinator _fetcher _subscription config DEFAULT_CONFIG highwater position",
+    # connectors/kafka/base/topic.py: no option of the consumer says what unpacks a fetch; _fetcher has it.
+    KafkaConsumer: "_coordinator _fetcher config DEFAULT_CONFIG highwater position",
+    # connectors/kafka/base/fetched.py: what was being unpacked when that failed; _buffer has the bytes of a batch.
     Fetcher: "PartitionRecords end_offsets",
-    Fetcher.PartitionRecords: "_unpack_records drain fetch_offset next_fetch_offset take topic_partition",
+    Fetcher.PartitionRecords: "fetch_offset next_fetch_offset take topic_partition",
     MemoryRecords: "next_batch",
-    DefaultRecordBatch: "_buffer _pos base_offset magic next_offset is_control_batch records_count",
-    DefaultRecord: "_headers",
-    # connectors/kafka/group: a member that knows its topic, and has begun to join.
+    DefaultRecordBatch: "_buffer base_offset magic next_offset is_control_batch records_count",
+    # connectors/kafka/group: a member that knows its topic (_coordinator), and has begun to join (_join_task).
     ConsumerCoordinator: "_join_task need_rejoin",
-    # connectors/kafka/writing: steps of a transaction that are not waited for without end, and another epoch for each.
+    # connectors/kafka/writing: the public steps of a transaction wait without end (_transaction_manager, _sender), and
+    # take the id back from a process that fenced this one (_supports_epoch_bump).
     KafkaProducer: "_sender _transaction_manager config DEFAULT_CONFIG",
     KafkaAdminClient: "DEFAULT_CONFIG describe_cluster describe_configs describe_topics",
     Sender: "force_close wakeup",
@@ -65,19 +67,15 @@ PARAMETERS: dict[Any, list[str]] = {
     KafkaConnectionManager.wait_for: ["self", "future", "timeout_ms"],
     KafkaNetClient.__init__: ["self", "net", "manager", "configs"],
     KafkaNetClient.await_ready: ["self", "node_id", "timeout_ms"],
-    Fetcher.__init__: ["self", "client", "subscriptions", "configs"],
     Fetcher.PartitionRecords.__init__: ["self", "fetch_offset", "tp", "records"],
-    Fetcher.PartitionRecords._unpack_records: ["self", "tp", "records", "key_deserializer", "value_deserializer"],
     DefaultRecordBatch.__init__: ["self", "buffer"],
 }
 
 CALLED: dict[FunctionType, str] = {
     # Where the replaced things are looked up.
     Fetcher._parse_fetched_data: r"self\.PartitionRecords\(",
-    Fetcher.PartitionRecords.__init__: r"self\._unpack_records\(tp, records",
     Fetcher._append: r"part\.take\([\s\S]*not part_records:[\s\S]*position = [\s\S]*part\.next_fetch_offset",
     Fetcher.PartitionRecords._unpack_records: r"records\.next_batch\(\)[\s\S]*for record in batch:",
-    DefaultRecordBatch.__iter__: r"self\._maybe_uncompress\(\)",
     # What is wrong with a record is known by the error that it is told for.
     DefaultRecordBatch.__next__: r"self\._read_msg\(\)\s+except \(ValueError, IndexError\) as err:\s+raise Corrupt",
     DefaultRecordBatch._read_msg: r"\.decode\(\"utf-8\"\)[\s\S]*self\._pos = pos\n",
@@ -88,7 +86,6 @@ CALLED: dict[FunctionType, str] = {
 
 LOCALS: dict[Any, str] = {
     # Looked for in the frames of an error.
-    Fetcher.PartitionRecords._unpack_records: "self batch",
     inet.create_connection: "sock",
 }
 
@@ -132,9 +129,7 @@ def test_the_names_in_its_frames_are_the_same(function: Any) -> None:
 
 
 def test_records_have_the_fields_that_are_counted() -> None:
-    assert ConsumerRecord._fields[8] == "headers"
     assert ConsumerRecord._fields[10:13] == ("serialized_key_size", "serialized_value_size", "serialized_header_size")
-    assert "partition_data" in CompletedFetch._fields
 
 
 def test_nothing_else_of_its_inside_is_used() -> None:
@@ -151,3 +146,8 @@ def test_nothing_else_of_its_inside_is_used() -> None:
         and node.attr not in named
     }
     assert not used, f"{', '.join(sorted(used))}: add it to RELIED_UPON, or do without"
+
+
+def test_there_are_few_of_them() -> None:
+    private = {name for names in RELIED_UPON.values() for name in names.split() if name.startswith("_")}
+    assert len(private) <= 10

@@ -10,7 +10,6 @@ from fake_kafka import message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.connectors.kafka.consumer.batches import OddHeaders
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
@@ -53,16 +52,6 @@ def test_odd_messages_stand_among_the_others() -> None:
     assert found[2].raw == b"x" * 100
     assert found[2].fault is not None
     assert found[2].fault.detail == "101 bytes, more than max_record_bytes (100)"
-
-
-def test_a_header_name_that_is_not_text_makes_its_record_a_fault_and_no_other() -> None:
-    batch = [message(n, value) for n, value in enumerate([b'{"a": 1}', b'{"a": 2, "y": 3}', None, b"["])]
-    odd = OddHeaders([("caf?", b"v")], "the name of a header: byte 0xe9 at 3 is not UTF-8")
-    found = records(batch[0], *(one._replace(headers=odd) for one in batch[1:]))
-    assert [(one.x, one.y, reason(one)) for one in found] == [
-        *(({"a": 1}, None, None), ({}, None, "encoding"), ({}, None, None), ({}, None, "not_json"))
-    ]
-    assert (found[1].raw, found[1].fault) == (b'{"a": 2, "y": 3}', ("encoding", odd.detail))
 
 
 def test_messages_that_cannot_be_read_are_faults_of_their_own() -> None:

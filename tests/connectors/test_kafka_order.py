@@ -6,7 +6,6 @@ import errno
 import logging
 import os
 import random
-import stat
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,21 @@ from streamkernel.connectors.kafka.reading.order import ArrivalOrder, LoggedOrde
 from streamkernel.connectors.kafka.reading.order_log import OrderEntry, OrderLog
 
 
+def buffers_of(begins: dict[int, int]) -> Buffers:
+    buffers = Buffers()
+    for partition, first in begins.items():
+        buffers.note(partition, first, None)
+    return buffers
+
+
 def put(buffers: Buffers, partition: int, first: int, end: int) -> None:
     messages = [message(offset, b"{}", partition=partition) for offset in range(first, end)]
     buffers.put(PartitionBatch(partition, first, end, messages))
 
 
 def logged(path: Path, begins: dict[int, int], positions: dict[int, int] | None = None, kept: int = 1) -> LoggedOrder:
-    log = OrderLog(path, kept)
-    return LoggedOrder(log, log.open(begins if positions is None else positions), begins)
+    places = begins if positions is None else positions
+    return LoggedOrder(OrderLog(path, kept), places, {one: (first, first) for one, first in begins.items()})
 
 
 def drained(taker: LoggedOrder | ArrivalOrder, buffers: Buffers, most: int) -> list[tuple[int, int]]:
@@ -43,7 +49,7 @@ def path(tmp_path: Path) -> Path:
 
 class TestArrival:
     def test_partitions_have_their_turns_and_stay_apart(self) -> None:
-        buffers = Buffers([0, 1, 2])
+        buffers = buffers_of({0: 0, 1: 0, 2: 0})
         put(buffers, 0, 0, 25)
         put(buffers, 2, 7, 17)
         taker = ArrivalOrder()
@@ -120,35 +126,13 @@ class TestLog:
         log.append(OrderEntry(0, 0, 5))
         assert synced == [OrderEntry(0, 0, 5).to_line()]
 
-    def test_a_folder_that_fails_once_leaves_no_log_without_a_name(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        log = OrderLog(path, 1)
-        log.open({0: 0})
-        log.append(OrderEntry(0, 0, 5))
-        real, synced = os.fsync, []
-
-        def fsync(file: int) -> None:
-            folder = stat.S_ISDIR(os.fstat(file).st_mode)
-            synced.append(folder)
-            if folder and synced.count(True) == 1:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            real(file)
-
-        monkeypatch.setattr(order_log.os, "fsync", fsync)
-        with pytest.raises(OSError, match="Input/output"):
-            log.saved({0: 5})
-        log.append(OrderEntry(0, 5, 9))
-        assert path.read_bytes() == OrderEntry(0, 5, 9).to_line()
-        assert synced == [False, True, True, False]  # the name is durable before what is appended
-
 
 class TestLogged:
     def test_a_restart_repeats_the_order(self, path: Path) -> None:
         """Whatever arrives first, and however it is cut into polls."""
         draw = random.Random(1)
         first = logged(path, {0: 0, 1: 10, 2: 5})
-        buffers = Buffers([0, 1, 2])
+        buffers = buffers_of({0: 0, 1: 0, 2: 0})
         places, taken = {0: 0, 1: 10, 2: 5}, []
         for _ in range(40):
             partition, count = draw.randrange(3), draw.randint(1, 30)
@@ -167,7 +151,7 @@ class TestLogged:
             copy = path.with_name(f"copy{seed}")
             copy.write_bytes(path.read_bytes())
             second = logged(copy, positions)
-            buffers = Buffers([0, 1, 2])
+            buffers = buffers_of({0: 0, 1: 0, 2: 0})
             for partition in draw.sample([0, 1, 2], 3):
                 put(buffers, partition, positions[partition], places[partition])
             again = drained(second, buffers, draw.randint(1, 50))
@@ -179,7 +163,7 @@ class TestLogged:
     def test_it_waits_for_the_partition_whose_turn_it_was(self, path: Path) -> None:
         path.write_bytes(OrderEntry(1, 0, 3).to_line() + OrderEntry(0, 0, 2).to_line())
         taker = logged(path, {0: 0, 1: 0})
-        buffers = Buffers([0, 1])
+        buffers = buffers_of({0: 0, 1: 0})
         put(buffers, 0, 0, 9)
         assert taker.take(buffers, 5) is None
         assert taker.wanted == 1
@@ -191,22 +175,22 @@ class TestLogged:
     def test_what_is_gone_is_not_waited_for(self, path: Path) -> None:
         path.write_bytes(OrderEntry(1, 0, 3).to_line() + OrderEntry(1, 3, 8).to_line() + OrderEntry(0, 0, 2).to_line())
         taker = logged(path, {0: 0, 1: 0})
-        buffers = Buffers([0, 1])
+        buffers = buffers_of({0: 0, 1: 0})
         put(buffers, 0, 0, 2)
         put(buffers, 1, 5, 6)  # retention removed what came before, and compaction what comes behind
         buffers.note(1, 9, 9)
         assert drained(taker, buffers, 5) == [(1, 5), (0, 0), (0, 1)]
 
     def test_many_chunks_cost_one_line(self, path: Path) -> None:
-        taker = logged(path, {0: 0})
-        buffers = Buffers([0])
+        taker = logged(path, {0: 0, 1: 0})
+        buffers = buffers_of({0: 0, 1: 0})
         put(buffers, 0, 0, 1000)
         assert drained(taker, buffers, 10) == [(0, offset) for offset in range(1000)]
         assert path.read_bytes() == OrderEntry(0, 0, 1000).to_line()
 
     def test_holes_in_the_offsets_belong_to_a_batch(self, path: Path) -> None:
         taker = logged(path, {0: 0, 1: 0})
-        buffers = Buffers([0, 1])
+        buffers = buffers_of({0: 0, 1: 0})
         put(buffers, 0, 4, 6)
         put(buffers, 1, 0, 2)
         drained(taker, buffers, 5)
@@ -228,8 +212,8 @@ class TestLogged:
                 return real(file, data[:3], offset)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        taker = logged(path, {0: 0})
-        buffers = Buffers([0])
+        taker = logged(path, {0: 0, 1: 0})
+        buffers = buffers_of({0: 0, 1: 0})
         put(buffers, 0, 0, 10)
         with monkeypatch.context() as full:
             full.setattr(order_log.os, "pwrite", torn)
@@ -246,8 +230,8 @@ class TestLogged:
     def test_a_log_that_cannot_be_shortened_goes_on(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        taker = logged(path, {0: 0})
-        buffers = Buffers([0])
+        taker = logged(path, {0: 0, 1: 0})
+        buffers = buffers_of({0: 0, 1: 0})
         put(buffers, 0, 0, 10)
         drained(taker, buffers, 5)
 

@@ -120,23 +120,3 @@ def test_a_kill_while_the_log_is_begun(
             [Position(STREAM, 0, offset) for offset in range(done, 200)]
             + [Position(STREAM, 1, offset) for offset in range(300)]
         )
-
-
-def test_a_checkpoint_knows_of_a_new_one_when_the_log_does(cluster: FakeCluster, make: Make, tmp_path: Path) -> None:
-    """A restart could not tell otherwise that there was one alone, and which."""
-    log = tmp_path / "order.log"
-    source = make(order_log=log)
-    source.open()
-    assert source.starting_offsets == places(0)
-    cluster.produce(values(200))
-    drain(source, 50, most=50)
-    with cluster.changed:
-        cluster.add(1)
-        cluster.produce(values(50), 1)
-    while len(source.lag) < 2:
-        assert source.starting_offsets == places(0)
-    assert source.starting_offsets == places(0)
-    assert not log.exists()
-    drain(source, 200, most=50)
-    assert source.starting_offsets == places(0, 0)
-    assert log.exists()

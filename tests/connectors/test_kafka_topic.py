@@ -12,8 +12,8 @@ from kafka import TopicPartition, errors
 from kafka.future import Future
 
 from streamkernel.connectors import SourceError
-from streamkernel.connectors.kafka.consumer import topic
-from streamkernel.connectors.kafka.consumer.topic import KafkaTopic
+from streamkernel.connectors.kafka.base import topic
+from streamkernel.connectors.kafka.base.topic import KafkaTopic
 
 OLD, NEW = uuid.UUID(int=1), uuid.UUID(int=2)
 

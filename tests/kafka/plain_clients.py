@@ -1,7 +1,7 @@
-"""Closes the sockets that kafka-python's clients leave open, as ours do themselves (`client`).
+"""Closes the sockets that kafka-python's clients leave to the garbage collector.
 
-The tests' own producers, consumers and admins live through the outages they are there for. What they would leave to the
-garbage collector is none of what is tested, and its warnings would hide those of what is.
+The tests' clients live through outages, and warnings about these sockets would hide others. Our own clients close the
+sockets of a failed attempt; one that is closed while it connects leaves one socket.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from typing import Any
 
 from kafka.net import compat
 from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
 
-from streamkernel.connectors.kafka.base.sockets import ClosingSelector, close_sockets
+from streamkernel.connectors.kafka.base import client
 
 __all__ = ["tidy"]
 
 
 def tidy() -> None:
-    """Change kafka-python's classes, but not ours."""
+    """Change kafka-python's classes."""
     if KafkaConnectionManager._build_transport is not _build_transport:
         KafkaConnectionManager._build_transport = _build_transport
-        compat.NetworkSelector = ClosingSelector
+        compat.NetworkSelector = client.NetworkSelector = ClosingSelector  # type: ignore[misc]
 
 
 _plainly_built = KafkaConnectionManager._build_transport
@@ -30,6 +31,23 @@ async def _build_transport(self: Any, node: Any, timeout_at: float | None = None
     try:
         return await _plainly_built(self, node, timeout_at=timeout_at)
     except Exception as error:
-        if type(self) is KafkaConnectionManager:
-            close_sockets(error)
+        client.close_sockets(error)
         raise
+
+
+class ClosingSelector(NetworkSelector):  # type: ignore[misc]
+    """An event loop that closes the sockets which are still waited for when it is closed."""
+
+    async def wait_read(self, fileobj: Any, timeout_at: float | None = None) -> None:
+        await self._wait(super().wait_read(fileobj, timeout_at), fileobj)
+
+    async def wait_write(self, fileobj: Any, timeout_at: float | None = None) -> None:
+        await self._wait(super().wait_write(fileobj, timeout_at), fileobj)
+
+    async def _wait(self, event: Any, fileobj: Any) -> None:
+        try:
+            await event
+        except GeneratorExit:
+            if self._closed:
+                fileobj.close()
+            raise

@@ -65,7 +65,6 @@ SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SAS
 """What ``security_protocol`` may be."""
 
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
 _DEFAULTS: Mapping[str, Any] = {
     "client_id": "streamkernel",
     # A broker that is back must not wait half a minute to be noticed.
@@ -127,30 +126,25 @@ def check(options: Mapping[str, Any]) -> None:
 
 
 def check_tls(settings: Mapping[str, Any]) -> None:
-    """Raise `ConnectorError`, naming option and file, for a file of TLS that the client could not use.
+    """Raise `ConnectorError`, naming option and file, for a TLS file that the client could not use.
 
-    The client itself would say so later, and less clearly.
+    The client itself would try it again and again.
     """
     if settings.get("security_protocol") not in ("SSL", "SASL_SSL"):
         return
-    for name in filter(settings.get, _FILES):
-        try:
-            Path(settings[name]).read_bytes()
-        except OSError as error:
-            raise ConnectorError(f"options.{name}: {settings[name]}: cannot be read: {os_reason(error)}") from None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    for name in filter(settings.get, ("ssl_cafile", "ssl_certfile", "ssl_crlfile")):
+    for name in filter(settings.get, ("ssl_cafile", "ssl_keyfile", "ssl_certfile", "ssl_crlfile")):
         try:
-            if name == "ssl_certfile":
+            if name == "ssl_keyfile":
+                Path(settings[name]).read_bytes()
+            elif name == "ssl_certfile":
                 context.load_cert_chain(settings[name], settings.get("ssl_keyfile"), settings["ssl_password"])
             else:
                 context.load_verify_locations(settings[name])
-        except (ssl.SSLError, OSError) as error:
+        except ssl.SSLError as error:
             raise ConnectorError(
-                f"options.{name}: {settings[name]}: is not a usable PEM file ({_reason(error)}): check the file, "
-                "and ssl_keyfile and ssl_password for a certificate with a key"
+                f"options.{name}: {settings[name]}: is not a usable PEM file ({error.reason or os_reason(error)}): "
+                "check the file, and ssl_keyfile and ssl_password for a certificate with a key"
             ) from None
-
-
-def _reason(error: OSError) -> str:
-    return getattr(error, "reason", None) or os_reason(error)
+        except OSError as error:
+            raise ConnectorError(f"options.{name}: {settings[name]}: cannot be read: {os_reason(error)}") from None

@@ -12,9 +12,9 @@ _AGAIN_SECONDS = 60.0
 
 
 class Outage:
-    """The state of a connection that may be lost: up, or down since some time for a `reason`.
+    """A connection that may be lost: up, or down for a `reason`; None while it is up.
 
-    Its log lines begin with the `place`, and say `down` with the reason, and `up` with the seconds it took.
+    Its log lines begin with the `place`. They say `down` with the reason, and `up` with the seconds that it took.
     """
 
     def __init__(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from streamkernel.connectors.ports import SourceError
@@ -14,8 +15,8 @@ __all__ = ["Assignment", "HeldPartitions"]
 class HeldPartitions(NamedTuple):
     """The partitions that a member holds now, and those it lost since it was asked before.
 
-    What is lost was taken without a word in time: others may have it already, and it may have come back since. A
-    member that is `joined` is in the group and knows what is assigned to it, which may be nothing.
+    Lost partitions were taken without notice in time: others may have them already, or they may have come back since. A
+    member that is `joined` is in the group and knows its assignment, which may be empty.
     """
 
     held: frozenset[int]
@@ -50,37 +51,38 @@ class Assignment:
         self.in_reach = True
 
     def assign(self, partitions: Collection[int]) -> None:
-        """Set what is assigned; what was and is not named was given up in good order."""
-        with self._changed:
+        """Set what is assigned; partitions that are not named any more were given up in good order."""
+        with self._changing():
             self._assigned = frozenset(partitions)
-            self._notify()
 
     def lose(self) -> None:
         """Note that the member is out of the group."""
-        with self._changed:
-            self._lost |= self._held()
-            self._assigned = None
-            self.in_reach = True
-            self._notify()
+        with self._changing(lost=True):
+            self._assigned, self.in_reach = None, True
 
     def cut_off(self) -> None:
-        """Note that the group has heard nothing for so long that the member may be out."""
-        with self._changed:
-            self._lost |= self._held()
+        """Note that the group heard nothing for so long that the member may be out."""
+        with self._changing(lost=True):
             self.in_reach = False
-            self._notify()
 
     def reconnect(self) -> None:
         """Note that the member was not put out."""
-        with self._changed:
+        with self._changing():
             self.in_reach = True
-            self._notify()
 
     def fail(self, failure: SourceError) -> None:
         """Let `turn` raise this from now on."""
-        with self._changed:
+        with self._changing():
             self._failure = failure
-            self._notify()
+
+    @contextlib.contextmanager
+    def _changing(self, lost: bool = False) -> Iterator[None]:
+        with self._changed:
+            if lost:
+                self._lost |= self._held()
+            yield
+            self._news = True
+            self._changed.notify_all()
 
     def turn(self, timeout: float) -> HeldPartitions:
         """Wait for a change for some seconds, and return what is held and lost."""
@@ -94,12 +96,7 @@ class Assignment:
 
     def assigned(self) -> frozenset[int]:
         """Return the partitions that the group last assigned."""
-        with self._changed:
-            return self._assigned or frozenset()
+        return self._assigned or frozenset()
 
     def _held(self) -> frozenset[int]:
         return (self._assigned or frozenset()) if self.in_reach else frozenset()
-
-    def _notify(self) -> None:
-        self._news = True
-        self._changed.notify_all()

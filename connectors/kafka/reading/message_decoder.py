@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias, cast
 
 from streamkernel.connectors.columns.uses import type_of
 from streamkernel.connectors.decode import UndecodableError, shown
-from streamkernel.connectors.kafka.consumer.batches import OddHeaders
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import Passed, SourceMessage
@@ -26,7 +25,6 @@ Include: TypeAlias = Literal["key", "headers", "timestamp"]
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 _value = attrgetter("value")
-_headers = attrgetter("headers")
 _offset = attrgetter("offset")
 _size = attrgetter("serialized_value_size")
 
@@ -77,7 +75,7 @@ class MessageDecoder:
     def records(self, stream: str, batch: PartitionBatch) -> list[Record]:
         """Return a record for each message of a stream, or for each offset where none could be read."""
         if batch.messages is None:
-            fault = Fault(batch.fault, f"the message cannot be read: {batch.reason}")
+            fault = Fault("corrupt", f"the message cannot be read: {batch.reason}")
             places = _positions(stream, batch.partition, range(batch.first, batch.end + 1))
             return [Record({}, None, place, following, b"", fault) for place, following in pairwise(places)]
         messages = batch.messages
@@ -94,8 +92,6 @@ class MessageDecoder:
             records = self._unequal(values, sizes, starts, ends)
         else:
             records = self._decoder.records(values, starts, ends)
-        if OddHeaders in set(map(type, map(_headers, messages))):
-            records = list(map(_with_odd_headers, records, messages))
         if self._include:
             records = list(map(self._with_extras, records, messages))
         if self.passing is not None:
@@ -175,13 +171,6 @@ def _positions(stream: str, partition: int, offsets: Sequence[int]) -> list[Posi
     # The same as calling Position for each, and much cheaper.
     fields = zip(repeat(stream), repeat(partition), offsets, strict=False)
     return list(cast("Iterator[Position]", map(tuple.__new__, repeat(Position), fields)))
-
-
-def _with_odd_headers(record: Record, message: Any) -> Record:
-    """Return the record of a message, a fault where a header has a name that is not UTF-8."""
-    if record.fault is not None or record.blank or not isinstance(message.headers, OddHeaders):
-        return record
-    return record._replace(x={}, y=None, fault=Fault("encoding", message.headers.detail))
 
 
 def as_text(data: bytes) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamkernel.connectors.kafka.consumer.topic import KafkaTopic
+from streamkernel.connectors.kafka.base.topic import KafkaTopic
 
 __all__ = ["TOLD_AFTER_SECONDS", "OpenTransactions"]
 
@@ -29,34 +28,46 @@ class _Wait:
 class OpenTransactions:
     """The partitions of a topic that wait for a transaction to end; `health_problem` names them, for any thread."""
 
-    def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, place: str) -> None:
         self.health_problem: str | None = None
         self._place = place
-        self._clock = clock
         self._waits: dict[int, _Wait] = {}
 
     def look(self, topic: KafkaTopic, partition: int, reached: int, end: int | None) -> None:
         """Check whether a partition that is read at `reached` has waited for long.
 
-        Its `end` is with what is not committed, None where it is not known yet. The topic is asked where what is
-        committed ends, which may raise `Unreachable` or `SourceError`.
+        Its `end` includes open transactions, and is None while it is not known. The topic is asked where the committed
+        messages end, which may raise `Unreachable` or `SourceError`.
         """
-        wait, now = self._waits.get(partition), self._clock()
+        wait, now = self._waits.get(partition), time.monotonic()
         if wait is not None and wait.offset != reached:
-            self._go_on(partition, wait)
+            del self._waits[partition]
+            if wait.logged:
+                _log.info(
+                    "%s, partition %d: the transaction at offset %d has ended, reading continues after %.0f s",
+                    *(self._place, partition, wait.offset, now - wait.since),
+                )
+                self._sum_up()
             wait = None
         if end is None or end <= reached:
             self._waits.pop(partition, None)
         elif wait is None:
             self._waits[partition] = _Wait(reached, now)
         elif not wait.logged and now - wait.since > TOLD_AFTER_SECONDS:
-            if topic.bounds([partition])[partition].end <= reached:
-                self._report(partition, wait, end)
-            else:
-                wait.since = now
+            if topic.bounds([partition])[partition].end > reached:
+                wait.since = now  # the broker is slow, and no transaction is open
+                return
+            wait.logged = True
+            _log.warning(
+                "%s, partition %d: the transaction that began at offset %d has been open for more than %d s, and the "
+                "%d offsets from there on are not read until it ends: fix or stop its producer "
+                "(kafka-transactions.sh finds it), or the broker ends it after the producer's transaction.timeout.ms",
+                *(self._place, partition, wait.offset, now - wait.since, end - wait.offset),
+            )
+            self._sum_up()
 
     def found(self, partition: int, offset: int, committed: int) -> None:
-        """Report an open transaction that began at offset `committed`, before that at which a partition is read on."""
+        """Report an open transaction that began at offset `committed`, before the offset at which reading continues."""
         wait = self._waits.get(partition)
         if wait is not None and wait.logged and wait.offset == offset:
             return  # the connection was lost meanwhile
@@ -65,27 +76,8 @@ class OpenTransactions:
             "before it ended, with isolation_level: read_uncommitted: reading waits at offset %d until it ends",
             *(self._place, partition, committed, committed, offset - 1, offset),
         )
-        self._waits[partition] = _Wait(offset, self._clock(), logged=True)
+        self._waits[partition] = _Wait(offset, time.monotonic(), logged=True)
         self._sum_up()
-
-    def _report(self, partition: int, wait: _Wait, end: int) -> None:
-        wait.logged = True
-        _log.warning(
-            "%s, partition %d: the transaction that began at offset %d has been open for more than %d s, and the %d "
-            "offsets from there on are not read until it ends: fix or stop its producer (kafka-transactions.sh "
-            "finds it), or the broker ends it after the producer's transaction.timeout.ms",
-            *(self._place, partition, wait.offset, self._clock() - wait.since, end - wait.offset),
-        )
-        self._sum_up()
-
-    def _go_on(self, partition: int, wait: _Wait) -> None:
-        del self._waits[partition]
-        if wait.logged:
-            _log.info(
-                "%s, partition %d: the transaction at offset %d has ended, reading continues after %.0f s",
-                *(self._place, partition, wait.offset, self._clock() - wait.since),
-            )
-            self._sum_up()
 
     def _sum_up(self) -> None:
         waiting = sorted((partition, wait.offset) for partition, wait in self._waits.items() if wait.logged)

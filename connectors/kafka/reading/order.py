@@ -1,9 +1,8 @@
 """The order in which the partitions of a topic are handed out: as they arrive, or as a log says.
 
-What comes from several partitions comes in an order that is an accident of the network. A model learns another state
-from another order; so that a run that was killed ends like one that was not, the order can be logged: which offsets of
-which partition come next is on the disk before the first of these records is handed out, and a restart repeats what the
-checkpoint does not hold. One partition has an order of its own, until others are added to the topic.
+The order of arrival is an accident of the network, and another order gives another model. So that a killed run ends
+like an undisturbed one, the order can be logged: the log names the next offsets before the first of their records is
+handed out, and a restart repeats what the checkpoint does not hold.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 from streamkernel.connectors.kafka.reading.buffers import Buffers, PartitionBatch
-from streamkernel.connectors.kafka.reading.order_log import OrderEntry, OrderLog
+from streamkernel.connectors.kafka.reading.order_log import OPEN, OrderEntry, OrderLog
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import SourceError
 
-__all__ = ["ArrivalOrder", "LoggedOrder", "SingleOrder", "logged_order", "open_order"]
+__all__ = ["ArrivalOrder", "LoggedOrder"]
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +25,19 @@ _RETRY_SECONDS = 1.0
 
 
 class ArrivalOrder:
-    """The partitions in turns of one chunk, as records arrive."""
+    """The partitions in turns of one chunk, as records arrive.
+
+    Attributes
+    ----------
+    wanted
+        The partition that the next batch must come from; None: any.
+    held
+        Whether nothing can be handed out for a while, whatever is there.
+
+    """
+
+    wanted: int | None = None
+    held = False
 
     def __init__(self) -> None:
         self._last = -1
@@ -44,16 +54,6 @@ class ArrivalOrder:
                 return partition
         return None
 
-    @property
-    def wanted(self) -> int | None:
-        """The partition that the next batch must come from; None: any."""
-        return None
-
-    @property
-    def held(self) -> bool:
-        """Whether nothing can be handed out for a while, whatever is there."""
-        return False
-
     def saved(self, positions: Mapping[int, int]) -> None:
         """Note that a restart continues at these offsets."""
 
@@ -61,44 +61,50 @@ class ArrivalOrder:
         """Release what is held."""
 
 
-class SingleOrder(ArrivalOrder):
-    """The order of the one partition that is read from an offset on; `handed` is what was handed out of it."""
-
-    def __init__(self, partition: int, begin: int) -> None:
-        super().__init__()
-        self.handed = OrderEntry(partition, 0, begin)
-
-    def take(self, buffers: Buffers, most: int) -> PartitionBatch | None:
-        batch = buffers.take(self.handed.partition, most)
-        if batch is not None:
-            self.handed = self.handed._replace(end=batch.end)
-        return batch
-
-
 class LoggedOrder(ArrivalOrder):
-    """The order as batches arrive, written down first; after a restart as it was written.
+    """The order as batches arrive, logged first; after a restart as it was logged.
 
-    It is made with an open log, what that returned when it was opened, and the offset at which each partition begins.
+    While there is one partition, one entry without an end says so. Once there are more, that entry gets an end. What a
+    killed run had handed out by then is unknown, and at most all there is: so all of it comes first.
+
+    Parameters
+    ----------
+    log
+        The log.
+    positions
+        Where the checkpoint continues; empty: start over.
+    begins
+        At which offset reading each partition began, and where each partition ended at that moment.
+
+    Raises
+    ------
+    SourceError
+        Where the log cannot be written.
+
     """
 
-    def __init__(self, log: OrderLog, replayed: Iterable[OrderEntry], begins: Mapping[int, int]) -> None:
+    def __init__(self, log: OrderLog, positions: Mapping[int, int], begins: Mapping[int, tuple[int, int]]) -> None:
         super().__init__()
         self._file = log
+        try:
+            replayed = log.open(positions)
+        except OSError as error:
+            raise SourceError(f"{log.path}: cannot be written: {os_reason(error)}") from None
         self._replayed = deque(entry for entry in replayed if entry.partition in begins)
-        self._next = dict(begins)
-        for entry in self._replayed:
-            self._next[entry.partition] = entry.end
+        self._next = {partition: first for partition, (first, _) in begins.items()}
+        self._next |= {entry.partition: entry.end for entry in self._replayed if entry.end != OPEN}
+        self._ends = {partition: end for partition, (_, end) in begins.items()}
         self._entry: OrderEntry | None = None
         self._again = 0.0
         self._refused = False
 
     @property
-    def wanted(self) -> int | None:
+    def wanted(self) -> int | None:  # type: ignore[override]
         """The partition of the batch that was begun."""
-        return None if self._entry is None else self._entry.partition
+        return None if self._entry is None or self._entry.end == OPEN else self._entry.partition
 
     @property
-    def held(self) -> bool:
+    def held(self) -> bool:  # type: ignore[override]
         """Whether the disk has just refused a line."""
         return self._refused and time.monotonic() < self._again
 
@@ -107,8 +113,10 @@ class LoggedOrder(ArrivalOrder):
         while True:
             if self._entry is None:
                 self._entry = self._replayed.popleft() if self._replayed else self._decide(buffers)
+            if self._entry is not None and self._entry.end == OPEN and len(buffers.partitions) > 1:
+                self._end_open(buffers, self._entry)
             entry = self._entry
-            if entry is None:
+            if entry is None or self.held:
                 return None
             taken = buffers.take(entry.partition, most, before=entry.end)
             if taken is None and not buffers.passed(entry.partition, entry.end):
@@ -119,15 +127,25 @@ class LoggedOrder(ArrivalOrder):
                 return taken
 
     def _decide(self, buffers: Buffers) -> OrderEntry | None:
-        """Choose all that is there of the partition whose turn it is: one write to the disk for many chunks."""
+        """Choose all that waits of the partition whose turn it is: one write to the disk for many chunks."""
         if self.held:
             return None
         partition = self._turn(buffers)
         there = None if partition is None else buffers.waiting(partition)
         if partition is None or there is None:
             return None
-        # One that was added to the topic is read from its first offset on.
-        entry = OrderEntry(partition, self._next.get(partition, 0), there[1])
+        # A partition that was added to the topic begins at its first offset.
+        entry = OrderEntry(partition, self._next.get(partition, 0), OPEN if len(buffers.partitions) == 1 else there[1])
+        return entry if self._write(entry) else None
+
+    def _end_open(self, buffers: Buffers, entry: OrderEntry) -> None:
+        """Give an entry without an end the end of what may have been handed out."""
+        end = max(entry.first, self._ends[entry.partition], buffers.reached()[entry.partition])
+        if not self.held and self._write(entry._replace(end=end)):
+            self._entry = entry._replace(end=end)
+
+    def _write(self, entry: OrderEntry) -> bool:
+        """Log an entry, and return whether the disk took it."""
         try:
             self._file.append(entry)
         except OSError as error:
@@ -137,10 +155,10 @@ class LoggedOrder(ArrivalOrder):
                     *(self._file.path, os_reason(error)),
                 )
             self._refused, self._again = True, time.monotonic() + _RETRY_SECONDS
-            return None
+            return False
         self._refused = False
-        self._next[partition] = entry.end
-        return entry
+        self._next[entry.partition] = entry.end
+        return True
 
     def saved(self, positions: Mapping[int, int]) -> None:
         try:
@@ -150,47 +168,3 @@ class LoggedOrder(ArrivalOrder):
 
     def close(self) -> None:
         self._file.close()
-
-
-def logged_order(
-    path: Path, kept: int, offsets: Mapping[int, int], positions: Mapping[int, int], end: Callable[[int], int]
-) -> ArrivalOrder:
-    """Return the order of partitions that is logged; of one partition nothing has to be.
-
-    Parameters
-    ----------
-    offsets, positions
-        At which offset each partition is read on, and where the checkpoint continues.
-    end
-        Returns where a partition ends that was the only one at the checkpoint. How much of it was handed out since then
-        nobody knows, and no more than there is: all of that comes before anything of the others.
-
-    Raises
-    ------
-    SourceError
-        Where the log cannot be written.
-
-    """
-    if len(offsets) == 1:
-        ((partition, offset),) = offsets.items()
-        return SingleOrder(partition, offset)
-    alone = None
-    if len(positions) == 1 and not path.exists():
-        ((partition, offset),) = positions.items()
-        alone = OrderEntry(partition, 0, max(offset, end(partition)))
-    return open_order(path, kept, offsets, positions, alone)
-
-
-def open_order(
-    path: Path, kept: int, offsets: Mapping[int, int], positions: Mapping[int, int], first: OrderEntry | None
-) -> LoggedOrder:
-    """Return the order that a log continues; raises `SourceError` where that cannot be written.
-
-    What `first` says was handed out comes before all that is logged, of a partition that was the only one till now.
-    """
-    log = OrderLog(path, kept)
-    try:
-        replayed = log.open(positions, first)
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be written: {os_reason(error)}") from None
-    return LoggedOrder(log, replayed, offsets)

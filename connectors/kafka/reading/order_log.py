@@ -1,6 +1,6 @@
 """The log of the order in which the partitions of a topic are handed out.
 
-It is text, one line for a range of offsets: partition, first offset, number of offsets, CRC-32 of these three.
+It is text, one line for a range of offsets: partition, first offset, the offset after the last, CRC-32 of these three.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from typing import NamedTuple
 from streamkernel.connectors.durable import sync_folder
 from streamkernel.connectors.file_system import open_regular
 
-__all__ = ["OrderEntry", "OrderLog"]
+__all__ = ["OPEN", "OrderEntry", "OrderLog"]
 
 _log = logging.getLogger(__name__)
+
+OPEN = 2**63 - 1
+"""The end of an entry for all that is to come, until the next entry."""
 
 
 class OrderEntry(NamedTuple):
@@ -35,25 +38,24 @@ class OrderEntry(NamedTuple):
         Examples
         --------
         >>> OrderEntry(3, 100, 612).to_line()
-        b'3 100 512 2f944555\\n'
+        b'3 100 612 2dd2fb0c\\n'
 
         """
-        text = b"%d %d %d" % (self.partition, self.first, self.end - self.first)
+        text = b"%d %d %d" % self
         return b"%s %08x\n" % (text, zlib.crc32(text))
 
     @classmethod
     def from_line(cls, line: bytes) -> OrderEntry:
-        """Return the entry of a line; raises `ValueError` where that is torn or damaged.
+        """Return the entry of a line; raises `ValueError` where it is torn or damaged.
 
         Examples
         --------
-        >>> OrderEntry.from_line(b"3 100 512 2f944555")
+        >>> OrderEntry.from_line(b"3 100 612 2dd2fb0c")
         OrderEntry(partition=3, first=100, end=612)
 
         """
-        with contextlib.suppress(ValueError):
-            partition, first, count = map(int, line.split()[:3])
-            entry = cls(partition, first, first + count)
+        with contextlib.suppress(ValueError, TypeError):
+            entry = cls(*map(int, line.split()[:3]))
             if entry.to_line() == line + b"\n":
                 return entry
         raise ValueError(f"{line!r} is torn or damaged")
@@ -67,7 +69,7 @@ class OrderLog:
     path
         The file; its owner makes its folder.
     kept
-        How many checkpoints are kept: the log reaches back to the oldest, which a restart may have to go back to.
+        How many checkpoints are kept: the log reaches back to the oldest one, which a restart may need.
 
     Examples
     --------
@@ -90,28 +92,16 @@ class OrderLog:
 
     def __init__(self, path: Path, kept: int) -> None:
         self.path = path
-        self._kept = kept
         self._saved: deque[dict[int, int]] = deque(maxlen=kept)
         self._entries: list[OrderEntry] = []
         self._file: int | None = None
         self._length = 0
-        self._name_durable = False
 
-    def open(self, positions: Mapping[int, int], first: OrderEntry | None = None) -> list[OrderEntry]:
-        """Read the log, and return what of it is to be repeated.
-
-        Parameters
-        ----------
-        positions
-            Where the checkpoint continues, by partition; empty: start over, whatever the log says.
-        first
-            What a log begins with that is not there yet, in the same write: a kill leaves no log without it.
-
-        """
+    def open(self, positions: Mapping[int, int]) -> list[OrderEntry]:
+        """Read the log, and return the entries to repeat after a checkpoint at `positions`; empty: start over."""
         self._saved.clear()
-        entries = self._read() if positions and first is None else []
-        entries += [] if first is None else [first]
-        replayed = self._uncovered(entries, positions)
+        entries = self._read() if positions else []
+        replayed = _after(entries, positions)
         if replayed is None:
             _log.warning(
                 "%s does not reach back to the checkpoint: records since then are learned in the order of arrival",
@@ -133,46 +123,33 @@ class OrderLog:
             try:
                 entries.append(OrderEntry.from_line(line))
             except ValueError:
-                # A line that was being written when the power went is the last one.
+                # A power failure tears the last line only.
                 if number < len(lines) - 1:
                     _log.warning("%s is damaged in line %d: the lines after it are not used", self.path, number)
                 break
-        return entries
-
-    @staticmethod
-    def _uncovered(entries: Iterable[OrderEntry], positions: Mapping[int, int]) -> list[OrderEntry] | None:
-        """Cut off what the checkpoint holds; None where something is missing between it and the log."""
-        places = dict(positions)
-        rest: list[OrderEntry] = []
-        for entry in entries:
-            place = places.get(entry.partition, entry.first)
-            if entry.end <= place:
-                continue
-            if entry.first > place:
-                return None
-            rest.append(entry._replace(first=place))
-            places[entry.partition] = entry.end
-        return rest
+        return _without_open(entries)
 
     def append(self, entry: OrderEntry) -> None:
         """Write down what comes next, durably; after an `OSError` it can be tried again."""
         assert self._file is not None
+        if self._entries and self._entries[-1].end == OPEN:
+            # This entry ends it: an older checkpoint may be before where this run began.
+            entry = entry._replace(first=self._entries[-1].first)
         line = entry.to_line()
         done = 0
         while done < len(line):
-            # At the known length: what a full disk took of a line before is written over.
+            # At the known length: over the part of a line that a full disk took before.
             done += os.pwrite(self._file, line[done:], self._length + done)
-        self._make_name_durable()
         os.fsync(self._file)
         self._length += len(line)
-        self._entries.append(entry)
+        self._entries = _without_open([*self._entries, entry])
 
     def saved(self, positions: Mapping[int, int]) -> None:
-        """Drop what no checkpoint needs, once one was written at `positions`; after an `OSError` it continues."""
+        """Drop what no checkpoint needs, once one was written at `positions`; after an `OSError` the log continues."""
         if self._saved and self._saved[-1].items() <= positions.items():
-            self._saved.pop()  # a checkpoint that reaches no further takes the place of the one before
+            self._saved.pop()  # a checkpoint that reaches no further replaces the one before
         self._saved.append(dict(positions))
-        if len(self._saved) < self._kept:
+        if len(self._saved) < (self._saved.maxlen or 0):
             return
         oldest = self._saved[0]
         needed = [entry for entry in self._entries if entry.end > oldest.get(entry.partition, entry.first)]
@@ -180,7 +157,7 @@ class OrderLog:
             self._rewrite(needed)
 
     def _rewrite(self, entries: list[OrderEntry]) -> None:
-        """Put a file with these entries in the place of the old one."""
+        """Replace the file by one with these entries."""
         data = b"".join(entry.to_line() for entry in entries)
         temporary = self.path.with_name(self.path.name + ".tmp")
         file = open_regular(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, alone=True)
@@ -194,17 +171,30 @@ class OrderLog:
             raise
         self.close()
         self._file, self._length, self._entries = file, len(data), entries
-        self._name_durable = False
-        self._make_name_durable()
-
-    def _make_name_durable(self) -> None:
-        """Make the name of the file durable: a power failure would bring the file back that had it before."""
-        if not self._name_durable:
-            sync_folder(self.path.parent)
-            self._name_durable = True
+        sync_folder(self.path.parent)
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _after(entries: Iterable[OrderEntry], positions: Mapping[int, int]) -> list[OrderEntry] | None:
+    """Return the entries without what the checkpoint holds; None where something is missing between them."""
+    places = dict(positions)
+    rest: list[OrderEntry] = []
+    for entry in entries:
+        place = places.get(entry.partition, entry.first)
+        if entry.end <= place:
+            continue
+        if entry.first > place:
+            return None
+        rest.append(entry._replace(first=place))
+        places[entry.partition] = entry.end
+    return rest
+
+
+def _without_open(entries: list[OrderEntry]) -> list[OrderEntry]:
+    """Return the entries without those that had no end until the next one came."""
+    return [entry for entry in entries[:-1] if entry.end != OPEN] + entries[-1:]

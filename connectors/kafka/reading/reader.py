@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from streamkernel.connectors.kafka.base.client import Unreachable
+from streamkernel.connectors.kafka.base.fetched import Unreadable
 from streamkernel.connectors.kafka.base.outage import Outage
-from streamkernel.connectors.kafka.consumer.damage import Unreadable
-from streamkernel.connectors.kafka.consumer.topic import Bounds, KafkaTopic, OutOfRange
+from streamkernel.connectors.kafka.base.topic import Bounds, KafkaTopic, OutOfRange
 from streamkernel.connectors.kafka.reading.buffers import Buffers, PartitionBatch
 from streamkernel.connectors.kafka.reading.open_transactions import OpenTransactions
+from streamkernel.connectors.kafka.reading.starting_offsets import StartingOffsets
 from streamkernel.connectors.ports import ConnectorError, SourceError
 
 __all__ = ["TopicReader"]
@@ -21,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.2
 LOOK_SECONDS = 0.5
-# While enough waits and the topic is not polled, its end is asked for as often as this.
+# While enough waits and the topic is not polled, its end is asked for this often.
 END_SECONDS = 5.0
 # A cluster whose brokers all moved is found again by its first addresses, not by those the client knows.
 ANEW_SECONDS = 60.0
@@ -34,44 +35,37 @@ class TopicReader:
     Parameters
     ----------
     place
-        What to call the topic in a log line.
+        The name of the topic in a log line.
     connect
-        Makes the topic, given how many attempts failed before, and what says that this one is to end.
-    begin
-        Called on the reader's thread after the first connection: says from which offset each partition is read on, or
-        raises `SourceError`.
-    added
-        Called there where partitions were added to the topic: says which are to be read, and from which offset on.
+        Makes the topic, given how many attempts failed before.
+    starting
+        Finds the offset at which reading each partition begins.
     skip_gaps
         Whether to continue where retention removed messages before they were read.
 
     Attributes
     ----------
     buffers
-        What was read; None until the first connection.
+        The messages that were read; None until the first connection.
+    begins
+        By partition, the offset at which reading began, and the end of the partition at that moment.
     failure
-        Why reading ended, None while it continues.
+        Why reading ended; None while it continues.
 
     """
 
     def __init__(
-        self,
-        place: str,
-        connect: Callable[[int, Callable[[], bool]], KafkaTopic],
-        begin: Callable[[KafkaTopic], Mapping[int, int]],
-        added: Callable[[Collection[int]], Mapping[int, int]],
-        skip_gaps: bool,
+        self, place: str, connect: Callable[[int], KafkaTopic], starting: StartingOffsets, skip_gaps: bool
     ) -> None:
         self.buffers: Buffers | None = None
+        self.begins: Mapping[int, tuple[int, int]] = {}
         self.failure: SourceError | None = None
         self._outage = Outage(_log, place)
         self._transactions = OpenTransactions(place)
         self._place = place
         self._connect = connect
-        self._begin = begin
-        self._added = added
+        self._starting = starting
         self._skip_gaps = skip_gaps
-        self._identity = ""
         self._looked = self._polled = 0.0
         self._known: frozenset[int] = frozenset()
         self._settled = threading.Event()
@@ -90,7 +84,7 @@ class TopicReader:
         self._settled.wait(seconds)
 
     def stop(self, seconds: float) -> None:
-        """Stop reading; a thread that is held up by the network is left to end by itself."""
+        """Stop reading; a thread that waits for the network longer than that ends later."""
         self._stopping.set()
         if self.buffers is not None:
             self.buffers.wake()
@@ -101,51 +95,54 @@ class TopicReader:
         attempt = 0
         while not self._stopping.is_set():
             try:
-                topic = self._connect(attempt, self._stopping.is_set)
+                topic = self._connect(attempt)
                 try:
-                    self._start(topic)
+                    buffers = self._start(topic)
                     attempt = 0
                     self._outage.end()
-                    self._read(topic)
+                    self._read(topic, buffers)
                 finally:
                     topic.close()
-            except SourceError as error:
-                self._fail(str(error))
-                return
             except (Unreachable, ConnectorError) as error:
-                if self.buffers is None and isinstance(error, ConnectorError):
+                if isinstance(error, SourceError) or (self.buffers is None and isinstance(error, ConnectorError)):
                     self._fail(str(error))
                     return
                 if not self._stopping.is_set():
                     self._down(str(error))
                 attempt += 1
                 self._stopping.wait(min(LONGEST_PAUSE, 0.2 * attempt))
-            except Exception as error:  # whatever it is, the daemon must hear of it, and not wait for ever
+            except Exception as error:  # whatever it is, the daemon must hear of it, and not wait forever
                 _log.debug("the full traceback", exc_info=error)
                 self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
                 return
 
-    def _start(self, topic: KafkaTopic) -> None:
-        if self.buffers is None:
-            offsets = self._begin(topic)
-            self._identity = topic.identity
-            self._known = topic.partitions
-            buffers = Buffers(offsets)
-        else:
-            if topic.identity != self._identity:
+    def _start(self, topic: KafkaTopic) -> Buffers:
+        """Begin, or continue after a lost connection, and return the buffers."""
+        if self.buffers is not None:
+            if topic.identity != self._starting.stream:
                 raise SourceError("the topic was deleted and created again, or this is another cluster")
-            buffers = self.buffers
-            offsets = buffers.reached()
-        self._assign(topic, buffers, offsets)
+            self._assign(topic, self.buffers, self.buffers.reached())
+            return self.buffers
+        buffers, offsets = Buffers(), self._starting.find(topic)
+        self._known = topic.partitions
+        bounds = self._assign(topic, buffers, offsets)
+        self.begins = {one: (offset, bounds[one].end) for one, offset in offsets.items()}
         self.buffers = buffers
         self._settled.set()
+        return buffers
+
+    def _assign(self, topic: KafkaTopic, buffers: Buffers, offsets: Mapping[int, int]) -> Mapping[int, Bounds]:
+        bounds = topic.bounds(offsets)
+        offsets = {one: self._fitted(topic, one, offset, bounds[one]) for one, offset in offsets.items()}
+        topic.add(offsets)
+        for partition, offset in sorted(offsets.items()):
+            buffers.note(partition, offset, bounds[partition].end)
+        return bounds
 
     def _grow(self, topic: KafkaTopic, buffers: Buffers) -> None:
-        """Read the partitions that were added to the topic, where they are to be read."""
+        """Read the partitions that were added to the topic, where they are wanted."""
         new = topic.partitions - self._known
-        if not new:
-            return
-        offsets = self._added(new)
+        offsets = self._starting.add(new) if new else {}
         if offsets:
             self._assign(topic, buffers, offsets)
             _log.info(
@@ -154,18 +151,7 @@ class TopicReader:
             )
         self._known |= new
 
-    def _assign(self, topic: KafkaTopic, buffers: Buffers, offsets: Mapping[int, int]) -> None:
-        bounds = topic.bounds(offsets)
-        offsets = {one: self._fitted(topic, one, offset, bounds[one]) for one, offset in offsets.items()}
-        topic.add(offsets)
-        for partition, offset in sorted(offsets.items()):
-            if partition not in buffers.partitions:
-                buffers.add(partition)
-            buffers.note(partition, offset, bounds[partition].end)
-
-    def _read(self, topic: KafkaTopic) -> None:
-        assert self.buffers is not None
-        buffers = self.buffers
+    def _read(self, topic: KafkaTopic, buffers: Buffers) -> None:
         waiting_since = time.monotonic()
         while not self._stopping.is_set():
             if not buffers.wait_for_room(POLL_SECONDS) or self._poll(topic, buffers):
@@ -181,17 +167,17 @@ class TopicReader:
                 "%s, partition %d: offsets %d to %d cannot be read and are dead letters: %s",
                 *(self._place, damage.partition, damage.first, damage.end - 1, damage),
             )
-            buffers.put(PartitionBatch(damage.partition, damage.first, damage.end, None, str(damage), damage.fault))
+            buffers.put(PartitionBatch(damage.partition, damage.first, damage.end, None, str(damage)))
             topic.seek(damage.partition, damage.end)
             return True
         except OutOfRange as error:
-            # The offset may be there and the topic be another one.
+            # The offset may be there, and the topic may be another one.
             topic.refresh()
             topic.verify()
-            offset = buffers.reached()[error.partition]
-            offset = self._fitted(topic, error.partition, offset, topic.bounds([error.partition])[error.partition])
-            topic.seek(error.partition, offset)
-            buffers.note(error.partition, offset, None)
+            partition = error.partition
+            offset = self._fitted(topic, partition, buffers.reached()[partition], topic.bounds([partition])[partition])
+            topic.seek(partition, offset)
+            buffers.note(partition, offset, None)
             return True
         if found:
             self._outage.end()
@@ -201,7 +187,7 @@ class TopicReader:
         return bool(found)
 
     def _look(self, topic: KafkaTopic, buffers: Buffers, waiting_since: float) -> None:
-        """Check now and then that broker and topic are there, and where the partitions end."""
+        """Check each half second that broker and topic are there, and where the partitions end."""
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS:
             return
@@ -216,7 +202,7 @@ class TopicReader:
         self._outage.end()
         self._grow(topic, buffers)
         for partition in buffers.partitions:
-            # Also where nothing was read: there may be no messages, but the marks of a transaction.
+            # Also where nothing was read: the marks of a transaction are no messages.
             reached, end = topic.reached(partition), topic.end(partition)
             buffers.note(partition, reached, end)
             self._transactions.look(topic, partition, reached, end)
@@ -228,7 +214,7 @@ class TopicReader:
     def _fitted(self, topic: KafkaTopic, partition: int, offset: int, bounds: Bounds) -> int:
         """Return the offset to continue at, which is the given one unless retention has removed it."""
         if offset > bounds.end:
-            end = topic.high_watermarks([partition])[partition]
+            end = topic.high_watermark(partition)
             if offset <= end:
                 self._transactions.found(partition, offset, bounds.end)
                 return offset

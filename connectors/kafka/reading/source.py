@@ -7,26 +7,32 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+
+from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.kafka.base.options import client_settings
-from streamkernel.connectors.kafka.consumer.topic import ConnectTopic, KafkaTopic
+from streamkernel.connectors.kafka.base.topic import ConnectTopic, KafkaTopic
 from streamkernel.connectors.kafka.reading.buffers import Buffers, PartitionBatch
+from streamkernel.connectors.kafka.reading.committer import OffsetCommitter
 from streamkernel.connectors.kafka.reading.message_decoder import Include, MessageDecoder
-from streamkernel.connectors.kafka.reading.offset_committer import OffsetCommitter
-from streamkernel.connectors.kafka.reading.order import ArrivalOrder, SingleOrder, logged_order, open_order
+from streamkernel.connectors.kafka.reading.order import ArrivalOrder, LoggedOrder
+from streamkernel.connectors.kafka.reading.order_log import OrderLog
 from streamkernel.connectors.kafka.reading.reader import TopicReader
 from streamkernel.connectors.kafka.reading.starting_offsets import StartingOffsets
-from streamkernel.connectors.kafka.reading.value_decoder import value_decoder
+from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import ColumnUse, ConnectorError, Position, Record, Source, SourceError
+from streamkernel.connectors.registry.lookup import RegistryLookup
+from streamkernel.connectors.registry.objects import FramedObjects, PayloadDecoder, check_format, decoder_lookup
 from streamkernel.connectors.registry.settings import RegistrySettings, ValueFormat
+from streamkernel.connectors.target_columns import Target
 
-__all__ = ["ConnectTopic", "KafkaSource"]
+__all__ = ["KafkaSource"]
 
 _DEFAULTS: Mapping[str, Any] = {
     "fetch_max_bytes": 2**24,
-    # What is learned is not forgotten: a record whose transaction is aborted must not be learned at all.
+    # What is learned is not forgotten: a record of an aborted transaction must not be learned at all.
     "isolation_level": "read_committed",
 }
 OPEN_SECONDS = 5.0
@@ -36,20 +42,20 @@ _CLOSE_SECONDS = 2.0
 class KafkaSource(Source):
     """Read a topic, each message a JSON object in UTF-8, or what a schema registry has the schema of.
 
-    See `JsonObjects` and `FramedObjects`. A registry that does not
-    answer is waited for as a broker is; so is a schema that it does not know, for some time.
+    See `JsonObjects` and `FramedObjects`. The source waits for a registry as it waits for a broker, and some time for a
+    schema that the registry does not know.
 
-    The checkpoint alone says where to continue: the partitions are assigned, not subscribed to, and what a
-    consumer group holds is never read. Everything the network may hold up happens on a thread of its own; `open` and
-    `poll` come back in time, and a broker that is away is waited for: `health_problem` says so meanwhile.
+    The checkpoint alone says where to continue: the partitions are assigned, not subscribed to, and the offsets of a
+    consumer group are never read. A thread does everything the network may hold up. `open` and `poll` return in time;
+    while no broker answers, `health_problem` says so.
 
-    A poll hands out records of one partition, in turns; in a backlog a turn may be as long as what one fetch brings of
-    a partition (the option ``max_partition_fetch_bytes``, 1 MiB). An offset at which no message is (compaction removes
-    some, and transactions leave marks) is passed over; the position after a record is its offset + 1. A message that
-    is there and cannot be read is a record with the fault ``"corrupt"``, a tombstone (null) a blank one.
+    A poll hands out records of one partition, in turns. In a backlog a turn may be as long as one fetch of a partition
+    (the option ``max_partition_fetch_bytes``, 1 MiB). Offsets without a message are skipped: compaction removes some,
+    and transactions leave marks. The position after a record is its offset + 1. A message that cannot be read is a
+    record with the fault ``"corrupt"``; a tombstone (null) is a blank record.
 
-    Partitions that are added to the topic are read too, unless `partitions` lists others, each from its first message:
-    what retention removed of it before is a gap. They are noticed with the next answer about the topic (the option
+    Partitions that are added to the topic are read too, each from offset 0, unless `partitions` lists others: messages
+    that retention removed before are a gap. They are noticed with the next answer about the topic (the option
     ``metadata_max_age_ms``, 10 s). A partition that is left out of `partitions` keeps its place in the checkpoint.
 
     Parameters
@@ -124,7 +130,7 @@ class KafkaSource(Source):
         start: Literal["earliest", "latest"] = "earliest",
         on_gap: Literal["stop", "skip"] = "stop",
         include: Collection[Include] = (),
-        target: str | Sequence[str] | None = None,
+        target: Target = None,
         target_type: str = "str",
         value_format: ValueFormat = "json",
         registry: RegistrySettings | None = None,
@@ -147,15 +153,20 @@ class KafkaSource(Source):
         given = dict(options or {})
         self._group = given.pop("group_id", None)
         self._settings = client_settings(self.servers.split(","), {**_DEFAULTS, **given})
-        place = self.describe()
-        values, self._schemas = value_decoder(target, target_type, max_string, inputs, value_format, registry, place)
+        rules = None if inputs is None else ColumnRules(inputs, max_string)
+        self._schemas: RegistryLookup[int, PayloadDecoder] | None = None
+        values = JsonObjects(target, target_type, max_string, rules)
+        if value_format != "json":
+            registry = check_format(value_format, registry)
+            self._schemas = decoder_lookup(value_format, registry, self.describe())
+            bears_unknown = registry.on_unknown_schema == "dead_letter"
+            values = FramedObjects(target, target_type, max_string, self._schemas, bears_unknown, rules)
         self._decoder = MessageDecoder(values, max_record_bytes, include)
         self._held: PartitionBatch | None = None
         self._connect = connect
         self._reader: TopicReader | None = None
         self._committer: OffsetCommitter | None = None
-        self._order = ArrivalOrder()
-        self._stream = ""
+        self._order: ArrivalOrder | None = None
         self._positions: Mapping[int, Position] = {}
         self._starting = StartingOffsets(partitions, start, {}, came_later=False)
 
@@ -173,37 +184,38 @@ class KafkaSource(Source):
         self._positions = dict(positions or {})
         self._starting = StartingOffsets(self.partitions, self.begin_at, self._positions, self.came_later)
         settings = {**self._settings, "enable_auto_commit": False, "auto_offset_reset": "none"}
-        self._reader = TopicReader(
+        self._reader = reader = TopicReader(
             self.describe(),
-            lambda attempt, cancelled: self._connect(self.topic, settings, attempt, cancelled),
-            self._begin,
-            self._starting.add,
+            lambda attempt: self._connect(self.topic, settings, attempt),
+            self._starting,
             self.skip_gaps,
         )
-        self._reader.start(OPEN_SECONDS)
-        failure = self._reader.failure
-        # Once there are buffers a failure comes after what was read, which `poll` hands out before it.
-        if failure is not None and self._reader.buffers is None:
+        reader.start(OPEN_SECONDS)
+        try:
+            if reader.buffers is not None:
+                # A failure from now on comes after what was read, which `poll` hands out first.
+                self._open_order(reader)
+            elif reader.failure is not None:
+                raise reader.failure
+        except SourceError:
             self.close()
-            raise failure
+            raise
         if self._group is not None:
             self._committer = OffsetCommitter(self.describe(), self.topic, {**settings, "group_id": self._group})
+
+    def _open_order(self, reader: TopicReader) -> ArrivalOrder:
+        """Return the order of the partitions, once they are known."""
+        if self._order is None:
+            self._order = ArrivalOrder()
+            if self.order_log is not None:
+                positions = {one: position.offset for one, position in self._positions.items()}
+                log = OrderLog(self.order_log, self.checkpoints_kept)
+                self._order = LoggedOrder(log, positions, reader.begins)
+        return self._order
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns, and its message; see `Source.pass_through`."""
         self._decoder.passing = PassThrough(columns, message)
-
-    def _begin(self, topic: KafkaTopic) -> Mapping[int, int]:
-        """Return the offset at which each partition is read on; called by the reader, on its thread."""
-        offsets = self._starting.find(topic)
-        self._stream = topic.identity
-        if self.order_log is not None:
-            self._order.close()
-            positions = {one: position.offset for one, position in self._positions.items()}
-            self._order = logged_order(
-                self.order_log, self.checkpoints_kept, offsets, positions, lambda one: topic.bounds([one])[one].end
-            )
-        return offsets
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out records of one partition; see `Source.poll`.
@@ -223,7 +235,7 @@ class KafkaSource(Source):
             # What was read before the failure is handed out before it is raised.
             failure, buffers = reader.failure, reader.buffers
             if self._held is None and buffers is not None:
-                self._held = self._take(buffers, max_records)
+                self._held = self._open_order(reader).take(buffers, max_records)
             if self._held is not None:
                 records = self._decode(self._held, max_records)
                 if records:
@@ -234,7 +246,7 @@ class KafkaSource(Source):
                 return []
             if self._held is not None and self._schemas is not None:
                 self._schemas.wait(remaining)
-            elif buffers is None or self._order.held:
+            elif buffers is None or self._order is None or self._order.held:
                 time.sleep(min(remaining, 0.05))
             else:
                 buffers.wait(remaining, self._order.wanted)
@@ -258,34 +270,23 @@ class KafkaSource(Source):
             ready, self._held = batch.cut(min(most, self._decoder.ready(batch)))
         except ConnectorError as error:
             raise SourceError(f"{self.describe()}: {error}") from None
-        return [] if ready is None else self._decoder.records(self._stream, ready)
-
-    def _take(self, buffers: Buffers, most: int) -> PartitionBatch | None:
-        order = self._order
-        if isinstance(order, SingleOrder) and len(buffers.partitions) > 1:
-            assert self.order_log is not None
-            handed = {order.handed.partition: order.handed.end}
-            order = self._order = open_order(self.order_log, self.checkpoints_kept, handed, handed, order.handed)
-        return order.take(buffers, most)
+        return [] if ready is None else self._decoder.records(self._starting.stream, ready)
 
     @property
     def starting_offsets(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for; empty until the topic is reached."""
-        chosen, order = self._starting.chosen, self._order
-        if not isinstance(order, SingleOrder):
-            return chosen
-        # A checkpoint that knew of others before their order is logged would not tell which one was alone till then.
-        return {one: place for one, place in chosen.items() if one == order.handed.partition}
+        return self._starting.chosen
 
     def saved(self, positions: Mapping[int, Position]) -> None:
         """Shorten the log of the order; see `Source.saved`."""
-        self._order.saved({one: position.offset for one, position in positions.items()})
+        if self._order is not None:
+            self._order.saved({one: position.offset for one, position in positions.items()})
 
     def commit(self, positions: Mapping[int, Position]) -> Mapping[int, int]:
         """Commit the offsets to the group, after the marks of transactions; see `Source.commit`."""
         offsets = super().commit(positions)
         if self._reader is not None and self._reader.buffers is not None:
-            offsets = {one: self._reader.buffers.behind(one, offset) for one, offset in offsets.items()}
+            offsets = {one: self._reader.buffers.skip_marks(one, offset) for one, offset in offsets.items()}
         if self._committer is not None:
             self._committer.put(offsets)
         return offsets
@@ -339,6 +340,6 @@ class KafkaSource(Source):
             self._committer.close(_CLOSE_SECONDS)
         if self._schemas is not None:
             self._schemas.close()
-        self._order.close()
-        self._order = ArrivalOrder()
-        self._reader = self._committer = self._held = None
+        if self._order is not None:
+            self._order.close()
+        self._reader = self._committer = self._held = self._order = None

@@ -14,13 +14,13 @@ from kafka import errors
 
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.outage import Outage
-from streamkernel.connectors.kafka.writing.agreement import Claim, disagreement
-from streamkernel.connectors.kafka.writing.copy_limits import CopyLimits
+from streamkernel.connectors.kafka.writing.agreement import Marker, compare, disagreement
+from streamkernel.connectors.kafka.writing.copying import CopyLimits
 from streamkernel.connectors.kafka.writing.last_lines import LastLines
 from streamkernel.connectors.kafka.writing.line import Line, Provenance
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.kafka.writing.pending_lines import PendingLines
-from streamkernel.connectors.kafka.writing.producer import Broken, Marker, TopicProducer
+from streamkernel.connectors.kafka.writing.producer import Broken, TopicProducer
 from streamkernel.connectors.ports import ConnectorError, OutageError, SinkError
 
 __all__ = ["Connect", "Delivery", "Existing"]
@@ -258,7 +258,7 @@ class Delivery:
     def _agree(self, producer: TopicProducer) -> None:
         """Find out which lines the topic has, before the first one is sent."""
         found, self._failure = producer.found, producer.failure
-        self._limits.set(found)
+        self._limits.topic = found
         same = self._stream in ("", found.stream)
         if not same:
             _log.warning(
@@ -279,17 +279,17 @@ class Delivery:
 
     def _compare(self, marker: Marker | None, same: bool) -> None:
         """Take over what the broker has; refuse a topic with other lines, unless lines may be appended to it."""
-        resumed = self._mark is not None
-        claim = Claim(self._writer, self._committed, self._number, self._committing, self._renamed, resumed)
+        lines = self._pending.lines[: self._pending.sealed] if self._committing else []
+        mark = OutputMark(self._stream, self._writer, None, self._committed, self._number, lines)
         if marker is not None and marker.writer == self._writer and marker.number >= self._committed:
             self._last = LastLines.from_text(marker.last)
-        answer = claim.answer(marker, same)
+        answer = compare(marker, mark, same, self._renamed)
         if answer == "committed":
             self._settle()
         elif answer == "older" and marker is not None:
             self._catch_up(marker.number, marker.last)
         elif answer == "other":
-            sentence, advice = disagreement(marker, claim, str(self._transactional_id), self._pending.sealed)
+            sentence, advice = disagreement(marker, mark, str(self._transactional_id), self._mark is not None)
             if self._existing == "refuse":
                 raise SinkError(f"{sentence}: {advice}")
             _log.warning("%s: %s: the topic may have lines twice from now on (existing: append)", self._place, sentence)
@@ -372,7 +372,7 @@ class Delivery:
                 receipt = producer.send(line.position.partition, **message)
             except (errors.KafkaError, ValueError) as error:
                 self._reap(producer)  # an earlier line may be the cause
-                raise self._cause(producer, error, line) from None
+                raise producer.explain(error, line) from None
             with self._changed:
                 self._pending.send(line, receipt)
 
@@ -389,14 +389,7 @@ class Delivery:
             failure = self._pending.failure()
             self._changed.notify_all()
         if failure is not None:
-            raise self._cause(producer, failure[1], failure[0])
-
-    def _cause(self, producer: TopicProducer, error: Exception, line: Line) -> Exception:
-        if not self._limits.learns(line, error):
-            return producer.explain(error, line)
-        broken = Broken(f"{type(error).__name__}: {error}")
-        broken.passes = True  # less is left to refuse
-        return broken
+            raise producer.explain(failure[1], failure[0])
 
     def _look(self) -> None:
         """Log when nothing is acknowledged for some seconds, and when that is over."""

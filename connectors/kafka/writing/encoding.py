@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from streamkernel.connectors.encode import to_json
-from streamkernel.connectors.kafka.writing.copied import Copier
+from streamkernel.connectors.kafka.writing.copying import Copier
 from streamkernel.connectors.kafka.writing.line import Line
 from streamkernel.connectors.ports import Position, SinkError
 from streamkernel.connectors.registry.writing import LineEncoder

@@ -10,12 +10,26 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from streamkernel.connectors.kafka.writing.copied import Copied
 from streamkernel.connectors.ports import Position
 
-__all__ = ["Line", "Provenance", "pack", "unpack"]
+__all__ = ["Copied", "Line", "Provenance", "pack", "unpack"]
 
 _OVERHEAD_BYTES = 250
+_CODEC = ("utf-8", "surrogateescape")
+
+
+class Copied(NamedTuple):
+    """Key (where `keyed`), headers, and timestamp in milliseconds since 1970 or None for the time of sending."""
+
+    keyed: bool
+    key: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    timestamp: int | None
+
+    @property
+    def size(self) -> int:
+        """How many bytes key and headers take."""
+        return len(self.key or b"") + sum(len(name) + len(value) for name, value in self.headers)
 
 
 class Line(NamedTuple):
@@ -99,21 +113,11 @@ def pack(lines: Sequence[Line]) -> str:
     if not lines:
         return ""
     rows = [
-        [
-            _text(line.value),
-            *line.position,
-            None
-            if line.copied is None
-            else [
-                line.copied.keyed,
-                None if line.copied.key is None else _text(line.copied.key),
-                [[name, _text(value)] for name, value in line.copied.headers],
-                line.copied.timestamp,
-            ],
-        ]
-        for line in lines
+        (_text(value), position, copied and (copied.keyed, _text(copied.key), copied.headers, copied.timestamp))
+        for value, position, copied in lines
     ]
-    return base64.b64encode(zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1)).decode()
+    text = json.dumps(rows, separators=(",", ":"), default=_text)
+    return base64.b64encode(zlib.compress(text.encode(), 1)).decode()
 
 
 def unpack(text: str) -> list[Line]:
@@ -125,25 +129,19 @@ def unpack(text: str) -> list[Line]:
     except zlib.error as error:
         raise ValueError(str(error)) from None
     return [
-        Line(
-            _bytes(value),
-            Position(str(stream), int(partition), int(offset)),
-            None
-            if copied is None
-            else Copied(
-                bool(copied[0]),
-                None if copied[1] is None else _bytes(copied[1]),
-                tuple((str(name), _bytes(header)) for name, header in copied[2]),
-                None if copied[3] is None else int(copied[3]),
-            ),
-        )
-        for value, stream, partition, offset, copied in rows
+        Line(value.encode(*_CODEC), Position(str(stream), int(partition), int(offset)), copied and _copied(*copied))
+        for value, (stream, partition, offset), copied in rows
     ]
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "surrogateescape")
+def _copied(keyed: object, key: str | None, headers: Iterable[tuple[object, str]], timestamp: Any) -> Copied:
+    return Copied(
+        bool(keyed),
+        None if key is None else key.encode(*_CODEC),
+        tuple((str(name), value.encode(*_CODEC)) for name, value in headers),
+        None if timestamp is None else int(timestamp),
+    )
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode(*_CODEC)

@@ -6,19 +6,19 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition, codec, errors
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
 from streamkernel.connectors.kafka.base.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
-from streamkernel.connectors.kafka.writing.copy_limits import TOO_LARGE
+from streamkernel.connectors.kafka.writing.agreement import Marker
 from streamkernel.connectors.kafka.writing.line import Line
 from streamkernel.connectors.kafka.writing.producer_client import ProducerClient
 from streamkernel.connectors.kafka.writing.topic import OutputTopic, find_topic, fitting
 from streamkernel.connectors.ports import ConnectorError, SinkError
 
-__all__ = ["Broken", "Marker", "ProducerFactory", "Receipt", "TopicProducer"]
+__all__ = ["Broken", "ProducerFactory", "Receipt", "TopicProducer"]
 
 _BATCH_BYTES = 2**19
 _DEFAULTS: Mapping[str, Any] = {
@@ -40,19 +40,12 @@ _WAIT_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
 # A topic that is created again is away for a moment.
 _SETTLING_SECONDS = 3.0
+_TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 _NOT_READABLE = "TxnOffsetCommitResponse: [Error 29]"
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 
 Receipt: TypeAlias = Any
 """A `kafka.future.Future` of a sent line."""
-
-
-class Marker(NamedTuple):
-    """The number of the last committed transaction, the writer that committed it, and its last lines as text."""
-
-    number: int
-    writer: str
-    last: str = ""
 
 
 class Broken(Exception):
@@ -206,7 +199,7 @@ class TopicProducer:
 
     def explain(self, error: Exception, line: Line | None = None) -> Exception:
         """Return what the failure of a line, or of a transaction, means: a `SinkError` or `Broken`."""
-        if isinstance(error, TOO_LARGE) and line is not None:
+        if isinstance(error, _TOO_LARGE) and line is not None:
             return SinkError(self._too_large(line))
         transactional = self.transactional_id is not None
         cause = self._manager.last_error if transactional and self._manager.last_error is not None else error

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from streamkernel.connectors.kafka.base.client import Unreachable
-from streamkernel.connectors.kafka.writing.copied import Copier, KeyOf, Passing
-from streamkernel.connectors.kafka.writing.copy_limits import CopyLimits, room
+from streamkernel.connectors.kafka.writing.copying import Copier, CopyLimits, KeyOf, Passing, room
 from streamkernel.connectors.kafka.writing.delivery import Connect, Delivery, Existing
 from streamkernel.connectors.kafka.writing.encoding import EncodingQueue, Shorten
 from streamkernel.connectors.kafka.writing.mark import OutputMark
@@ -166,7 +165,7 @@ class KafkaSink(Sink):
         """
         delivery = self._opened()
         try:
-            encoded = self._queue.encoded(lines, positions, room(self._limits.largest))
+            encoded = self._queue.encoded(lines, positions, room(self._limits.topic.largest))
         except SinkError as error:
             raise SinkError(f"{self.describe()}: {error}") from None
         delivery.put(encoded)

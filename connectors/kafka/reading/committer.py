@@ -23,26 +23,24 @@ PAUSE = 5.0
 class OffsetCommitter:
     """Commits offsets on a thread and a connection of its own: a group that fails must not hold up the records.
 
-    The settings are those of `kafka.KafkaConsumer`, with the ``group_id``; `place` is what a log line calls the topic.
+    The settings are those of `kafka.KafkaConsumer`, with the ``group_id``; `place` names the topic in a log line.
     """
 
     def __init__(self, place: str, topic: str, settings: Mapping[str, Any]) -> None:
         self._place = place
         self._topic = topic
         self._settings = settings
-        self._pending: dict[int, int] = {}
-        self._told: dict[int, int] = {}
+        self._offsets: dict[int, int] = {}
+        self._committed: dict[int, int] = {}
         self._changed = threading.Condition()
-        self._ending = False
-        self._failed = False
+        self._ending = self._failed = False
         self._thread = threading.Thread(target=self._run, name="kafka-commits", daemon=True)
         self._thread.start()
 
     def put(self, offsets: Mapping[int, int]) -> None:
-        """Commit these offsets, by partition, when there is time; they replace what waits of these partitions."""
+        """Commit these offsets, by partition, as soon as the group takes them."""
         with self._changed:
-            self._pending |= {one: offset for one, offset in offsets.items() if self._told.get(one) != offset}
-            self._told |= offsets
+            self._offsets |= offsets
             self._changed.notify_all()
 
     def close(self, seconds: float) -> None:
@@ -56,30 +54,27 @@ class OffsetCommitter:
         consumer = None
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._ending or self._pending)
-                offsets, self._pending = self._pending, {}
-                ending = self._ending
-            if offsets:
+                self._changed.wait_for(lambda: self._ending or self._offsets != self._committed)
+                offsets, ending = dict(self._offsets), self._ending
+            if offsets != self._committed:
                 try:
                     if consumer is None:
                         consumer, _ = connect(KafkaConsumer, self._settings)
-                    places = {TopicPartition(self._topic, one): OffsetAndMetadata(offsets[one]) for one in offsets}
+                    places = {
+                        TopicPartition(self._topic, one): OffsetAndMetadata(offset)
+                        for one, offset in offsets.items()
+                        if self._committed.get(one) != offset
+                    }
                     consumer.commit(places, timeout_ms=1000 * _SECONDS)
-                    self._failed = False
+                    self._committed, self._failed = offsets, False
                 except (Unreachable, ConnectorError, errors.KafkaError, RuntimeError) as error:
                     self._note(error)
-                    self._put_back(offsets)
+                    with self._changed:
+                        self._changed.wait_for(lambda: self._ending, PAUSE)
             if ending:
                 break
         if consumer is not None:
             consumer.close(autocommit=False, timeout_ms=1000)
-
-    def _put_back(self, offsets: Mapping[int, int]) -> None:
-        """Try again later: where no more records come, no later checkpoint brings these offsets."""
-        with self._changed:
-            # What came meanwhile is newer.
-            self._pending = {**offsets, **self._pending}
-            self._changed.wait_for(lambda: self._ending, PAUSE)
 
     def _note(self, error: Exception) -> None:
         if not self._failed:

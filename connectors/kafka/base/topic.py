@@ -1,4 +1,4 @@
-"""A topic of Kafka that is read by partitions and offsets, on kafka-python's consumer."""
+"""A topic of Kafka, read by partitions and offsets with kafka-python's consumer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from kafka import KafkaConsumer, TopicPartition, errors
-from kafka.consumer.fetcher import Fetcher
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
-from streamkernel.connectors.kafka.consumer.batches import mend
-from streamkernel.connectors.kafka.consumer.damage import damage
+from streamkernel.connectors.kafka.base.fetched import FetchedRecords, Unreadable
 from streamkernel.connectors.ports import ConnectorError, SourceError
 
 __all__ = ["Bounds", "ConnectTopic", "KafkaTopic", "Message", "OutOfRange"]
@@ -20,21 +18,21 @@ __all__ = ["Bounds", "ConnectTopic", "KafkaTopic", "Message", "OutOfRange"]
 Message: TypeAlias = Any
 """A `kafka.consumer.fetcher.ConsumerRecord`: ``offset``, ``timestamp``, ``key``, ``value``, ``headers``, as bytes."""
 
-ConnectTopic: TypeAlias = Callable[[str, Mapping[str, Any], int, Callable[[], bool]], "KafkaTopic"]
+ConnectTopic: TypeAlias = Callable[[str, Mapping[str, Any], int], "KafkaTopic"]
 """Makes a topic, as `KafkaTopic` does."""
 
-_REQUEST_SECONDS = 5.0
+_REQUEST_MS = 5000
 _PATIENCE, _PATIENCE_AFTER_FAILURE = 5.0, 1.0
 # Brokers hear of a new topic one after the other.
 SETTLING_SECONDS = 2.0
-# Each poll costs a round trip between the client's threads, and what it brings is of one partition, mostly.
+# Each poll costs a round trip between the client's threads, and brings mostly messages of one partition.
 _MOST_MESSAGES = 2048
 
 
 class Bounds(NamedTuple):
     """The offsets of the first message of a partition, and of the next one to come.
 
-    To a reader of what is committed, a partition ends before the first transaction that is still open.
+    For a reader of committed messages, a partition ends before the first transaction that is still open.
     """
 
     first: int
@@ -42,7 +40,7 @@ class Bounds(NamedTuple):
 
 
 class OutOfRange(Exception):
-    """A partition has no such offset as it is to be read from."""
+    """A partition does not have the offset at which reading continues."""
 
     def __init__(self, partition: int) -> None:
         super().__init__(partition)
@@ -55,30 +53,24 @@ class KafkaTopic:
     Parameters
     ----------
     settings
-        What `kafka.KafkaConsumer` is made with.
-    attempt, cancelled
-        See `streamkernel.connectors.kafka.base.client.connect`.
+        The settings of `kafka.KafkaConsumer`.
+    attempt
+        How many attempts to connect failed before.
 
     Attributes
     ----------
     identity
-        ``"cluster/topic/number"``: what a position's offset counts in.
+        ``"cluster/topic/number"``: the stream of its positions.
     partitions
-        All there are: those there were at the beginning, and those that came and have a leader.
+        All partitions: those at the beginning, and those that came later and have a leader.
 
     """
 
-    def __init__(
-        self,
-        name: str,
-        settings: Mapping[str, Any],
-        attempt: int = 0,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, name: str, settings: Mapping[str, Any], attempt: int = 0) -> None:
         self.name = name
-        settings = {**settings, "max_poll_records": _MOST_MESSAGES}
-        self._consumer, self._network = connect(KafkaConsumer, settings, attempt, cancelled=cancelled)
-        mend(self._consumer)
+        self._settings = {**settings, "max_poll_records": _MOST_MESSAGES}
+        self._consumer, self._network = connect(KafkaConsumer, self._settings, attempt)
+        self._consumer._fetcher.PartitionRecords = FetchedRecords
         self._cluster = self._network.cluster
         self._wait: float = self._consumer.config["fetch_max_wait_ms"] / 1000
         self._missing_since: float | None = None
@@ -110,7 +102,7 @@ class KafkaTopic:
         future = self._cluster.request_update()
         with self._asking():
             try:
-                self._network.connections.run(self._network.connections.wait_for, future, 1000 * _REQUEST_SECONDS)
+                self._network.connections.run(self._network.connections.wait_for, future, _REQUEST_MS)
             except (errors.UnknownTopicOrPartitionError, errors.LeaderNotAvailableError):
                 return
             except errors.InvalidTopicError:
@@ -122,35 +114,32 @@ class KafkaTopic:
         # Brokers before 2.8 give their topics no numbers.
         return str(self._cluster.topic_id(self.name) or "-")
 
+    def _places(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(self.name, partition) for partition in partitions]
+
     def bounds(self, partitions: Iterable[int]) -> dict[int, Bounds]:
         """Return where partitions begin and end, as the broker says."""
-        places = [TopicPartition(self.name, partition) for partition in partitions]
+        places = self._places(partitions)
         if not places:
             return {}
         with self._asking():
-            first = self._consumer.beginning_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
-            end = self._consumer.end_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
+            first = self._consumer.beginning_offsets(places, timeout_ms=_REQUEST_MS)
+            end = self._consumer.end_offsets(places, timeout_ms=_REQUEST_MS)
         return {place.partition: Bounds(first[place], end[place]) for place in places}
 
-    def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
-        """Return where partitions end, with what belongs to transactions that are still open, as the broker says."""
-        places = [TopicPartition(self.name, partition) for partition in partitions]
-        # The consumer's own asks as it reads. This one sends nothing but the question.
-        asking = Fetcher(self._network, self._consumer._subscription, isolation_level="read_uncommitted")
-        with self._asking():
-            ends = asking.end_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
-        return {place.partition: ends[place] for place in places}
-
-    def start(self, offsets: Mapping[int, int]) -> None:
-        """Read these partitions alone, from these offsets on."""
-        self._assign(offsets, offsets)
+    def high_watermark(self, partition: int) -> int:
+        """Return where a partition ends, including transactions that are still open, as the broker says."""
+        [place] = self._places([partition])
+        other, _ = connect(KafkaConsumer, {**self._settings, "isolation_level": "read_uncommitted"})
+        try:
+            with self._asking():
+                return int(other.end_offsets([place], timeout_ms=_REQUEST_MS)[place])
+        finally:
+            other.close(autocommit=False, timeout_ms=1000)
 
     def add(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions too, from these offsets on."""
-        self._assign({place.partition for place in self._consumer.assignment()} | offsets.keys(), offsets)
-
-    def _assign(self, partitions: Iterable[int], offsets: Mapping[int, int]) -> None:
-        self._consumer.assign([TopicPartition(self.name, partition) for partition in partitions])
+        self._consumer.assign([*self._consumer.assignment(), *self._places(offsets)])
         for partition, offset in offsets.items():
             self.seek(partition, offset)
 
@@ -162,24 +151,23 @@ class KafkaTopic:
         """Return messages by partition; raises `Unreadable` and `OutOfRange`, each once for its cause."""
         try:
             found = self._consumer.poll(timeout_ms=round(1000 * seconds))
+        except Unreadable as damage:
+            # A damaged batch may lie about its length, but not beyond the end of its partition.
+            damage.end = max(damage.first + 1, min(damage.end, self.end(damage.partition) or damage.end))
+            raise
         except errors.OffsetOutOfRangeError as error:
             ((place, _),) = error.args[0].items()
             raise OutOfRange(place.partition) from None
         except errors.LogTruncationError as error:
             raise self._truncated(error) from None
-        except Exception as error:
-            unreadable = damage(error, self.end)
-            if unreadable is not None:
-                raise unreadable from error
-            if isinstance(error, errors.RetriableError):
-                return {}
-            if isinstance(error, errors.KafkaError | RuntimeError):
-                raise self._failure_of(error) from None
-            raise
+        except errors.RetriableError:
+            return {}
+        except (errors.KafkaError, RuntimeError) as error:
+            raise self._failure_of(error) from None
         return {place.partition: messages for place, messages in found.items()}
 
     def reached(self, partition: int) -> int:
-        """Return the offset at which a partition is read on."""
+        """Return the offset at which reading a partition continues."""
         try:
             return int(self._consumer.position(TopicPartition(self.name, partition), timeout_ms=0))
         except errors.LogTruncationError as error:
@@ -192,7 +180,7 @@ class KafkaTopic:
 
     @property
     def patience(self) -> float:
-        """Seconds after which a broker that is well has answered; fewer where a connection failed since it did."""
+        """Seconds within which a healthy broker answers; fewer if a connection failed since the last answer."""
         known = self._network.connections
         return self._wait + (_PATIENCE_AFTER_FAILURE if known.failed > known.heard else _PATIENCE)
 
@@ -206,10 +194,9 @@ class KafkaTopic:
 
     def verify(self) -> None:
         """Raise `SourceError` if the topic is known to be deleted, or deleted and created again."""
-        there = self._cluster.partitions_for_topic(self.name)
-        if there:
+        if self._cluster.partitions_for_topic(self.name):
             self._missing_since = None
-            # One without a leader cannot be asked where it begins.
+            # A partition without a leader cannot be asked where it begins.
             self.partitions |= frozenset(self._cluster.available_partitions_for_topic(self.name) or ())
             if self._id() != self.identity.rpartition("/")[2]:
                 raise SourceError("the topic was deleted and created again while it was read")
@@ -249,8 +236,7 @@ class KafkaTopic:
         )
 
     def _truncated(self, error: Any) -> SourceError:
-        # A topic that was created again looks like that too, and which one it is may be heard later: of an answer that
-        # was already on its way, or of brokers that have not heard themselves.
+        # A topic that was created again looks the same, and brokers hear of that one after the other.
         deadline = time.monotonic() + SETTLING_SECONDS
         while True:
             self.refresh()
