@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -241,14 +240,11 @@ def _find_length(path: Path, descriptor: int, mark: FileMark | None, existing: E
 
 def _last_byte(path: Path) -> bytes:
     """Read a compressed file to its end: a new member after one that is cut short could not be read."""
-    last = b""
+    last, offset = b"", 0
     try:
-        file = open_file(path)
-        try:
-            while not file.ended:
-                last = file.read(time.monotonic())[-1:] or last
-        finally:
-            file.close()
+        with closing(open_file(path)) as file:
+            while block := file.read(offset):
+                last, offset = block[-1:], offset + len(block)
     except SourceError as error:
         raise SinkError(f"{error}: lines cannot be appended to it, move it away") from None
     return last

@@ -19,7 +19,7 @@ import zstandard
 
 from streamkernel.connectors.durable import Appended
 from streamkernel.connectors.file_system import file_id
-from streamkernel.connectors.files.bytes import STANDARD_INPUT, SUFFIXES
+from streamkernel.connectors.files.bytes import SUFFIXES
 from streamkernel.connectors.files.existing import (
     Existing,
     OpenFile,
@@ -36,7 +36,7 @@ from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
 BUFFER_BYTES = 2**18
 PIECE_BYTES = 2**20
-STANDARD_OUTPUT = STANDARD_INPUT
+STANDARD_OUTPUT = "-"
 # How long a reader may take for a page before what is for it waits elsewhere. A stop tries several times, and must be
 # over in ten seconds.
 PATIENCE_MILLISECONDS = 300

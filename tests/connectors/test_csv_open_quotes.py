@@ -12,7 +12,7 @@ from draining import consistent, drain, written
 
 from streamkernel.connectors import CsvSource, Record
 from streamkernel.connectors.files import csv as csv_module
-from streamkernel.connectors.files import quoted as joining
+from streamkernel.connectors.files import lines as joining
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 

@@ -57,7 +57,7 @@ def test_no_record_is_learned_before_that(
 
     def full_for_a_while(write: Callable[..., Path]) -> Callable[..., Path]:
         def write_later(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:
-            asked.append((header["account"]["consumed"], [offset for _, _, offset in header["positions"]]))
+            asked.append((header["account"]["consumed"], [offset for _, _, offset, *_ in header["positions"]]))
             if 1 < len(asked) < 5:
                 raise OSError(errno.ENOSPC, "No space left on device")
             return write(store, header, payload)

@@ -270,9 +270,9 @@ def outcome(run: Run) -> dict[str, Any]:
     """Return everything that a run that was killed must have in common with one that was not."""
     header = run.home.header()
     found = {key: header.get(key) for key in ("model", "account", "replayed", "promotions", "published", "warm_start")}
-    positions = re.sub(r'\\"inode\\": \d+', "", json.dumps(header["positions"]))
+    positions = re.sub(r'"inode": \d+', "", json.dumps(header["positions"]))
     if run.features.source == "watched":  # those that were found together: the twin finds more at once
-        positions = re.sub(r'\\"(files\\": \[[^]]*\]|first\\": \d+)', "", positions)
+        positions = re.sub(r'"(files": \[[^]]*\]|first": \d+)', "", positions)
     found["positions"] = positions
     found["models"] = kept(header)
     labels = header.get("labels") or {}

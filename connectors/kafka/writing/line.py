@@ -58,12 +58,12 @@ class Provenance:
 
     def key(self, position: Position) -> bytes:
         """Return the key of the line for a record."""
-        stream, partition, offset = position
+        stream, partition, offset, _ = position
         return b"%b%d" % (_in_common(self._writer, stream, partition)[0], offset)
 
     def headers(self, position: Position) -> list[tuple[str, bytes]]:
         """Return the headers of the line for a record."""
-        stream, partition, offset = position
+        stream, partition, offset, _ = position
         return [*_in_common(self._writer, stream, partition)[1], ("source.offset", b"%d" % offset)]
 
     def message(self, line: Line) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def pack(lines: Sequence[Line]) -> str:
     rows = [
         [
             _text(line.value),
-            *line.position,
+            *line.position[:3],
             None
             if line.copied is None
             else [

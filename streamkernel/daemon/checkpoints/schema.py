@@ -68,8 +68,8 @@ def _mark(mark: Any) -> Any:
     return mark
 
 
-def _one_place_each(positions: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
-    partitions = [partition for _, partition, _ in positions]
+def _one_place_each(positions: list[_Place]) -> list[_Place]:
+    partitions = [position[1] for position in positions]
     if len(set(partitions)) < len(partitions):
         raise ValueError("a partition is listed twice")
     return positions
@@ -79,7 +79,10 @@ _Count: TypeAlias = Annotated[int, Field(ge=0, le=_MOST)]
 _Counts: TypeAlias = Annotated[dict[str, _Count], AfterValidator(_complete)]
 _InputNames: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{16})*( ([0-9a-f]{2})+)*$")]
 # JSON has no tuples: its lists are.
-_Place: TypeAlias = Annotated[tuple[str, _Count, _Count], Strict(False)]
+_Place: TypeAlias = (
+    Annotated[tuple[str, _Count, _Count], Strict(False)]
+    | Annotated[tuple[str, _Count, _Count, dict[str, Any]], Strict(False)]
+)
 _Replayed: TypeAlias = Annotated[
     tuple[Literal["records", "labels"], _Count, _Count, list[_Count]],
     Strict(False),

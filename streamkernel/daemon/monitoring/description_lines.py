@@ -79,7 +79,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def _positions(positions: Iterable[Any]) -> str:
-    places = sorted((partition, offset) for _, partition, offset in positions)
+    places = sorted((partition, offset) for _, partition, offset, *_ in positions)
     if len(places) == 1 and not places[0][0]:
         return f"offset {places[0][1]:,}"
     shown = [f"{offset:,} of partition {partition}" for partition, offset in places[:_MOST_POSITIONS]]
@@ -140,7 +140,7 @@ def _time(written: float) -> str:
 def _partition_lines(partitions: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     rows = [("partition", "written", "records", "continues at", "state digest")]
     for partition, about in partitions.items():
-        offsets = " ".join(f"{offset:,}" for _, _, offset in about["positions"])
+        offsets = " ".join(f"{offset:,}" for _, _, offset, *_ in about["positions"])
         digest = str(about["model"].get("state_digest", ""))[:_DIGEST_SHOWN]
         rows.append((partition, _time(about["written"]), f"{about['account']['consumed']:,}", offsets, digest))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

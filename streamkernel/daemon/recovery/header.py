@@ -167,7 +167,7 @@ def header(
         "mode": plan.config.mode,
         "account": processor.counts.to_json(),
         "recent_dead": processor.rate.recent,
-        "positions": [list(position) for position in positions.values()],
+        "positions": [position.to_json() for position in positions.values()],
         "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in marks.items() if plan.raw.get(key)},
         **({} if labels is None else {"labels": labels}),
         **({"inputs": inputs} if inputs and not several else {}),

@@ -43,6 +43,6 @@ class WarmStart:
         return {
             "account": self.counts.to_json(),
             "recent_dead": self.recent_dead,
-            "positions": [list(position) for position in self.positions.values()],
+            "positions": [position.to_json() for position in self.positions.values()],
             "done": self.done,
         }
