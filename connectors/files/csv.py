@@ -190,12 +190,12 @@ class CsvSource(LineSource):
 
         """
         order = self.files.order
-        if order is not None and order.reordered:
+        if order.reordered:
             raise SourceError(
                 f"{self.files.path}: the files have their columns in different orders, so one record alone "
                 "cannot be decoded: append it to a file that is not read yet"
             )
-        if self._decoder is None and order is not None and order.columns is not None:
+        if self._decoder is None and order.columns is not None:
             self._use_columns(order.columns)
         return super().decode(raw, position, following)
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streamkernel.connectors.files.bytes import SUFFIXES, File, open_file
-from streamkernel.connectors.files.listing import OneFile
+from streamkernel.connectors.files.listing import FileList
 from streamkernel.connectors.files.places import (
     HEAD_BYTES,
     LONGEST_HEAD,
@@ -41,7 +41,7 @@ PARTS_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
-class FollowedLog(OneFile):
+class FollowedLog(FileList):
     """The parts of a log that is followed, each from its beginning; the last one is the file at the path."""
 
     finite = False
@@ -50,7 +50,7 @@ class FollowedLog(OneFile):
     _following: FollowedFile | None = None
 
     def start(self, positions: Mapping[int, Position]) -> Position | None:
-        """Begin at the position of an earlier run; see `OneFile.start`."""
+        """Begin at the position of an earlier run; see `FileList.start`."""
         if self.path == STANDARD_INPUT:
             raise SourceError("standard input cannot be followed: it is read until its writer ends; drop follow")
         if Path(self.path).suffix in SUFFIXES:
@@ -58,6 +58,9 @@ class FollowedLog(OneFile):
                 f"{self.path}: a compressed file cannot be followed: set follow to false or name a plain file"
             )
         return super().start(positions)
+
+    def __init__(self, path: str) -> None:
+        super().__init__([path], alone=True)
 
     def due(self) -> bool:
         """Return whether there is a part to read, once the one before it has ended."""

@@ -18,147 +18,59 @@ from streamkernel.connectors.ports import Fault, Position, SourceError
 _log = logging.getLogger(__name__)
 
 
-class OneFile:
-    """One file that ends, or standard input. Other lists grow; a source walks each in the same way.
+class FileList:
+    """The files of a source, plain or compressed, in an order that is fixed when the first of them is begun.
 
-    It calls `start`, then `open` while a file is `due`, and `finish` at the end of each.
-
-    Attributes
-    ----------
-    finite
-        Whether the list ends.
-    lazy
-        Whether a file is opened when the first record of it is asked for, not at the start.
-    chooses_order
-        As `Source.chooses_order`.
-    pause
-        Seconds between two looks for more.
-    number
-        The number of the file that is open or due next.
-    starts
-        As `Source.starting_offsets`.
-    order
-        The order of several files; None: there is only one.
-
-    """
-
-    finite = True
-    lazy = False
-    chooses_order = False
-    pause = 0.05
-    order: FileOrder | None = None
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.number = 0
-        self.starts: dict[int, Position] = {}
-
-    @property
-    def name(self) -> str:
-        """The open file in an error."""
-        return "standard input" if self.path == STANDARD_INPUT else self.path
-
-    def start(self, positions: Mapping[int, Position]) -> Position | None:
-        """Begin the list, or continue it; return the position in the file that is due, None for its beginning."""
-        if positions and set(positions) != {0}:
-            raise SourceError(f"{self.name}: a file has only partition 0, not {sorted(positions)}")
-        self.number, self.starts = 0, {}
-        return positions.get(0)
-
-    @property
-    def unverified(self) -> Sequence[int]:
-        """The numbers of the files to open once before the first record: later is late to find a mistake."""
-        return ()
-
-    def verified(self) -> None:
-        """Note that all of them were opened."""
-
-    def due(self) -> bool:
-        """Return whether a file is to be opened, after a look for new ones."""
-        return self.number == 0
-
-    @property
-    def last(self) -> bool:
-        """Whether no file will follow the open one."""
-        return self.finite
-
-    def open(self, position: Position | None) -> ByteStream:
-        """Open the file that is due; SourceError where it cannot be read, or is not the one of the position."""
-        if self.path == STANDARD_INPUT:
-            return standard_input(position)
-        return FileStream(open_file(Path(self.path)), position)
-
-    def use_columns(self, names: Sequence[str]) -> None:
-        """Compare the columns of the open file with those of the files before it; SourceError where they differ."""
-
-    def handed_out(self, end: Position) -> None:
-        """Note that records up to `end` were handed out."""
-
-    def finish(self, stream: ByteStream | None) -> None:
-        """Leave the file that was read to its end."""
-        if stream is not None:
-            stream.close()
-        self.number += 1
-
-    def fault(self, error: SourceError) -> Fault | None:  # noqa: ARG002 - here the run ends
-        """Return the fault of the rest of a file that cannot be read; None where that is an error of the source."""
-        return None
-
-    def lasting(self, position: Position, *, at_end: bool) -> Position:  # noqa: ARG002 - one file has no order
-        """Add to a position in the open file the order of the files."""
-        return position
-
-    def saved(self, positions: Mapping[int, Position]) -> None:
-        """Note that a checkpoint is durable; see `Source.saved`."""
-
-    def file_of(self, partition: int) -> str | None:  # noqa: ARG002
-        """Return the path of the file with a number; None where there is only one."""
-        return None
-
-    def describe(self, kind: str) -> str:
-        """Return a phrase such as ``"csv file data.csv"``."""
-        return f"{kind} from standard input" if self.path == STANDARD_INPUT else f"{kind} file {self.path}"
-
-    def close(self) -> None:
-        """Release what is held."""
-
-
-class ListedFiles(OneFile):
-    """Several files, plain or compressed, in an order that is fixed when the first of them is begun.
-
-    The partition of a record is the number of its file, from 0. Its offset counts in that file. A checkpoint stores the
-    order, so a later run continues with the same one. CSV files have a header each, with the same columns in any
-    order.
+    A source calls `start`, then `open` while a file is `due`, and `finish` at the end of each. The partition of a
+    record is the number of its file, from 0. Its offset counts in that file. A checkpoint stores the order of several
+    files, so a later run continues with the same one. CSV files have a header each, with the same columns in any order.
 
     Parameters
     ----------
     paths
         Files, and patterns such as ``data/*.csv``, whose files are read in natural order: ``part-2`` before
         ``part-10``. Hidden files, and those that end in .tmp or .part, match no pattern.
+    alone
+        Whether it is one file, or standard input.
+
+    Attributes
+    ----------
+    finite
+        Whether the list ends.
+    chooses_order, starts
+        As `Source.chooses_order` and `Source.starting_offsets`.
+    pause
+        Seconds between two looks for more.
+    number
+        The number of the file that is open or due next.
 
     """
 
-    lazy = True
-    order: FileOrder
+    finite = True
+    chooses_order = False
+    pause = 0.05
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], *, alone: bool = False) -> None:
         if not paths:
             raise ValueError("paths must name at least one file")
-        if STANDARD_INPUT in paths:
+        if STANDARD_INPUT in paths and not alone:
             raise ValueError("standard input is not one of several files: write it to a file, or read it alone")
-        super().__init__(listed(paths))
+        self.path = listed(paths)
         self.paths = list(paths)
+        self.alone = alone
         self.order = FileOrder()
+        self.number = 0
+        self.starts: Mapping[int, Position] = {}
         # Whether new files were chosen, with no record handed out yet.
         self._chosen = False
 
     @property
     def name(self) -> str:
         """The open file in an error."""
-        return self.file_of(self.number) or self.path
+        return "standard input" if self.path == STANDARD_INPUT else self.file_of(self.number) or self.path
 
     def start(self, positions: Mapping[int, Position]) -> Position | None:
-        """Begin, or continue in the order of an earlier run; see `OneFile.start`.
+        """Begin, or continue in the order of an earlier run; return the position in the file that is due, if any.
 
         Raises
         ------
@@ -167,9 +79,11 @@ class ListedFiles(OneFile):
 
         """
         self.starts, self._chosen = {}, False
-        if not positions:
-            self._use_new(self._choose())
-            return None
+        if not positions or self.alone:
+            if positions and set(positions) != {0}:
+                raise SourceError(f"{self.name}: a file has only partition 0, not {sorted(positions)}")
+            self._use_new(FileOrder(tuple(self.paths)) if self.alone else self._choose())
+            return positions.get(0)
         position = positions[max(positions)]
         place = FilePlace.of(position)
         order = None if place is None else place.order
@@ -206,12 +120,12 @@ class ListedFiles(OneFile):
 
     @property
     def unverified(self) -> Sequence[int]:
-        """All files, where they were just chosen."""
-        return range(self.order.end) if self._chosen else ()
+        """The numbers of the files to open once before the first record: later is late to find a mistake."""
+        return range(self.order.end) if self._chosen and not self.alone else ()
 
     def verified(self) -> None:
-        """Note where new files begin."""
-        if self._chosen and self.order.files:
+        """Note where new files begin, once all were opened."""
+        if self._chosen and self.order.files and not self.alone:
             self._note_start(self.number)
 
     def _note_start(self, number: int) -> None:
@@ -241,20 +155,24 @@ class ListedFiles(OneFile):
         return before
 
     def due(self) -> bool:
-        """Return whether there is another file."""
+        """Return whether a file is to be opened, after a look for new ones."""
         return self.number < self.order.end
 
     @property
     def last(self) -> bool:
-        """Whether the open file is the last one."""
-        return self.number + 1 >= self.order.end
+        """Whether no file will follow the open one."""
+        return self.finite and self.number + 1 >= self.order.end
 
     def open(self, position: Position | None) -> ByteStream:
-        """Open the file that is due; see `OneFile.open`."""
+        """Open the file that is due; SourceError where it cannot be read, or is not the one of the position."""
+        if self.path == STANDARD_INPUT:
+            return standard_input(position)
         return FileStream(open_file(Path(self.name)), position)
 
     def use_columns(self, names: Sequence[str]) -> None:
-        """Compare the columns of the open file with those of the files before it; see `OneFile.use_columns`."""
+        """Compare the columns of the open file with those of the files before it; SourceError where they differ."""
+        if self.alone:
+            return
         known = self.order.columns
         if known is None:
             self.order = replace(self.order, columns=tuple(names))
@@ -272,15 +190,25 @@ class ListedFiles(OneFile):
             self.order = replace(self.order, reordered=True)
 
     def handed_out(self, end: Position) -> None:
-        """Note where the new files begin, once they give a record."""
-        if self._chosen:
+        """Note that records up to `end` were handed out: the first of new files tells where these begin."""
+        if self._chosen and not self.alone:
             self._note_start(end.partition)
-            self._chosen = False
+        self._chosen = False
+
+    def finish(self, stream: ByteStream | None) -> None:
+        """Leave the file that was read to its end."""
+        if stream is not None:
+            stream.close()
+        self.number += 1
+
+    def fault(self, error: SourceError) -> Fault | None:  # noqa: ARG002 - here the run ends
+        """Return the fault of the rest of a file that cannot be read; None where that is an error of the source."""
+        return None
 
     def lasting(self, position: Position, *, at_end: bool) -> Position:
-        """Add the order of the files to a position; see `OneFile.lasting`."""
+        """Add the order of several files to a position in the open file."""
         place = FilePlace.of(position)
-        if place is None or place.order is not None:
+        if self.alone or place is None or place.order is not None:
             return position
         order = self.order_behind if at_end else self.order
         return position._replace(known=replace(place, order=order, at_end=at_end).known)
@@ -296,8 +224,16 @@ class ListedFiles(OneFile):
 
     def describe(self, kind: str) -> str:
         """Return a phrase such as ``"12 csv files data/*.csv"``."""
+        if self.alone:
+            return f"{kind} from standard input" if self.path == STANDARD_INPUT else f"{kind} file {self.path}"
         number = f"{self.order.end:,} " if self.order.end else ""
         return f"{number}{kind} files {self.path}"
+
+    def saved(self, positions: Mapping[int, Position]) -> None:
+        """Note that a checkpoint is durable; see `Source.saved`."""
+
+    def close(self) -> None:
+        """Release what is held."""
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.follow import FollowedLog
 from streamkernel.connectors.files.lines import Chunk, Lines
-from streamkernel.connectors.files.listing import ListedFiles, OneFile
+from streamkernel.connectors.files.listing import FileList
 from streamkernel.connectors.files.names import is_pattern
 from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.files.stream import STANDARD_INPUT, ByteStream, FileStream
@@ -82,7 +82,7 @@ class LineSource(Source):
                 self._leave_stream()
             self.files.number = first
             self.files.verified()
-            if position is not None or not self.files.lazy:
+            if position is not None or self.files.alone:
                 self._open_due(position)
         except SourceError:
             self.close()
@@ -137,7 +137,7 @@ class LineSource(Source):
             try:
                 if self._lines is None:
                     self._open_due(None)
-                    if self.files.order is not None:
+                    if not self.files.alone:
                         about = self.files.name, self.files.number + 1, self.files.path
                         _log.info("reading %s, file %d of %s", *about)
                 assert self._lines is not None
@@ -222,7 +222,7 @@ class LineSource(Source):
         stream = self._stream if partition == self.files.number else None
         line = stream.line_at(offset) if isinstance(stream, FileStream) else None
         place = f"offset {offset}" if line is None else f"line {line} (offset {offset})"
-        if self.files.order is None:
+        if self.files.alone:
             return place
         path = self.files.file_of(partition)
         return at_offset(partition, offset) if path is None else f"{place} of {path}"
@@ -236,7 +236,7 @@ class LineSource(Source):
             return self._end_before[1]
         if not isinstance(self._stream, FileStream) or position.partition != self.files.number:
             return position
-        at_end = self.files.order is not None and position == self._end and self._at_end()
+        at_end = not self.files.alone and position == self._end and self._at_end()
         return self.files.lasting(self._stream.lasting(position), at_end=at_end)
 
     def _at_end(self) -> bool:
@@ -280,9 +280,9 @@ class LineSource(Source):
     @property
     def total(self) -> tuple[int, str] | None:
         """The size of an open, plain file that is alone and not followed; else None."""
-        alone = type(self.files) is OneFile and isinstance(self._stream, FileStream)
-        file = self._stream.file if alone and isinstance(self._stream, FileStream) else None
-        return None if file is None or not file.plain else (file.size, "bytes")
+        if not isinstance(self._stream, FileStream) or not self.files.alone or not self.files.finite:
+            return None
+        return (self._stream.file.size, "bytes") if self._stream.file.plain else None
 
     def columns(self, record: Record) -> Sequence[ColumnUse]:
         """Return the use of each column of a line; see `Source.columns`."""
@@ -299,15 +299,15 @@ class LineSource(Source):
         self._reset()
 
 
-def _files(path: str | PathLike[str] | Sequence[str], follow: bool, watch: bool) -> OneFile:
+def _files(path: str | PathLike[str] | Sequence[str], follow: bool, watch: bool) -> FileList:
     """Return the list of the files that a source reads."""
     if not isinstance(path, str | PathLike):
-        return ListedFiles(path)
+        return FileList(path)
     if watch:
         return WatchedFiles(os.fspath(path))
     if follow:
         return FollowedLog(os.fspath(path))
-    return ListedFiles([os.fspath(path)]) if is_pattern(os.fspath(path)) else OneFile(os.fspath(path))
+    return FileList([os.fspath(path)], alone=not is_pattern(os.fspath(path)))
 
 
 class JsonLinesSource(LineSource):

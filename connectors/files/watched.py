@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from streamkernel.connectors.files.listing import ListedFiles, listed
+from streamkernel.connectors.files.listing import FileList, listed
 from streamkernel.connectors.files.names import is_temporary, matching
 from streamkernel.connectors.files.places import FileOrder, FinishedFile
 from streamkernel.connectors.files.stream import ByteStream
@@ -23,7 +23,7 @@ MOST_FINISHED = 1000
 MOST_OLD = 100_000
 
 
-class WatchedFiles(ListedFiles):
+class WatchedFiles(FileList):
     """The files of a directory, each read once, as a whole; the list waits for more.
 
     A file must have its content when it gets its name, as by a rename; empty files, hidden ones and those that end in
@@ -50,7 +50,7 @@ class WatchedFiles(ListedFiles):
         super().__init__([path])
 
     def start(self, positions: Mapping[int, Position]) -> Position | None:
-        """Begin, or continue in the order of an earlier run; see `ListedFiles.start`."""
+        """Begin, or continue in the order of an earlier run; see `FileList.start`."""
         # Files with a warning of their own; and files older than the watermark that were read, or there at the start.
         self._warned: set[str] = set()
         self._old: set[FinishedFile] | None = set()
@@ -170,7 +170,7 @@ class WatchedFiles(ListedFiles):
         return super().due()
 
     def open(self, position: Position | None) -> ByteStream:
-        """Open the file that is due; see `ListedFiles.open`."""
+        """Open the file that is due; see `FileList.open`."""
         self._begun = _known(self.name)
         self._order_before = self.order
         self._some_records = position is not None
