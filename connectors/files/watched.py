@@ -19,8 +19,6 @@ _log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 1000
 MOST_FINISHED = 1000
-# With more old files, to list the directory takes too long anyhow.
-MOST_OLD = 100_000
 
 
 class WatchedFiles(FileList):
@@ -53,7 +51,7 @@ class WatchedFiles(FileList):
         """Begin, or continue in the order of an earlier run; see `FileList.start`."""
         # Files with a warning of their own; and files older than the watermark that were read, or there at the start.
         self._warned: set[str] = set()
-        self._old: set[FinishedFile] | None = set()
+        self._old: set[FinishedFile] = set()
         self._begun: FinishedFile | None = None
         self._order_before = self.order
         # Whether the open file gave a record; and the files that gave none, as they were then.
@@ -90,51 +88,31 @@ class WatchedFiles(FileList):
 
     def _with_new(self, order: FileOrder) -> FileOrder:
         """Return an order that continues with the new files that were not read, else with the same ones."""
+        there = set(self._found())
+        self._without_records &= there
         known = {one.path: one for one in order.finished}
-        new: list[FinishedFile] = []
-        old: list[FinishedFile] = []
-        there = list(self._found())
-        self._without_records.intersection_update(there)
-        for found in there:
-            finished = known.get(found.path)
-            if found in self._without_records:
-                continue  # as it was
-            if finished is not None:
-                if finished != found:
-                    self._warn_once(found.path, "after it was read")
-                    # Known as it is now: else it would be a new file once it is forgotten as it was.
-                    others = tuple(one for one in order.finished if one != finished)
-                    order = replace(order, finished=tuple(sorted((*others, found))))
-            elif order.watermark is not None and found[:2] <= order.watermark:
-                old.append(found)
-            else:
-                new.append(found)
+        there -= self._without_records  # as they were
+        changed = [found for found in there if known.get(found.path, found) != found]
+        for found in changed:
+            self._warn_once(found.path, "after it was read")
+            # Known as it is now: else it would be a new file once it is forgotten as it was.
+            known[found.path] = found
+        if changed:
+            order = replace(order, finished=tuple(sorted(known.values())))
+        unknown = {found for found in there if found.path not in known}
+        old = {found for found in unknown if order.watermark is not None and found[:2] <= order.watermark}
         self._report_late(old)
-        if not new:
-            return order
-        files = tuple(one.path for one in sorted(new)[:MOST_AT_ONCE])
-        return replace(order, files=files, first=order.end)
+        new = sorted(unknown - old)[:MOST_AT_ONCE]
+        return replace(order, files=tuple(one.path for one in new), first=order.end) if new else order
 
-    def _report_late(self, old: list[FinishedFile]) -> None:
-        """Log which of the old files there are new in the directory; give up where there are too many."""
-        if self._old is None:
-            return
-        if len(old) > MOST_OLD:
-            self._old = None
-            _log.warning(
-                "%s: more than %s files are older than the remembered names: late files among them are no longer "
-                "reported. Move finished files away, which also makes listing faster",
-                *(self.path, f"{MOST_OLD:,}"),
-            )
-            return
-        for late in set(old) - self._old:
+    def _report_late(self, old: set[FinishedFile]) -> None:
+        """Log which of the old files there are new in the directory."""
+        for late in old - self._old:
             _log.warning(
                 "%s is late, older than the last %s files read, and is not read: touch it to have it read",
                 *(late.path, f"{MOST_FINISHED:,}"),
             )
-        self._old.update(old)
-        if len(self._old) > MOST_OLD:
-            self._old.intersection_update(old)
+        self._old = old
 
     def _found(self) -> Iterator[FinishedFile]:
         try:
@@ -197,10 +175,9 @@ class WatchedFiles(FileList):
             self._without_records.update([] if self._begun is None else [self._begun])
             self.order = self._order_before
             return
-        if self._old is not None:
-            # Those that are not known by name any more were read: they did not come late.
-            known = {*self.order.finished, *([] if self._begun is None else [self._begun])}
-            self._old.update(known - {*order.finished})
+        # Those that are not known by name any more were read: they did not come late.
+        known = {*self.order.finished, *([] if self._begun is None else [self._begun])}
+        self._old.update(known - {*order.finished})
         self.order = order
         if now is not None and self._begun not in (None, now):
             self._warn_once(path, "while it was read")

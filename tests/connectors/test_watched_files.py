@@ -205,22 +205,6 @@ def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, capl
     source.close()
 
 
-@pytest.mark.usefixtures("few")
-def test_more_old_files_than_can_be_told_apart_are_one_warning(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(watched, "MOST_OLD", 5)
-    for number in range(1, 10):
-        arrive(folder, f"{number}.csv", rows(number), 10 * number)
-    source = CSV(str(folder), watch=True)
-    source.open()
-    assert len(poll_all(source)) == 9
-    assert [poll_all(source) for _ in range(3)] == [[]] * 3
-    (told,) = caplog.messages
-    assert "more than 5 files are older than the remembered names:" in told
-    source.close()
-
-
 @given(arrivals=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=12))
 def test_each_file_is_read_once_or_told_once(
     tmp_path_factory: pytest.TempPathFactory, arrivals: list[tuple[int, int]]
