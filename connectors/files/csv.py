@@ -153,7 +153,7 @@ class CsvSource(LineSource):
         chunk = lines.take(limit)
         records = self._decoded(chunk)
         if decoder.header_moved:  # what follows would be wrong numbers and labels
-            at = next(index for index, one in enumerate(records) if _is_moved(one))
+            at = next(index for index, one in enumerate(records) if one.fault and one.fault.detail == HEADER_MOVED)
             lines.give_back(chunk, at)
             if at == 0:
                 place = self.place(self.files.number, records[0].position.offset)
@@ -266,10 +266,6 @@ class CsvSource(LineSource):
 
     def _failed(self, why: str) -> SourceError:
         return SourceError(f"{self.files.name}: {why}")
-
-
-def _is_moved(record: Record) -> bool:
-    return record.fault is not None and record.fault.detail == HEADER_MOVED
 
 
 def _checked_encoding(encoding: str) -> str:

@@ -123,14 +123,10 @@ class FileList:
         """The numbers of the files to open once before the first record: later is late to find a mistake."""
         return range(self.order.end) if self._chosen and not self.alone else ()
 
-    def verified(self) -> None:
-        """Note where new files begin, once all were opened."""
+    def note_start(self, number: int) -> None:
+        """Note that new files begin with this one."""
         if self._chosen and self.order.files and not self.alone:
-            self._note_start(self.number)
-
-    def _note_start(self, number: int) -> None:
-        """Note that the new files begin with this one."""
-        self.starts = {number: Position("", number, 0, FilePlace(order=self.order).known)}
+            self.starts = {number: Position("", number, 0, FilePlace(order=self.order).known)}
 
     def _compared(self, before: FileOrder) -> FileOrder:
         """Return the order of an earlier run, with files that were added to a list; SourceError where others were."""
@@ -191,8 +187,7 @@ class FileList:
 
     def handed_out(self, end: Position) -> None:
         """Note that records up to `end` were handed out: the first of new files tells where these begin."""
-        if self._chosen and not self.alone:
-            self._note_start(end.partition)
+        self.note_start(end.partition)
         self._chosen = False
 
     def finish(self, stream: ByteStream | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
@@ -116,7 +116,7 @@ class FilePlace:
     --------
     >>> place = FilePlace(inode=12, order=FileOrder(("a.csv", "b.csv")))
     >>> place.known
-    {'inode': 12, 'order': {'files': ('a.csv', 'b.csv')}}
+    {'inode': 12, 'order': {'files': ['a.csv', 'b.csv']}}
     >>> FilePlace.of(Position("", 0, 0, place.known)) == place, FilePlace.of(Position("synth.SEA{}", 0, 0))
     (True, None)
 
@@ -142,16 +142,7 @@ class FilePlace:
     @property
     def known(self) -> Mapping[str, Any] | None:
         """The place as `Position.known` has it."""
-        given = _changed(self)
-        if self.order is not None:
-            given["order"] = {name: value for name, value in asdict(self.order).items() if name in _changed(self.order)}
-        return given or None
-
-
-def _changed(given: FilePlace | FileOrder) -> dict[str, Any]:
-    """Return the fields that are not their default."""
-    values = {field.name: (getattr(given, field.name), field.default) for field in fields(given)}
-    return {name: value for name, (value, default) in values.items() if value != default}
+        return _PLACE.dump_python(self, mode="json", exclude_defaults=True) or None
 
 
 _PLACE: TypeAdapter[Any] = TypeAdapter(FilePlace)

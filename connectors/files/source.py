@@ -81,7 +81,7 @@ class LineSource(Source):
                 self._open_due(None)
                 self._leave_stream()
             self.files.number = first
-            self.files.verified()
+            self.files.note_start(first)
             if position is not None or self.files.alone:
                 self._open_due(position)
         except SourceError:

@@ -32,15 +32,6 @@ def reasons(records: list[Record]) -> list[str | None]:
     return [record.fault and record.fault.reason for record in records]
 
 
-@pytest.mark.parametrize("text", [LINES_LIKE_ROWS, b"x" * 200_000], ids=["lines", "one line"])
-def test_a_long_field_is_one_value_up_to_max_record_bytes(tmp_path: Path, text: bytes) -> None:
-    data = with_text(text)
-    records = read(tmp_path, data, target="y", multiline=True, max_string=2**20)
-    assert [(record.x["id"], record.y) for record in records] == [(1.0, "yes"), (2.0, "no"), (3.0, "yes")]
-    assert records[1].x["text"] == text.decode()
-    consistent(records, data, start=10)
-
-
 @pytest.mark.parametrize("multiline", [True, False])
 @pytest.mark.parametrize("limit", [100, 100_000])
 @pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])

@@ -30,15 +30,6 @@ def test_seeks_to_any_offset(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_replaced_file_is_refused(tmp_path: Path, suffix: str) -> None:
-    path = written(tmp_path / f"data.jsonl{suffix}", LINES)
-    position = drain(JsonLinesSource(path))[10].next
-    written(path, LINES.replace(b'"a"', b'"b"'))
-    with pytest.raises(SourceError, match=r"data.jsonl.*was replaced since.*--fresh"):
-        JsonLinesSource(path).open({0: position})
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("kept", [0, 100, 5000])
 def test_a_shorter_file_is_refused(tmp_path: Path, suffix: str, kept: int) -> None:
     path = written(tmp_path / f"data.jsonl{suffix}", LINES)
@@ -126,27 +117,6 @@ def test_a_zstd_bomb_does_not_fill_the_memory(tmp_path: Path) -> None:
     assert offset == 2000 * 0x20000
     assert largest <= 128 * file_bytes.ZSTD_SLICE_BYTES * 1024 // 4
     file.close()
-
-
-def test_the_source_describes_itself(tmp_path: Path) -> None:
-    path = written(tmp_path / "data.jsonl", LINES)
-    source = JsonLinesSource(path)
-    assert source.total is None
-    source.open()
-    assert source.total == (len(LINES), "bytes")
-    assert source.resumable
-    assert source.describe() == f"jsonl file {path}"
-    source.close()
-    source.close()
-    with pytest.raises(SourceError, match="not open"):
-        source.poll(1, timeout=0)
-    packed = JsonLinesSource(written(tmp_path / "data.jsonl.gz", LINES))
-    packed.open()
-    assert packed.total is None
-    packed.close()
-    assert CsvSource(path, follow=True).describe() == f"csv file {path}, followed"
-    assert CsvSource("-").describe() == "csv from standard input"
-    assert not CsvSource("-").resumable
 
 
 def test_standard_input_is_not_resumed_or_followed() -> None:

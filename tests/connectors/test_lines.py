@@ -36,17 +36,6 @@ def split(data: bytes, limit: int = 100, block: int = 1000, at_once: int = 3) ->
     return found
 
 
-@pytest.mark.parametrize("block", [1, 2, 3, 1000])
-def test_lines_with_their_offsets(block: int) -> None:
-    assert split(b"ab\n\ncd\r\n\r\nlast", block=block) == [
-        (b"ab", 0, 3, 0),
-        (b"", 3, 4, 0),
-        (b"cd", 4, 8, 0),
-        (b"", 8, 10, 0),
-        (b"last", 10, 14, 0),
-    ]
-
-
 @pytest.mark.parametrize("block", [1, 2, 3, 5, 7, 1000])
 @pytest.mark.parametrize("at_once", [1, 2, 10])
 def test_a_line_over_the_limit_is_cut_and_alone(block: int, at_once: int) -> None:
@@ -61,14 +50,6 @@ def test_a_line_over_the_limit_is_cut_and_alone(block: int, at_once: int) -> Non
         (b"ok", 80, 83, 0),
         (b"yyyyy", 83, 92, 9),
     ]
-
-
-@pytest.mark.parametrize("block", [1, 2, 3, 1000])
-def test_a_byte_order_mark_belongs_to_no_line(block: int) -> None:
-    assert split(b"\xef\xbb\xbfa\nb\n", block=block) == [(b"a", 3, 5, 0), (b"b", 5, 7, 0)]
-    assert split(b"\xef\xbb\xbf12345\n", limit=5, block=block) == [(b"12345", 3, 9, 0)]
-    assert split(b"\xef\xbb\xbf123456789\n", limit=5, block=block) == [(b"12345", 3, 13, 9)]
-    assert split(b"a\n\xef\xbb\xbfb\n", block=block)[1] == (b"\xef\xbb\xbfb", 2, 7, 0)
 
 
 def test_a_line_without_end_takes_bounded_memory() -> None:

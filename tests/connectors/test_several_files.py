@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors import CsvSource, Position, Record, SourceError
 from streamkernel.connectors.files.names import MOST_FILES
-from streamkernel.connectors.files.places import FileOrder, FilePlace, FinishedFile, identity
+from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.pass_through import PassedColumn
 from tests.connectors.draining import drain, written
 
@@ -148,18 +146,6 @@ def test_other_columns_are_refused_before_anything_is_read(tmp_path: Path, text:
         CSV([f"{tmp_path}/*.csv"]).open()
 
 
-def test_a_rewritten_file_is_noticed(tmp_path: Path) -> None:
-    paths = three(tmp_path)
-    source = CSV(paths)
-    source.open()
-    source.poll(100, 0)
-    position = source.lasting(source.poll(1, 0)[-1].next)
-    source.close()
-    Path(paths[1]).write_bytes(gzip.compress(b"y,a\nno,9\nno,5\n"))
-    with pytest.raises(SourceError, match=r"part-10\.csv\.gz: .*replaced"):
-        CSV(paths).open({1: position})
-
-
 def test_what_is_missing_or_too_much_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SourceError, match=r"\*.csv: no file matches"):
         CSV([f"{tmp_path}/*.csv"]).open()
@@ -197,22 +183,3 @@ def test_columns_pass_through_and_records_are_decoded_by_themselves(tmp_path: Pa
     with pytest.raises(SourceError, match="their columns in different orders"):
         mixed.decode(b"1,no", record.position, record.next)
     mixed.close()
-
-
-_TEXTS = st.text(max_size=5)
-_FINISHED = st.builds(FinishedFile, st.integers(0, 2**62), _TEXTS, st.integers(0, 2**40))
-_ORDERS = st.builds(
-    FileOrder,
-    st.lists(_TEXTS, max_size=3).map(tuple),
-    st.integers(0, 10**9),
-    st.none() | st.lists(_TEXTS, min_size=1, max_size=3).map(tuple),
-    st.booleans(),
-    st.lists(_FINISHED, max_size=3).map(tuple),
-    st.none() | st.tuples(st.integers(0, 2**62), _TEXTS),
-)
-
-
-@given(st.sampled_from(["", "4096:" + 64 * "a"]), st.booleans(), _ORDERS)
-def test_a_place_is_read_as_it_was_written(tail: str, finished: bool, order: FileOrder) -> None:
-    place = FilePlace(tail, order=order, at_end=finished)
-    assert FilePlace.of(Position(identity(b""), 0, 0, json.loads(json.dumps(place.known)))) == place

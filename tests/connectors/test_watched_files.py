@@ -49,32 +49,6 @@ def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder:
     source.close()
 
 
-def test_an_empty_file_is_read_once_it_is_filled(folder: Path) -> None:
-    path = arrive(folder, "a.csv", "", 10)
-    with CSV(str(folder), watch=True) as source:
-        source.open()
-        assert poll_all(source) == []
-        path.write_text(rows(1, 2))
-        records = poll_all(source)
-        assert values(records) == [1, 2]
-        arrive(folder, "b.csv.gz", "", 20)
-        assert poll_all(source) == []
-        positions = kept(source, records)
-    arrive(folder, "b.csv.gz", gzip.compress(rows(3).encode()), 30)
-    with source:
-        source.open(positions)
-        assert values(poll_all(source)) == [3]
-
-
-def test_a_pattern_is_watched_as_well(folder: Path) -> None:
-    arrive(folder, "a.csv", rows(1), 10)
-    arrive(folder, "a.txt", "garbage", 10)
-    with CSV(f"{folder}/*.csv", watch=True) as source:
-        source.open()
-        assert values(poll_all(source)) == [1]
-        assert source.describe() == f"csv files {folder}/*.csv, watched"
-
-
 @given(
     arrivals=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=8),
     stops=st.lists(st.integers(1, 5), max_size=6),
@@ -257,17 +231,6 @@ def test_a_file_that_cannot_be_read_is_one_dead_letter(
     source.open(positions)
     assert values(poll_all(source)) == [3]
     source.close()
-
-
-def test_a_file_that_is_removed_while_it_is_read_stops_a_restart(folder: Path) -> None:
-    path = arrive(folder, "a.csv", rows(1, 2, 3), 10)
-    source = CSV(str(folder), watch=True)
-    source.open()
-    positions = kept(source, source.poll(1, 0))
-    source.close()
-    path.unlink()
-    with pytest.raises(SourceError, match="in the middle of it"):
-        source.open(positions)
 
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
