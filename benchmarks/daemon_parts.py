@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 from streamkernel import KernelClassifier
-from streamkernel.connectors.files.bytes import PlainFile
+from streamkernel.connectors.files.bytes import File
 from streamkernel.connectors.files.lines import Lines
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.daemon.assembly.plan import prepare
@@ -34,7 +34,7 @@ from streamkernel.daemon.stream.sinks import Sinks
 
 WHOLE = "the rest (the loop itself, pacing)"
 PARTS: dict[str, list[tuple[type, str]]] = {
-    "read the file": [(PlainFile, "read")],
+    "read the file": [(File, "read")],
     "split into lines, positions": [(Lines, "take")],
     "decode, make the records": [(LineSource, "poll")],
     "model (`advance`)": [(KernelClassifier, "advance")],

@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
 from streamkernel.connectors.files.csv import CsvSource
-from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.files.sinks import CsvSink, JsonLinesSink
 from streamkernel.connectors.files.source import JsonLinesSource
-from streamkernel.connectors.files.watched import WatchedFiles
 from streamkernel.connectors.journal.source import JournalSource
 from streamkernel.connectors.memory import MemorySink, MemorySource, NullSink
 from streamkernel.connectors.ports import (
@@ -56,12 +54,10 @@ __all__ = [
     "Record",
     "RegistrySettings",
     "RiverSource",
-    "SeveralFiles",
     "Sink",
     "SinkError",
     "Source",
     "SourceError",
-    "WatchedFiles",
 ]
 
 

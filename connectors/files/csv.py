@@ -12,15 +12,12 @@ from os import PathLike
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.decode import TargetDecoder
-from streamkernel.connectors.files.bytes import ByteStream, StandardInput
 from streamkernel.connectors.files.follow import FollowedFile
 from streamkernel.connectors.files.header import HEADER_MOVED, UnusableHeaderError, delimiter_hint, header_columns
-from streamkernel.connectors.files.lines import Chunk, Lines
-from streamkernel.connectors.files.places import FilePlace
-from streamkernel.connectors.files.quoted import QuotedLines
+from streamkernel.connectors.files.lines import Chunk, CsvLines, Lines
 from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.files.source import LineSource
-from streamkernel.connectors.files.stream import FileStream
+from streamkernel.connectors.files.stream import ByteStream, FileStream
 from streamkernel.connectors.names import nfc
 from streamkernel.connectors.ports import Fault, Position, Record, SourceError
 from streamkernel.connectors.target_columns import Target
@@ -43,7 +40,8 @@ class CsvSource(LineSource):
     Parameters
     ----------
     path
-        A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
+        A file, plain or ending in .gz or .zst, or ``"-"`` for standard input; a list of files, or a pattern such as
+        ``data/*.csv``, for several.
     target
         The column of the target, or those of several; None: no target, every record is unlabeled.
     target_type
@@ -54,7 +52,8 @@ class CsvSource(LineSource):
         Of the text; one in which ASCII characters are single bytes. A byte order mark of UTF-8 is skipped.
     multiline
         Whether a quoted field may have line ends. If not, such a record is a fault. Either way a line within a quoted
-        field is no record, and a quote without an end costs its own line; see `quoted`.
+        field is no record, and a quote without an end costs its own line; see
+        `streamkernel.connectors.files.lines.CsvLines`.
     follow
         Whether to wait for more at the end of a plain file, and to continue in the next one, which has a header of its
         own, when it is rotated.
@@ -66,6 +65,9 @@ class CsvSource(LineSource):
         Which columns are inputs, and how they are read; None: all but the target, as above.
     target_required
         Whether a file without the column of the target is refused; if not, its records are unlabeled.
+    watch
+        Whether `path` is a directory or a pattern that is watched for files; see
+        `streamkernel.connectors.files.watched.WatchedFiles`.
 
     Raises
     ------
@@ -94,7 +96,7 @@ class CsvSource(LineSource):
 
     def __init__(
         self,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | Sequence[str],
         target: Target = None,
         target_type: str = "str",
         delimiter: str = ",",
@@ -105,8 +107,9 @@ class CsvSource(LineSource):
         max_string: int = 256,
         inputs: InputSettings | None = None,
         target_required: bool = True,
+        watch: bool = False,
     ) -> None:
-        super().__init__(path, follow, max_record_bytes)
+        super().__init__(path, follow, watch, max_record_bytes)
         if len(delimiter) != 1 or delimiter in '"\r\n':
             raise ValueError(f"delimiter must be one character, no quote and no line end, got {delimiter!r}")
         self.target = nfc(target) if isinstance(target, str) else target
@@ -119,58 +122,45 @@ class CsvSource(LineSource):
         self.target_required = target_required
         TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
         self._header = b""
-        self._header_end = 0
-        # Whether a followed file does not begin with the header, as it was truncated.
-        self._continued = False
+        self._told_header = False
         # Where a record begins that waits for the end of its quote, and when to tell that.
         self._waits: tuple[int, float] | None = None
 
-    def _begin(self, stream: ByteStream, offset: int) -> None:
-        self._decoder = self.column_names = None
+    def _begin(self, stream: ByteStream) -> None:
+        self._decoder = None
         self._told_header = False
-        header = stream.header if isinstance(stream, FileStream) else None
-        if header is None and isinstance(stream, FollowedFile) and stream.continued:
-            header = self._header
-        self._continued = header is not None
-        if header is not None:
-            self.use_header(header)
-            super()._begin(stream, offset)
-            return
-        super()._begin(stream, 0)
-        if isinstance(stream, StandardInput):
-            # Its writer may not have begun: the header is read when there is something to hand out.
-            return
-        header_read = isinstance(self._lines, QuotedLines) and self._read_header(self._lines, deadline=0.0)
-        super()._begin(stream, max(offset, self._header_end) if header_read else 0)
+        given = self.max_record_bytes, self.delimiter, self.encoding, self.files.number
+        if stream.header is None and isinstance(stream, FollowedFile) and stream.continued:
+            stream.header = self._header.decode("latin-1")
+        if stream.header is not None:
+            self.use_header(stream.header.encode("latin-1"))
+        elif isinstance(stream, FileStream):
+            offset = stream.offset
+            stream.seek(0)
+            lines = CsvLines(stream, *given)
+            end = self._read_header(lines)
+            # Where there is no header yet, it is read with the first record.
+            stream.seek(0 if end is None else max(offset, end))
+        self._lines = CsvLines(stream, *given)
 
-    def _split(self, stream: ByteStream) -> QuotedLines:
-        given = stream, self.max_record_bytes, self.delimiter, self.encoding, self.partition
-        return QuotedLines(*given, multiline=self.multiline)
-
-    def _records(self, lines: Lines, limit: int, deadline: float) -> list[Record]:
-        assert isinstance(lines, QuotedLines)
-        if self._decoder is None and not self._read_header(lines, deadline):
+    def _records(self, lines: Lines, limit: int) -> list[Record]:
+        assert isinstance(lines, CsvLines)
+        if self._decoder is None and self._read_header(lines) is None:
             return []
         assert self._decoder is not None
         decoder = self._decoder
-        decoder.header_again = decoder.header_moved = decoder.odd_quotes = False
-        while True:
-            chunk = lines.take(limit, deadline)
-            records = self._decoded(chunk)
-            if not decoder.odd_quotes and not decoder.header_moved:
-                break
-            stop = self._stop(lines, chunk, records)
-            if stop is None:
-                break
-            lines.reconsider(chunk, stop)
-            if stop:
-                del records[stop:]
-                break
-            if _is_moved(records[0]):  # what follows would be wrong numbers and labels
-                place = self.place(0, records[0].position.offset)
+        decoder.header_again = decoder.header_moved = False
+        chunk = lines.take(limit)
+        records = self._decoded(chunk)
+        if decoder.header_moved:  # what follows would be wrong numbers and labels
+            at = next(index for index, one in enumerate(records) if one.fault and one.fault.detail == HEADER_MOVED)
+            lines.give_back(chunk, at)
+            if at == 0:
+                place = self.place(self.files.number, records[0].position.offset)
                 raise self._failed(
                     f"{HEADER_MOVED}, at {place}: split the file there, or give all lines the first order"
                 )
+            del records[at:]
         if decoder.header_again:
             self._tell_header(records)
         if self._waits is not None or lines.waits_at is not None:
@@ -179,29 +169,35 @@ class CsvSource(LineSource):
             _log.warning(
                 "%s: the last line has no line end and is read as it is, though it may be cut short: add the line "
                 "end (with follow: true, the daemon reads a line only with its line end)",
-                self._place,
+                self.files.name,
             )
         return records
 
-    def _stop(self, lines: QuotedLines, chunk: Chunk, records: Sequence[Record]) -> int | None:
-        """Return the index of the first record that has an open quote, or is a header in another order; else None."""
-        assert self._decoder is not None
-        quotes = self._decoder.odd_quotes and not chunk.settled
-        faulty = ((index, one) for index, one in enumerate(records) if one.fault is not None)
-        return next((index for index, one in faulty if _is_moved(one) or (quotes and lines.opens(one.raw))), None)
-
     def _decoded(self, chunk: Chunk) -> list[Record]:
-        if chunk.n_lines > 1 and not chunk.too_long:
+        if chunk.n_lines > 1 and not chunk.too_long and not self.multiline:
             detail = f"a quoted field spans {chunk.n_lines:,} lines"
             start, following = chunk.positions
             return [Record({}, None, start, following, chunk.lines[0], Fault("open_quote", detail))]
         return super()._decoded(chunk)
 
-    def lasting(self, position: Position) -> Position:
-        """Add to a position what it is known by, and the header where the file has none; see `Source.lasting`."""
-        lasting = super().lasting(position)
-        place = FilePlace.parse(lasting.stream) if self._continued else None
-        return lasting if place is None else lasting._replace(stream=str(place._replace(header=self._header)))
+    def decode(self, raw: bytes, position: Position, following: Position) -> Record:
+        """Return the record of raw bytes; see `LineSource.decode`.
+
+        Raises
+        ------
+        SourceError
+            Also where the columns of several files are in different orders.
+
+        """
+        order = self.files.order
+        if order.reordered:
+            raise SourceError(
+                f"{self.files.path}: the files have their columns in different orders, so one record alone "
+                "cannot be decoded: append it to a file that is not read yet"
+            )
+        if self._decoder is None and order.columns is not None:
+            self._use_columns(order.columns)
+        return super().decode(raw, position, following)
 
     def _tell_header(self, records: Sequence[Record]) -> None:
         """Log, once for a file, that the header came again among these records and was skipped."""
@@ -211,10 +207,10 @@ class CsvSource(LineSource):
             self._told_header = True
             _log.info(
                 "%s: the header is repeated at %s: the daemon skips each repetition",
-                *(self._place, self.place(0, again.position.offset)),
+                *(self.files.name, self.place(self.files.number, again.position.offset)),
             )
 
-    def _tell_open_quote(self, lines: QuotedLines, some_records: bool) -> None:
+    def _tell_open_quote(self, lines: CsvLines, some_records: bool) -> None:
         """Log, once for a record, that nothing comes because its quote is open."""
         at = None if some_records else lines.waits_at
         if at is None:
@@ -226,30 +222,27 @@ class CsvSource(LineSource):
             _log.warning(
                 "%s: the record at %s opens a quote that is not closed yet: the lines after it wait for its end, "
                 "or for %s bytes. If the quote is a mistake, close it",
-                *(self._place, self.place(0, at), f"{lines.reach:,}"),
+                *(self.files.name, self.place(self.files.number, at), f"{lines.reach:,}"),
             )
 
-    def _read_header(self, lines: QuotedLines, deadline: float) -> bool:
-        """Read the names of the columns; False where the first line is not there yet, or the file is empty."""
-        chunk = lines.take(1, deadline)
-        if self.multiline and chunk.lines and not chunk.settled and lines.opens(chunk.lines[0]):
-            lines.reconsider(chunk, 0)
-            chunk = lines.take(1, deadline)
+    def _read_header(self, lines: CsvLines) -> int | None:
+        """Read the names of the columns, and return where they end; None where they are not there yet."""
+        chunk = lines.take(1)
         if not chunk.lines:
-            return False
+            return None
         if chunk.too_long:
             raise self._failed(f"the header is longer than max_record_bytes ({self.max_record_bytes:,})")
-        self.use_header(chunk.lines[0])
-        self._header_end = chunk.positions[1].offset
-        return True
+        self.use_header(chunk.lines[0] if self.multiline else chunk.lines[0].partition(b"\n")[0])
+        return chunk.positions[1].offset
 
     def use_header(self, raw: bytes) -> None:
         """Decode records as those of a file that begins with this line; SourceError where it cannot be used."""
-        self.use_columns(self._columns(raw))
+        columns = self._columns(raw)
+        self._use_columns(columns)
         self._header = raw
+        self.files.use_columns(columns)
 
-    def use_columns(self, columns: Sequence[str]) -> None:
-        """Decode records as those of a file with these columns."""
+    def _use_columns(self, columns: Sequence[str]) -> None:
         target = self.target
         if isinstance(target, str) and not (self.target_required or target in columns):
             target = None
@@ -257,7 +250,6 @@ class CsvSource(LineSource):
             columns, target, self.target_type, self.delimiter, self.encoding, self.max_string, self._rules
         )
         self._decoder.passing = self._passing
-        self.column_names = columns
 
     def _columns(self, raw: bytes) -> list[str]:
         """Return the names of the columns; raise SourceError where they cannot be used."""
@@ -269,15 +261,11 @@ class CsvSource(LineSource):
         except UnusableHeaderError as error:
             raise self._failed(advice or str(error)) from None
         if advice:
-            _log.warning("%s: %s", self._place, advice)
+            _log.warning("%s: %s", self.files.name, advice)
         return columns
 
     def _failed(self, why: str) -> SourceError:
-        return SourceError(f"{self._place}: {why}")
-
-
-def _is_moved(record: Record) -> bool:
-    return record.fault is not None and record.fault.detail == HEADER_MOVED
+        return SourceError(f"{self.files.name}: {why}")
 
 
 def _checked_encoding(encoding: str) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from streamkernel.connectors.durable import sync_folder
 from streamkernel.connectors.file_system import make_folder, write_obstacle
-from streamkernel.connectors.files.bytes import SUFFIXES, open_file
+from streamkernel.connectors.files.bytes import open_file
 from streamkernel.connectors.files.locking import lock
-from streamkernel.connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
+from streamkernel.connectors.files.mark import FileMark
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import Mark, SinkError, SourceError
 
@@ -29,7 +28,7 @@ _REMEDY = "put the right file back, give another path to continue in a new file,
 
 @dataclass
 class OpenFile:
-    """A file that can be written to at its end: its length, and its first and last bytes, at most 4,096 each.
+    """A file that can be written to at its end, and its length.
 
     A pipe or a device is `special`: nothing can be cut off from it. An `appended` file begins with lines of others. Its
     last line has no end where it is `torn`.
@@ -38,17 +37,8 @@ class OpenFile:
     descriptor: int
     special: bool = False
     length: int = 0
-    head: bytes = b""
-    tail: bytes = b""
     appended: bool = False
     torn: bool = False
-
-    def note(self, data: bytes) -> None:
-        """Note bytes that were written at the end."""
-        self.length += len(data)
-        if len(self.head) < END_BYTES:
-            self.head = (self.head + data[:END_BYTES])[:END_BYTES]
-        self.tail = (self.tail + data[-END_BYTES:])[-END_BYTES:]
 
 
 def is_special(path: Path) -> bool:
@@ -76,15 +66,14 @@ def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
     try:
         lock(descriptor, path)
         length, appended = _find_length(path, descriptor, known, existing)
-        head, tail = first_bytes(descriptor, length), last_bytes(descriptor, length)
-        torn = appended and (_last_byte(path) if path.suffix in SUFFIXES else tail[-1:]) not in (b"", b"\n")
+        torn = appended and _last_byte(path) not in (b"", b"\n")
         if os.fstat(descriptor).st_size > length:
             os.ftruncate(descriptor, length)
         sync_folder(path.parent)
     except BaseException:
         os.close(descriptor)
         raise
-    return OpenFile(descriptor, False, length, head, tail, appended, torn)
+    return OpenFile(descriptor, False, length, appended, torn)
 
 
 def find_problem(path: Path, mark: Mark | None, existing: Existing, *, alone: bool = False) -> None:
@@ -240,15 +229,12 @@ def _find_length(path: Path, descriptor: int, mark: FileMark | None, existing: E
 
 
 def _last_byte(path: Path) -> bytes:
-    """Read a compressed file to its end: a new member after one that is cut short could not be read."""
-    last = b""
+    """Return the last byte; a compressed file is read to its end, as a member after a torn one is lost."""
     try:
-        file = open_file(path)
-        try:
-            while not file.ended:
-                last = file.read(time.monotonic())[-1:] or last
-        finally:
-            file.close()
+        with closing(open_file(path)) as file:
+            last, offset = b"", max(0, file.size - 1) if file.plain else 0
+            while block := file.read(offset):
+                last, offset = block[-1:], offset + len(block)
     except SourceError as error:
         raise SinkError(f"{error}: lines cannot be appended to it, move it away") from None
     return last

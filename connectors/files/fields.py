@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streamkernel.connectors.decode import UndecodableError
@@ -11,7 +11,7 @@ from streamkernel.connectors.decode import UndecodableError
 if TYPE_CHECKING:
     from _csv import Reader
 
-__all__ = ["counted", "csv_rows", "csv_text", "n_named", "split_fields"]
+__all__ = ["counted", "csv_rows", "csv_text", "n_lines_of_record", "n_named", "split_fields"]
 
 # The csv module refuses fields of more than 131,072 characters by default. Here `max_record_bytes` is the limit. The
 # csv module has one limit for the process, so it is raised once: to raise and restore it would be a race of threads.
@@ -38,6 +38,32 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         return next(csv_rows([text], delimiter))
     except csv.Error as error:
         raise UndecodableError("csv_width", f"the quotes are not valid CSV: {error}") from None
+
+
+def n_lines_of_record(lines: Iterable[str], delimiter: str = ",") -> int:
+    """Return how many of these lines the first record has; 0 where a quote is open at their end.
+
+    Where its quotes are not as CSV has them, the first line is a record alone.
+
+    Examples
+    --------
+    >>> [n_lines_of_record(lines) for lines in (['1,"a', 'b",2', "3"], ['"a', "b"], ['"a', '"b'])]
+    [2, 0, 1]
+
+    """
+    ended = False
+
+    def until_the_end() -> Iterator[str]:
+        nonlocal ended
+        yield from lines
+        ended = True
+
+    rows = csv_rows(until_the_end(), delimiter)
+    try:
+        next(rows)
+    except csv.Error:
+        return 0 if ended else 1
+    return rows.line_num
 
 
 def counted(fields: Sequence[str]) -> str:

@@ -15,19 +15,84 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from streamkernel.connectors.files.bytes import SUFFIXES, File, PlainFile, open_file
-from streamkernel.connectors.files.places import HEAD_BYTES, FilePlace, holds_end, matches, repeats, resume_offset
-from streamkernel.connectors.files.rotation import Part, find_part, is_kept, successor
-from streamkernel.connectors.files.stream import FileStream
+from streamkernel.connectors.files.bytes import SUFFIXES, File, open_file
+from streamkernel.connectors.files.listing import FileList
+from streamkernel.connectors.files.places import (
+    HEAD_BYTES,
+    LONGEST_HEAD,
+    FilePlace,
+    Head,
+    holds_end,
+    identity,
+    matches,
+    repeats,
+    resume_offset,
+)
+from streamkernel.connectors.files.rotation import Part, find_part, successor
+from streamkernel.connectors.files.stream import STANDARD_INPUT, ByteStream, FileStream
 from streamkernel.connectors.ports import Position, SourceError
 
-CHECK_SECONDS = 0.05
 # Looking through the earlier parts opens each of them.
 PARTS_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
+
+
+class FollowedLog(FileList):
+    """The parts of a log that is followed, each from its beginning; the last one is the file at the path."""
+
+    finite = False
+    # A part that ended, and the one after it.
+    _finished: FollowedFile | None = None
+    _following: FollowedFile | None = None
+
+    def start(self, positions: Mapping[int, Position]) -> Position | None:
+        """Begin at the position of an earlier run; see `FileList.start`."""
+        if self.path == STANDARD_INPUT:
+            raise SourceError("standard input cannot be followed: it is read until its writer ends; drop follow")
+        if Path(self.path).suffix in SUFFIXES:
+            raise SourceError(
+                f"{self.path}: a compressed file cannot be followed: set follow to false or name a plain file"
+            )
+        return super().start(positions)
+
+    def __init__(self, path: str) -> None:
+        super().__init__([path], alone=True)
+
+    def due(self) -> bool:
+        """Return whether there is a part to read, once the one before it has ended."""
+        if self._finished is not None and self._following is None:
+            self._following = self._finished.following()
+        return self._finished is None or self._following is not None
+
+    def open(self, position: Position | None) -> ByteStream:
+        """Open the part that is due."""
+        stream = self._following or FollowedFile(Path(self.path), position)
+        if self._finished is not None:
+            self._finished.close()
+        elif position is None:
+            self.starts = {0: stream.starting_position()}
+        self._finished = self._following = None
+        return stream
+
+    def finish(self, stream: ByteStream | None) -> None:
+        """Keep a part that ended open until the next one is there."""
+        assert isinstance(stream, FollowedFile)
+        self._finished = stream
+
+    def describe(self, kind: str) -> str:
+        """Return a phrase such as ``"csv file data.csv, followed"``."""
+        return f"{super().describe(kind)}, followed"
+
+    def close(self) -> None:
+        """Close a part that ended."""
+        for part in (self._finished, self._following):
+            if part is not None:
+                part.close()
+        self._finished = self._following = None
 
 
 class FollowedFile(FileStream):
@@ -44,55 +109,44 @@ class FollowedFile(FileStream):
     """
 
     def __init__(self, path: Path, position: Position | None = None, file: File | None = None) -> None:
-        if path.suffix in SUFFIXES:
-            raise SourceError(f"{path}: a compressed file cannot be followed: set follow to false or name a plain file")
         self.path = path
         self._parts_looked_at = 0.0
         super().__init__(file or _open_part(path, position), position)
         # The number of the file under the path: a copy is read in its place once the file itself was truncated.
-        self._inode = self._file.stat().st_ino
-        place = None if position is None else FilePlace.parse(position.stream)
+        self._inode = self.file.stat().st_ino
+        place = None if position is None else FilePlace.of(position)
         newest = Part.at(path)
         if place is not None and newest is not None and newest.inode == place.inode:
             self._inode = newest.inode
         self.continued = self.header is not None
 
-    def read(self, deadline: float) -> bytes:
-        """Return the bytes that were appended, waiting until `deadline`; see `ByteStream.read`."""
+    def read(self) -> bytes:
+        """Return the bytes that were appended; see `ByteStream.read`."""
         while not self.ended:
-            block = self._read_written(deadline)
+            block = self._read_written()
             changed = self._changed(len(block))
             replaced = not changed and not block and self.is_replaced()
-            if changed:
-                block = b""
-                self._file.seek(self.offset)
-            elif replaced:
+            if replaced:
                 # The last bytes of the old file, written before the new one was begun.
-                block = self._read_written(deadline)
-            if block:
+                block = self._read_written()
+            if block and not changed:
                 self._note(block)
                 return block
-            if (changed or replaced) and self._settle(changed):
-                continue
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
+            if not (changed or replaced) or not self._settle(changed):
                 break
-            time.sleep(min(CHECK_SECONDS, remaining))
         return b""
 
-    def _read_written(self, deadline: float) -> bytes:
+    def _read_written(self) -> bytes:
         """Read on up to the NUL bytes at the end of the file: space that is reserved and not written yet."""
-        file = self._file
-        block = file.read(deadline)
-        if block.endswith(b"\0") and isinstance(file, PlainFile) and file.read_before(file.size, 1) == b"\0":
-            block = block.rstrip(b"\0")
-            file.seek(self.offset + len(block))
-        return block
+        file = self.file
+        block = file.read(self.offset)
+        reserved = block.endswith(b"\0") and file.plain and file.read_before(file.size, 1) == b"\0"
+        return block.rstrip(b"\0") if reserved else block
 
     def _changed(self, unverified: int) -> bool:
         """Return whether the file has other bytes by now than those that were read."""
-        file = self._file
-        if not isinstance(file, PlainFile):
+        file = self.file
+        if not file.plain:
             return False
         # It may have grown beyond the old length since it was truncated.
         head, tail = self._head.data[:HEAD_BYTES], self._before(self.offset)
@@ -110,12 +164,14 @@ class FollowedFile(FileStream):
             if copy is not None:
                 self._swap(copy)
                 return True
-        elif self._successor() != self.path or is_kept(self.path, self._file, here):
-            self.ended = True
-            return True
+        else:
+            path, kept = successor(self.path, self.file, here)
+            if kept or path != self.path:
+                self.ended = True
+                return True
         # No earlier part is the file that was read, so the file at the path decides.
         try:
-            newest = open_file(self.path) if self.is_replaced() else self._file
+            newest = open_file(self.path) if self.is_replaced() else self.file
         except SourceError:
             return False
         holds = matches(newest, here)
@@ -126,9 +182,9 @@ class FollowedFile(FileStream):
             if repeated:
                 resume_offset(newest, here)  # raises what it would raise at a restart
         finally:
-            if newest is not self._file and not holds:
+            if newest is not self.file and not holds:
                 newest.close()
-        if holds and newest is not self._file:
+        if holds and newest is not self.file:
             if self.offset:
                 said = "%s: was replaced by a file that begins with what was read: reading continues after that"
                 log.warning(said, self.path)
@@ -145,9 +201,8 @@ class FollowedFile(FileStream):
 
     def _swap(self, file: File) -> None:
         """Continue in another file, at the same place."""
-        file.seek(self.offset)
-        self._file.close()
-        self._file = file
+        self.file.close()
+        self.file = file
 
     @property
     def _here(self) -> Position:
@@ -158,7 +213,7 @@ class FollowedFile(FileStream):
 
         A new file that is still empty does not count: until its first byte the writer may still write to the old one.
         """
-        newest, inode = Part.at(self.path), self._file.stat().st_ino
+        newest, inode = Part.at(self.path), self.file.stat().st_ino
         if newest is not None and (newest.inode == inode or newest.size > 0):
             return newest.inode != inode
         now = time.monotonic()
@@ -168,7 +223,7 @@ class FollowedFile(FileStream):
         return self._successor() != self.path
 
     def _successor(self) -> Path:
-        return successor(self.path, self._file, self._here)
+        return successor(self.path, self.file, self._here)[0]
 
     def following(self) -> FollowedFile | None:
         """Return the next file of the log once this one has ended; None while it cannot be opened."""
@@ -189,26 +244,29 @@ class FollowedFile(FileStream):
                 return following
             file.close()
 
+    def starting_position(self) -> Position:
+        """Return the position at the beginning, known by the part of the head that is there now."""
+        # NUL bytes at its end are reserved space that is not written yet.
+        head = Head(self.file.read_at(0, LONGEST_HEAD).rstrip(b"\0")).data
+        return Position(identity(head), 0, 0, FilePlace(inode=self._inode).known)
+
 
 def _open_part(path: Path, position: Position | None) -> File:
     """Open the part of a log in which `position` was taken."""
     try:
-        file = PlainFile(path)
+        file = File(path)
     except SourceError:
         # Between the renaming and the making of the new file there is none.
         part = find_part(path, position) if position else None
         if part is None:
             raise
         return part
-    if position is None:
-        return file
     try:
         # Where the new file began just like the old one, the inode tells which of them was read.
-        part = find_part(path, position, renamed=matches(file, position))
+        part = find_part(path, position, renamed=matches(file, position)) if position else None
     except SourceError:
         file.close()
         raise
-    if part is None:
-        return file
-    file.close()
-    return part
+    if part is not None:
+        file.close()
+    return part or file

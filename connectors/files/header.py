@@ -111,25 +111,13 @@ def header_columns(
 ) -> list[str]:
     """Return the names of the columns; one that is no input, target or column to pass may come twice.
 
-    Parameters
-    ----------
-    raw
-        The first line of a file.
-    delimiter, encoding
-        As `streamkernel.connectors.files.csv.CsvSource` has them.
-    target
-        The column of the target, or those of several; None: no target.
-    rules
-        Which columns are inputs, and how they are read.
-    target_required
-        Whether there must be the column of the target, and every column that is left out.
-    passed
-        Columns that pass through to the lines.
+    `raw` is the first line of a file, and `passed` are the columns that pass through to the lines. With
+    `target_required`, there must be the column of the target, and every column that is left out.
 
     Raises
     ------
     UnusableHeaderError
-        Where they cannot be used.
+        Where the columns cannot be used.
 
     Examples
     --------
@@ -163,22 +151,15 @@ def header_columns(
             f"column names must differ, the header repeats {listed(double)}: rename them in the file, or list them "
             "in inputs.exclude if nothing needs them"
         )
-    missing = next((name for name in targets if name not in columns), None)
-    if target_required and missing is not None:
-        raise UnusableHeaderError(
-            f"there is no column {shown(missing)} for the target, the header has {listed(columns)}"
-            f"{hint(missing, columns)}"
-        )
+    for wanted, use in ((targets if target_required else (), "for the target"), (passed, "to pass through")):
+        missing = next((name for name in wanted if name not in columns), None)
+        if missing is not None:
+            has = f"the header has {listed(columns)}{hint(missing, columns)}"
+            raise UnusableHeaderError(f"there is no column {shown(missing)} {use}, {has}")
     # A file to predict often lacks what no model learns from: labels and ids.
     unknown = rules.find_unknown(columns, all_excluded=target_required)
     if unknown is not None:
         raise UnusableHeaderError(f"{unknown}; the header has {listed(columns)}")
-    missing = next((name for name in passed if name not in columns), None)
-    if missing is not None:
-        raise UnusableHeaderError(
-            f"there is no column {shown(missing)} to pass through, the header has {listed(columns)}"
-            f"{hint(missing, columns)}"
-        )
     longest = max(columns, key=len)
     if len(longest) > rules.max_string:
         raise UnusableHeaderError(

@@ -48,6 +48,12 @@ class FileMark(NamedTuple):
             "or start over with --fresh"
         )
 
+    @classmethod
+    def of(cls, descriptor: int, length: int) -> FileMark:
+        """Return the mark of an open file that has this length."""
+        head, tail = first_bytes(descriptor, length), last_bytes(descriptor, length)
+        return cls(length, digest(head), digest(tail), file_id(descriptor))
+
     def names(self, descriptor: int) -> bool:
         """Return whether the mark can distinguish the open file from another one.
 

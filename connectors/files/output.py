@@ -18,8 +18,7 @@ from typing import IO, Any, cast
 import zstandard
 
 from streamkernel.connectors.durable import Appended
-from streamkernel.connectors.file_system import file_id
-from streamkernel.connectors.files.bytes import STANDARD_INPUT, SUFFIXES
+from streamkernel.connectors.files.bytes import SUFFIXES
 from streamkernel.connectors.files.existing import (
     Existing,
     OpenFile,
@@ -30,13 +29,13 @@ from streamkernel.connectors.files.existing import (
     set_aside,
     verify_unchanged,
 )
-from streamkernel.connectors.files.mark import FileMark, digest
+from streamkernel.connectors.files.mark import FileMark
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
 BUFFER_BYTES = 2**18
 PIECE_BYTES = 2**20
-STANDARD_OUTPUT = STANDARD_INPUT
+STANDARD_OUTPUT = "-"
 # How long a reader may take for a page before what is for it waits elsewhere. A stop tries several times, and must be
 # over in ten seconds.
 PATIENCE_MILLISECONDS = 300
@@ -148,9 +147,8 @@ class LineSink(Sink):
             self._sync(file)
             if file.special:
                 return None
-            known = file_id(file.descriptor)
             verify_unchanged(self.path, file)
-        return FileMark(file.length, digest(file.head), digest(file.tail), known)._asdict()
+            return FileMark.of(file.descriptor, file.length)._asdict()
 
     @property
     def waiting_bytes(self) -> int:
@@ -211,7 +209,7 @@ class LineSink(Sink):
             piece = bytes(memoryview(self._buffer)[:PIECE_BYTES])
             taken = self._write_some(file, piece, patience)
             del self._buffer[:taken]
-            file.note(piece[:taken])
+            file.length += taken
 
     def _write_some(self, file: OpenFile, data: bytes, patience: int) -> int:
         if not self._standard:

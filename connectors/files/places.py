@@ -7,11 +7,13 @@ before the place. So two runs give the same record the same name, however far th
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from dataclasses import asdict, dataclass
-from itertools import islice, starmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple, Self
+
+from pydantic import TypeAdapter
 
 from streamkernel.connectors.decode import shown
 from streamkernel.connectors.files.bytes import File
@@ -87,23 +89,15 @@ class FileOrder:
         """Return the path of the file with a number."""
         return self.files[number - self.first]
 
-    @classmethod
-    def from_json(cls, given: dict[str, Any]) -> Self:
-        """Read what `asdict` made, after it was JSON."""
-        finished = tuple(starmap(FinishedFile, given.pop("finished", ())))
-        known: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
-        }
-        return cls(**known, finished=finished)
 
+@dataclass(frozen=True)
+class FilePlace:
+    """What a checkpoint knows of a place in a file, in addition to the identity of the file's first bytes.
 
-class FilePlace(NamedTuple):
-    """A place in a file, or in one of several, as `Position.stream` names it.
+    It is `Position.known`, as JSON without what is the default.
 
     Parameters
     ----------
-    head
-        The identity of the first bytes; empty at the beginning of several files.
     tail
         The identity of the last bytes before the place, at most 4096; empty where there are none.
     unended
@@ -111,7 +105,8 @@ class FilePlace(NamedTuple):
     inode
         The number of a followed file in its directory: it tells which of two files that began alike was read.
     header
-        The header of the records, where the file does not begin with it: it was truncated after it was copied.
+        The header of the records, as Latin-1, where the file does not begin with it: it was truncated after it was
+        copied.
     order
         The order of several files; None: there is only one.
     at_end
@@ -119,46 +114,38 @@ class FilePlace(NamedTuple):
 
     Examples
     --------
-    >>> place = FilePlace(identity(b"x,y"), identity(b"y"), unended=True, inode=12, header=b"x,y")
-    >>> FilePlace.parse(str(place)) == place, FilePlace.parse("synth.SEA{}")
+    >>> place = FilePlace(inode=12, order=FileOrder(("a.csv", "b.csv")))
+    >>> place.known
+    {'inode': 12, 'order': {'files': ['a.csv', 'b.csv']}}
+    >>> FilePlace.of(Position("", 0, 0, place.known)) == place, FilePlace.of(Position("synth.SEA{}", 0, 0))
     (True, None)
-    >>> str(FilePlace(order=FileOrder(("a.csv", "b.csv"))))
-    '{"order": {"files": ["a.csv", "b.csv"], "first": 0}}'
 
     """
 
-    head: str = ""
     tail: str = ""
     unended: bool = False
     inode: int | None = None
-    header: bytes | None = None
+    header: str | None = None
     order: FileOrder | None = None
     at_end: bool = False
 
     @classmethod
-    def parse(cls, stream: str) -> Self | None:
-        """Read what `str` gives; None for the name of anything but a file."""
-        if _IDENTITY.fullmatch(stream):
-            return cls(stream)
+    def of(cls, position: Position) -> Self | None:
+        """Return the place of a position; None where it was not taken from a file."""
         try:
-            given = json.loads(stream)
-            if "header" in given:
-                given["header"] = given["header"].encode("latin-1")
-            if "order" in given:
-                given["order"] = FileOrder.from_json(given["order"])
-            place = cls(**given)
-        except (ValueError, TypeError, AttributeError, RecursionError):
+            place: Self = _PLACE.validate_python(position.known or {})
+        except ValueError:
             return None
-        known = all(_IDENTITY.fullmatch(one) for one in (place.head, place.tail) if one)
-        return place if known and (place.head or place.order) else None
+        known = _IDENTITY.fullmatch(position.stream) and _IDENTITY.fullmatch(place.tail or position.stream)
+        return place if known or (place.order is not None and not position.stream) else None
 
-    def __str__(self) -> str:
-        given = {name: value for name, value in self._asdict().items() if value != self._field_defaults[name]}
-        if self.header is not None:
-            given["header"] = self.header.decode("latin-1")
-        if self.order is not None:
-            given["order"] = {key: value for key, value in asdict(self.order).items() if value or key == "first"}
-        return self.head if [*given] == ["head"] else json.dumps(given)
+    @property
+    def known(self) -> Mapping[str, Any] | None:
+        """The place as `Position.known` has it."""
+        return _PLACE.dump_python(self, mode="json", exclude_defaults=True) or None
+
+
+_PLACE: TypeAdapter[Any] = TypeAdapter(FilePlace)
 
 
 class Head:
@@ -178,7 +165,7 @@ class Head:
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = bytearray()
-        self._length: int | None = None
+        self._length = LONGEST_HEAD
         self._whole = ""
         self.add(data)
 
@@ -193,11 +180,10 @@ class Head:
             return
         known = len(self._data)
         self._data += block[: LONGEST_HEAD - known]
-        if self._length is None:
-            end = self._data.find(b"\n", known, LONGEST_FIRST_LINE) + 1
-            if end or len(self._data) >= LONGEST_FIRST_LINE:
-                self._length = max(HEAD_BYTES, (end or LONGEST_FIRST_LINE) + BEHIND_FIRST_LINE)
-        if self._length is not None and len(self._data) >= self._length:
+        end = self._data.find(b"\n", known, LONGEST_FIRST_LINE) + 1
+        if end and self._length == LONGEST_HEAD:
+            self._length = max(HEAD_BYTES, end + BEHIND_FIRST_LINE)
+        if len(self._data) >= self._length:
             del self._data[self._length :]
             self._whole = identity(self._data)
 
@@ -210,8 +196,8 @@ class Head:
 
 def matches(file: File, position: Position) -> bool:
     """Return whether this is the file, and still as long, in which `position` was taken."""
-    place = FilePlace.parse(position.stream)
-    return place is not None and _difference(file, place, position.offset) is None
+    place = FilePlace.of(position)
+    return place is not None and _difference(file, position, place) is None
 
 
 def repeats(file: File, head: bytes) -> bool | None:
@@ -235,7 +221,7 @@ def holds_end(file: File, end: bytes) -> bool:
     if len(lines) < 2:
         return False
     wanted, at, before = b"\n".join(lines), 0, b""
-    while block := file.read_at(at, _BLOCK_BYTES):
+    while block := file.read(at, _BLOCK_BYTES):
         at += len(block)
         before += block
         if wanted in before.replace(b"\r\n", b"\n"):
@@ -250,22 +236,23 @@ def resume_offset(file: File, position: Position) -> int:
     Raises SourceError, saying why, where the file does not match the position, or its last line was learned as it stood
     at the end of the file and has grown since.
     """
-    place = FilePlace.parse(position.stream)
-    if place is None or not place.head:
+    place = FilePlace.of(position)
+    if place is None or not position.stream:
         raise SourceError(
             f"{file.path}: the position to resume at was not taken from a file ({position.stream:.200}): "
             "use the source it came from, or start over with --fresh"
         )
-    difference = _difference(file, place, position.offset)
+    difference = _difference(file, position, place)
     if difference is not None:
         raise SourceError(f"{file.path}: {difference}: put the old file back, or start over with --fresh")
     return _behind_line_end(file, position.offset) if place.unended else position.offset
 
 
-def _difference(file: File, place: FilePlace, offset: int) -> str | None:
-    head_length, tail_length = (int("0" + one.partition(":")[0]) for one in (place.head, place.tail))
+def _difference(file: File, position: Position, place: FilePlace) -> str | None:
+    offset = position.offset
+    head_length, tail_length = (int("0" + one.partition(":")[0]) for one in (position.stream, place.tail))
     head = file.read_at(0, head_length)
-    if len(head) == head_length and identity(head) != place.head:
+    if len(head) == head_length and identity(head) != position.stream:
         return f"the file was replaced since the checkpoint, its first {len(head):,} bytes differ"
     wanted = min(offset, tail_length or 1)
     tail = file.read_before(offset, wanted)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from streamkernel.connectors.files.bytes import SUFFIXES, File, PlainFile, open_file
+from streamkernel.connectors.files.bytes import SUFFIXES, File, open_file
 from streamkernel.connectors.files.places import FilePlace, matches
 from streamkernel.connectors.ports import Position, SourceError
 
@@ -33,12 +33,11 @@ class Part(NamedTuple):
     @classmethod
     def at(cls, path: Path) -> Part | None:
         """Return the file at `path`, None where there is none."""
-        try:
+        with suppress(OSError):
             status = os.stat(path)
-        except OSError:
-            return None
-        regular = stat.S_ISREG(status.st_mode)
-        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns) if regular else None
+            if stat.S_ISREG(status.st_mode):
+                return cls(path, status.st_ino, status.st_size, status.st_mtime_ns)
+        return None
 
 
 def rotated(path: Path) -> list[Part]:
@@ -57,17 +56,14 @@ def rotated(path: Path) -> list[Part]:
     ['log.10.zst', 'log.2', 'log.1']
 
     """
-    pattern = _pattern(path)
     parts: dict[tuple[int, int, str], Part] = {}
     try:
         # Reversed, so that the plain name, the shortest of its kind, is the last to be entered.
-        names = sorted((entry.name for entry in path.absolute().parent.iterdir()), reverse=True)
+        names = sorted(os.listdir(path.absolute().parent), reverse=True)
     except OSError:
         return []
     for name in names:
-        match = pattern.fullmatch(name)
-        part = None if match is None else Part.at(path.with_name(name))
-        if match is not None and part is not None:
+        if (match := _part_name(path, name)) and (part := Part.at(path.with_name(name))):
             stamp = match[1]
             # The higher the number the older the part; the later the date the newer.
             age = (1, -int(stamp), "") if stamp.isdigit() and len(stamp) <= 4 else (0, 0, stamp)
@@ -84,11 +80,11 @@ def is_part_name(path: Path, name: str) -> bool:
     [True, True, False, False]
 
     """
-    return _pattern(path).fullmatch(name) is not None
+    return _part_name(path, name) is not None
 
 
-def _pattern(path: Path) -> re.Pattern[str]:
-    return re.compile(re.escape(path.name) + r"[.-](\d[\d._T:-]*?)(\.gz|\.zst)?")
+def _part_name(path: Path, name: str) -> re.Match[str] | None:
+    return re.fullmatch(re.escape(path.name) + r"[.-](\d[\d._T:-]*?)(\.gz|\.zst)?", name)
 
 
 def find_part(path: Path, position: Position, *, renamed: bool = False) -> File | None:
@@ -98,82 +94,62 @@ def find_part(path: Path, position: Position, *, renamed: bool = False) -> File 
     and be no longer at `path`. In the midst of a rotation names move on, and what is to be opened by one may have the
     next one already: the search is repeated until no part was renamed, compressed or removed during it.
     """
-    place = FilePlace.parse(position.stream)
-    if place is None or (renamed and place.inode in (None, _inode(path))):
+    place = FilePlace.of(position)
+    here = Part.at(path)
+    if place is None or (renamed and place.inode in (None, here and here.inode)):
         return None
     for _ in range(_MOST_LOOKS):
         names = _names(path)
         parts = [part for part in reversed(rotated(path)) if not renamed or part.inode == place.inode]
         parts.sort(key=lambda part: part.inode != place.inode)
-        found = next(filter(None, (open_if_it_holds(part.path, position) for part in parts)), None)
+        found = next(filter(None, (_open_if_it_holds(part.path, position) for part in parts)), None)
         if found is not None or _names(path) == names:
             return found
     return None
 
 
-def _inode(path: Path) -> int | None:
-    part = Part.at(path)
-    return None if part is None else part.inode
-
-
 def _names(path: Path) -> list[tuple[Path, int]]:
-    here = Part.at(path)
-    return [(part.path, part.inode) for part in ([] if here is None else [here]) + rotated(path)]
+    return [part[:2] for part in (Part.at(path), *rotated(path)) if part is not None]
 
 
-def open_if_it_holds(path: Path, position: Position) -> File | None:
+def _open_if_it_holds(path: Path, position: Position) -> File | None:
     """Open a part where `position` was taken in it; None where not, or where it cannot be read."""
-    try:
+    with suppress(SourceError):
         file = open_file(path)
-    except SourceError:
-        return None
-    try:
-        if matches(file, position):
-            return file
-    except SourceError:
-        pass
-    file.close()
+        with suppress(SourceError):
+            if matches(file, position):
+                return file
+        file.close()
     return None
 
 
-def successor(path: Path, finished: File, end: Position) -> Path:
-    """Return the part of the log at `path` that follows the `finished` one, which was read to the position `end`.
+def successor(path: Path, finished: File, end: Position) -> tuple[Path, bool]:
+    """Return what follows the `finished` part of the log at `path`, and whether that part is still there.
 
-    Most often that is `path` itself; an earlier part where the log was rotated more than once meanwhile.
+    The part was read to the position `end`. Most often `path` itself follows it; an earlier part where the log was
+    rotated more than once meanwhile.
     """
     parts = rotated(path)
-    own = _own(parts, finished, end)
-    # Where it was deleted, or moved out of sight, what was written to after it follows it.
-    moment = finished.stat().st_mtime_ns
-    later = parts[own[-1] + 1 :] if own else [part for part in parts if part.modified > moment]
-    return later[0].path if later else path
-
-
-def is_kept(path: Path, finished: File, end: Position) -> bool:
-    """Return whether the `finished` part, which was read to the position `end`, is an earlier part of the log."""
-    return bool(_own(rotated(path), finished, end))
-
-
-def _own(parts: Sequence[Part], finished: File, end: Position) -> list[int]:
-    """Return which of the parts are the finished one, or may be."""
-    inode, moment = finished.stat().st_ino, finished.stat().st_mtime_ns
-    own = [index for index, part in enumerate(parts) if part.inode == inode]
+    status = finished.stat()
+    own = [index for index, part in enumerate(parts) if part.inode == status.st_ino]
     if not own:
         # It was compressed, or copied: tools that do that keep the time.
         own = [index for index, part in enumerate(parts) if _is_copy(part, finished, end)]
-        own = [index for index in own if parts[index].modified == moment] or own
-    return own
+        own = [index for index in own if parts[index].modified == status.st_mtime_ns] or own
+    # Where it was deleted, or moved out of sight, what was written to after it follows it.
+    later = parts[own[-1] + 1 :] if own else [part for part in parts if part.modified > status.st_mtime_ns]
+    return (later[0].path if later else path), bool(own)
 
 
 def _is_copy(part: Part, finished: File, end: Position) -> bool:
     """Return whether `part` has the bytes that were read of `finished`, and no more."""
-    if isinstance(finished, PlainFile) and part.path.suffix not in SUFFIXES and part.size != finished.size:
+    if finished.plain and part.path.suffix not in SUFFIXES and part.size != finished.size:
         return False
-    copy = open_if_it_holds(part.path, end)
+    copy = _open_if_it_holds(part.path, end)
     if copy is None:
         return False
     try:
-        return not copy.read_at(end.offset, 1)
+        return not copy.read(end.offset)
     except SourceError:
         return False
     finally:

@@ -50,11 +50,9 @@ class CsvRows(BulkDecoder):
         self._again = HeaderAgain(columns)
         # Looked for before rows are compared with the header, which costs more.
         self._word = self._again.word.encode()
-        # Whether a record was the header, or the header in another order, and whether the quotes of one are not as CSV
-        # has them, since somebody set this to False.
+        # Whether a record was the header, or the header in another order, since somebody set this to False.
         self.header_again = False
         self.header_moved = False
-        self.odd_quotes = False
         self._width = len(columns)
         self._target_index = None if self.target is None else columns.index(self.target)
         self._readers = [
@@ -92,13 +90,9 @@ class CsvRows(BulkDecoder):
             text = raw.decode(self.encoding)
             fields = split_fields(text, self.delimiter)
         except UnicodeDecodeError as error:
-            self.odd_quotes = True  # or may be
             raise UndecodableError(
                 "encoding", f"byte {raw[error.start]:#04x} at {error.start} is not {self.encoding}"
             ) from None
-        except UndecodableError:
-            self.odd_quotes = True
-            raise
         width = self._width
         if not text or (len(fields) != width and text.isspace() and self.delimiter not in text):
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from os import PathLike
 from typing import Any
 
@@ -14,9 +15,10 @@ from streamkernel.connectors.encode import to_json, to_json_lines
 from streamkernel.connectors.files.bytes import open_file
 from streamkernel.connectors.files.existing import Existing
 from streamkernel.connectors.files.fields import csv_rows, csv_text
+from streamkernel.connectors.files.lines import CsvLines
 from streamkernel.connectors.files.mark import FileMark
 from streamkernel.connectors.files.output import LineSink
-from streamkernel.connectors.files.quoted import QuotedLines
+from streamkernel.connectors.files.stream import FileStream
 from streamkernel.connectors.ports import Mark, SinkError, SourceError
 from streamkernel.connectors.target_columns import SpreadTargets
 
@@ -151,13 +153,9 @@ class CsvSink(LineSink):
         )
 
     def _read_header(self) -> list[str]:
-        file = open_file(self.path)
-        try:
-            lines = QuotedLines(file, _LONGEST_HEADER, ",", "utf-8")
-            lines.reconsider(lines.take(1, deadline=0.0), 0)  # a name may hold a line end
-            return next(csv_rows([line.decode() for line in lines.take(1, deadline=0.0).lines]))
-        finally:
-            file.close()
+        with closing(FileStream(open_file(self.path))) as stream:
+            lines = CsvLines(stream, _LONGEST_HEADER, ",", "utf-8")
+            return next(csv_rows([line.decode() for line in lines.take(1).lines]))
 
     def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytes:
         rows: list[Iterable[Any]] = []

@@ -1,44 +1,51 @@
-"""Sources of lines in a file: opening, resuming, following and polling it; and JSON lines, one object a line."""
+"""Sources of lines in files: they walk a list of files, and hand out records; and JSON lines, one object a line."""
 
 from __future__ import annotations
 
+import logging
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 
 from streamkernel.connectors.bulk import BulkDecoder
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
-from streamkernel.connectors.files.bytes import STANDARD_INPUT, ByteStream, StandardInput, open_file
-from streamkernel.connectors.files.follow import FollowedFile
+from streamkernel.connectors.files.follow import FollowedLog
 from streamkernel.connectors.files.lines import Chunk, Lines
-from streamkernel.connectors.files.stream import FileStream
+from streamkernel.connectors.files.listing import FileList
+from streamkernel.connectors.files.names import is_pattern
+from streamkernel.connectors.files.places import FilePlace
+from streamkernel.connectors.files.stream import STANDARD_INPUT, ByteStream, FileStream
+from streamkernel.connectors.files.watched import WatchedFiles
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
+from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError, at_offset
 from streamkernel.connectors.target_columns import Target
 
 # With long records, the few hundred that the daemon asks for would fill the memory.
 MOST_BYTES = 2**24
 
+_log = logging.getLogger(__name__)
+
 
 class LineSource(Source):
-    """Records that are lines of a file; the parameters are those of `JsonLinesSource`."""
+    """Records that are lines of files; the parameters are those of `JsonLinesSource`."""
 
     kind = "lines"
 
-    column_names: Sequence[str] | None = None
-    """The names of the columns, where the file begins with them and they were read."""
-
-    def __init__(self, path: str | PathLike[str], follow: bool, max_record_bytes: int) -> None:
+    def __init__(
+        self,
+        path: str | PathLike[str] | Sequence[str],
+        follow: bool,
+        watch: bool,
+        max_record_bytes: int,
+    ) -> None:
         if max_record_bytes < 1:
             raise ValueError(f"max_record_bytes must be at least 1, got {max_record_bytes}")
-        self.path = path
-        self.follow = follow
         self.max_record_bytes = max_record_bytes
-        self.partition = 0
+        self.files = _files(path, follow, watch)
         self._decoder: BulkDecoder | None = None
         self._passing: PassThrough | None = None
         self._reset()
@@ -46,58 +53,54 @@ class LineSource(Source):
     def _reset(self) -> None:
         self._stream: ByteStream | None = None
         self._lines: Lines | None = None
-        self._starting_offsets: dict[int, Position] = {}
+        self._open = False
         # The end of the last record; and that of the last record of the file before, with its lasting position.
         self._end: Position | None = None
         self._end_before: tuple[Position, Position] | None = None
 
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
-        """Open the file; see `Source.open`.
+        """Open the first file, or the one that an earlier run was at; see `Source.open`.
 
-        To resume in a compressed file, everything before the position is decompressed. A file has partition 0 only.
+        To resume in a compressed file, everything before the position is decompressed.
 
         Raises
         ------
         SourceError
-            When the file cannot be read; when it was replaced, or is shorter than the position; when its last line was
-            learned and has grown since; when standard input is to be resumed or followed.
+            When a file is not there or cannot be read; when it was replaced, or is shorter than the position; when its
+            last line was learned and has grown since; when several files differ in their columns; when standard input
+            is to be resumed or followed.
 
         """
         self.close()
-        if positions and set(positions) != {0}:
-            raise SourceError(f"{self._place}: a file has only partition 0, not {sorted(positions)}")
-        position = positions[0] if positions else None
-        if not self.resumable:
-            if self.follow:
-                raise SourceError("standard input cannot be followed: it is read until its writer ends; drop follow")
-            self._stream = StandardInput()
-            if position:
-                self._stream.seek(position.offset)
-        elif self.follow:
-            self._stream = FollowedFile(Path(self.path), position)
-            if position is None:
-                self._starting_offsets = {0: self._stream.starting_position()}
-        else:
-            self._stream = FileStream(open_file(Path(self.path)), position)
+        position = self.files.start(positions or {})
+        self._open = True
         try:
-            self._begin(self._stream, self._stream.offset)
+            first = self.files.number
+            for number in self.files.unverified:
+                self.files.number = number
+                self._open_due(None)
+                self._leave_stream()
+            self.files.number = first
+            self.files.note_start(first)
+            if position is not None or self.files.alone:
+                self._open_due(position)
         except SourceError:
             self.close()
             raise
 
-    @property
-    def _place(self) -> str:
-        """The name of the source in an error."""
-        return str(self.path) if self.resumable else "standard input"
+    def _open_due(self, position: Position | None) -> None:
+        """Open the file that is due, at its beginning or at a position in it."""
+        self._stream = self.files.open(position)
+        self._begin(self._stream)
 
-    def _begin(self, stream: ByteStream, offset: int) -> None:
-        """Read the beginning of the stream, and continue at `offset`."""
-        if offset != stream.offset:
-            stream.seek(offset)
-        self._lines = self._split(stream)
+    def _begin(self, stream: ByteStream) -> None:
+        """Prepare to split and decode the open file."""
+        self._lines = Lines(stream, self.max_record_bytes, self.files.number)
 
-    def _split(self, stream: ByteStream) -> Lines:
-        return Lines(stream, self.max_record_bytes, self.partition)
+    def _leave_stream(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = self._lines = None
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns; see `Source.pass_through`."""
@@ -111,35 +114,65 @@ class LineSource(Source):
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `Source.poll`."""
-        if self._lines is None:
-            raise SourceError(f"{self._place}: the source is not open")
+        if not self._open:
+            raise SourceError(f"{self.files.name}: the source is not open")
         if self._end is not None and isinstance(self._stream, FileStream):
             # A caller that asks for more needs no earlier place, except the end of the last records for a checkpoint.
             self._stream.forget(self._end.offset)
         deadline = time.monotonic() + timeout
+        while not (records := self._next_records(max_records)):
+            left = deadline - time.monotonic()
+            if left <= 0 or self.exhausted:
+                return []
+            if self._stream is None:
+                time.sleep(min(self.files.pause, left))
+            else:
+                self._stream.wait(min(self.files.pause, left))
+        self._end = records[-1].next
+        return records
+
+    def _next_records(self, max_records: int) -> list[Record]:
+        """Return the next records of one file; none where there are none now."""
+        while self._lines is not None or self.files.due():
+            try:
+                if self._lines is None:
+                    self._open_due(None)
+                    if not self.files.alone:
+                        about = self.files.name, self.files.number + 1, self.files.path
+                        _log.info("reading %s, file %d of %s", *about)
+                assert self._lines is not None
+                records = self._records_of_file(self._lines, max_records)
+            except SourceError as error:
+                if (fault := self.files.fault(error)) is None:
+                    raise
+                return [self._unreadable(fault)]
+            if records:
+                self.files.handed_out(records[-1].next)
+                return records
+            if not self._lines.done:
+                break
+            self._finish()
+        return []
+
+    def _records_of_file(self, lines: Lines, max_records: int) -> list[Record]:
         records: list[Record] = []
         size = 0
         while len(records) < max_records and size < MOST_BYTES:
             try:
-                # Once there is something to hand out, nothing is worth waiting for.
-                more = self._records(self._lines, max_records - len(records), 0.0 if records else deadline)
+                more = self._records(lines, max_records - len(records))
             except SourceError:
                 if records:
                     # The stream fails again at the next poll, once these are handed out.
                     break
                 raise
-            if more:
-                size += more[-1].next.offset - more[0].position.offset
-                records += more
-            elif records or not self._next_file():
-                # The records of one poll come from one file.
+            if not more:
                 break
-        if records:
-            self._end = records[-1].next
+            size += more[-1].next.offset - more[0].position.offset
+            records += more
         return records
 
-    def _records(self, lines: Lines, limit: int, deadline: float) -> list[Record]:
-        return self._decoded(lines.take(limit, deadline))
+    def _records(self, lines: Lines, limit: int) -> list[Record]:
+        return self._decoded(lines.take(limit))
 
     def _decoded(self, chunk: Chunk) -> list[Record]:
         assert self._decoder is not None
@@ -152,6 +185,23 @@ class LineSource(Source):
         detail = f"{length:,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
         return Record({}, None, start, following, raw, Fault("too_long", detail))
 
+    def _finish(self) -> None:
+        """Leave the file that was read to its end."""
+        if self._end is not None:
+            self._end_before = self._end, self.lasting(self._end)
+            self._end = None
+        self.files.finish(self._stream)
+        self._stream = self._lines = None
+
+    def _unreadable(self, fault: Fault) -> Record:
+        """Return the record of the rest of a file that cannot be read, and leave that."""
+        path = os.fsencode(self.files.name)
+        start = self._end or Position("", self.files.number, 0)
+        self.files.handed_out(start)
+        self._finish()
+        end = start._replace(known=FilePlace(order=self.files.order, at_end=True).known)
+        return Record({}, None, start, end, path, fault)
+
     def decode(self, raw: bytes, position: Position, following: Position) -> Record:
         """Return the record of raw bytes; see `Source.decode`. The file has the names of the columns of CSV.
 
@@ -162,68 +212,77 @@ class LineSource(Source):
 
         """
         if self._decoder is None:
-            raise SourceError(f"{self._place}: there is no header with the column names")
+            raise SourceError(f"{self.files.name}: there is no header with the column names")
         if len(raw) > self.max_record_bytes:
             return self._too_long(raw[: self.max_record_bytes], len(raw), position, following)
         return self._decoder.records([raw], [position], [following])[0]
 
-    def place(self, partition: int, offset: int) -> str:  # noqa: ARG002 - a file has only one
-        """Return where a record of the open file begins, such as ``"line 7 (offset 120)"``; see `Source.place`."""
-        line = self._stream.line_at(offset) if isinstance(self._stream, FileStream) else None
-        return f"offset {offset}" if line is None else f"line {line} (offset {offset})"
-
-    def _next_file(self) -> bool:
-        """Begin the next file of a log that is followed; return False where there is none."""
-        stream = self._stream
-        if not isinstance(stream, FollowedFile) or self._lines is None or not self._lines.done:
-            return False
-        following = stream.following()
-        if following is None:
-            return False
-        if self._end is not None:
-            self._end_before = self._end, self.lasting(self._end)
-            self._end = None
-        stream.close()
-        self._stream = following
-        self._begin(following, 0)
-        return True
+    def place(self, partition: int, offset: int) -> str:
+        """Return where a record begins, such as ``"line 7 (offset 120) of b.csv"``; see `Source.place`."""
+        stream = self._stream if partition == self.files.number else None
+        line = stream.line_at(offset) if isinstance(stream, FileStream) else None
+        place = f"offset {offset}" if line is None else f"line {line} (offset {offset})"
+        if self.files.alone:
+            return place
+        path = self.files.file_of(partition)
+        return at_offset(partition, offset) if path is None else f"{place} of {path}"
 
     def lasting(self, position: Position) -> Position:
-        """Add to a position the hashes by which it is known in a file; see `Source.lasting`."""
+        """Add to a position the hashes by which it is known in a file, and the order of several; see `Source.lasting`.
+
+        The place at the end of a file knows that, also while the next one is read.
+        """
         if self._end_before is not None and position == self._end_before[0]:
             return self._end_before[1]
-        return self._stream.lasting(position) if isinstance(self._stream, FileStream) else position
+        if not isinstance(self._stream, FileStream) or position.partition != self.files.number:
+            return position
+        at_end = not self.files.alone and position == self._end and self._at_end()
+        return self.files.lasting(self._stream.lasting(position), at_end=at_end)
 
-    @property
-    def starting_offsets(self) -> Mapping[int, Position]:
-        """Where a followed file begins: at the next start it may have another name."""
-        return self._starting_offsets
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether the file was read to its end; never while it is followed."""
-        return not self.follow and self._lines is not None and self._lines.done
-
-    def at_end(self) -> bool:
-        """Return whether every record was handed out, and read on where that is not known yet."""
-        if self._lines is None or self._decoder is None:
-            return self.exhausted
+    def _at_end(self) -> bool:
+        """Return whether every record of the open file was handed out, and read on where that is not known yet."""
         try:
-            return self._lines.at_end()
+            return self._lines is not None and self._decoder is not None and self._lines.at_end()
         except SourceError:
             # It fails again at the next poll.
             return False
 
     @property
+    def starting_offsets(self) -> Mapping[int, Position]:
+        """Where a followed file or several files begin: at the next start they may have other names."""
+        return self.files.starts
+
+    @property
+    def chooses_order(self) -> bool:
+        """Whether a later run might find other files first."""
+        return self.files.chooses_order
+
+    def settled(self, positions: Mapping[int, Position]) -> Collection[int]:
+        """Return the numbers of all files but the last: those before it are finished."""
+        return sorted(positions)[:-1]
+
+    def saved(self, positions: Mapping[int, Position]) -> None:
+        """Tell which files of a watched directory may be removed; see `Source.saved`."""
+        self.files.saved(positions)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all files were read to their end; never while more may come."""
+        if self._lines is None:
+            return self._open and self.files.finite and not self.files.due()
+        return self.files.finite and self.files.last and self._lines.done
+
+    @property
     def resumable(self) -> bool:
         """Whether the source is a file, and not standard input."""
-        return str(self.path) != STANDARD_INPUT
+        return self.files.path != STANDARD_INPUT
 
     @property
     def total(self) -> tuple[int, str] | None:
-        """The size of an open, plain file that is not followed; else None."""
-        size = self._stream.size if isinstance(self._stream, FileStream) and not self.follow else None
-        return None if size is None else (size, "bytes")
+        """The size of an open, plain file that is alone and not followed; else None."""
+        if not isinstance(self._stream, FileStream) or not self.files.alone or not self.files.finite:
+            return None
+        return (self._stream.file.size, "bytes") if self._stream.file.plain else None
 
     def columns(self, record: Record) -> Sequence[ColumnUse]:
         """Return the use of each column of a line; see `Source.columns`."""
@@ -231,15 +290,24 @@ class LineSource(Source):
 
     def describe(self) -> str:
         """Return a phrase such as ``"csv file data.csv, followed"``."""
-        if not self.resumable:
-            return f"{self.kind} from standard input"
-        return f"{self.kind} file {self.path}" + (", followed" if self.follow else "")
+        return self.files.describe(self.kind)
 
     def close(self) -> None:
-        """Close the file; closing twice does nothing."""
-        if self._stream is not None:
-            self._stream.close()
+        """Close the open file; closing twice does nothing."""
+        self._leave_stream()
+        self.files.close()
         self._reset()
+
+
+def _files(path: str | PathLike[str] | Sequence[str], follow: bool, watch: bool) -> FileList:
+    """Return the list of the files that a source reads."""
+    if not isinstance(path, str | PathLike):
+        return FileList(path)
+    if watch:
+        return WatchedFiles(os.fspath(path))
+    if follow:
+        return FollowedLog(os.fspath(path))
+    return FileList([os.fspath(path)], alone=not is_pattern(os.fspath(path)))
 
 
 class JsonLinesSource(LineSource):
@@ -248,7 +316,8 @@ class JsonLinesSource(LineSource):
     Parameters
     ----------
     path
-        A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
+        A file, plain or ending in .gz or .zst, or ``"-"`` for standard input; a list of files, or a pattern such as
+        ``data/*.jsonl``, for several.
     target
         The key of the target, or those of several; None: no target, every record is unlabeled.
     target_type
@@ -261,6 +330,9 @@ class JsonLinesSource(LineSource):
         The most characters of a name or a string value; more is a fault.
     inputs
         Which keys are inputs, and how they are read; None: all but the target, each as it is.
+    watch
+        Whether `path` is a directory or a pattern that is watched for files; see
+        `streamkernel.connectors.files.watched.WatchedFiles`.
 
     Examples
     --------
@@ -282,14 +354,15 @@ class JsonLinesSource(LineSource):
 
     def __init__(
         self,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | Sequence[str],
         target: Target = None,
         target_type: str = "str",
         follow: bool = False,
         max_record_bytes: int = 2**20,
         max_string: int = 256,
         inputs: InputSettings | None = None,
+        watch: bool = False,
     ) -> None:
-        super().__init__(path, follow, max_record_bytes)
+        super().__init__(path, follow, watch, max_record_bytes)
         rules = None if inputs is None else ColumnRules(inputs, max_string)
         self._decoder = JsonObjects(target, target_type, max_string, rules)

@@ -1,37 +1,69 @@
-"""The bytes of one file in order, with the names of the places in it."""
+"""The bytes of a source in order: those of one file, with the names of the places in it, or of standard input."""
 
 from __future__ import annotations
 
+import os
+import select
+import time
+from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
+from dataclasses import replace
 
-from streamkernel.connectors.files.bytes import BLOCK_BYTES, ByteStream, File, PlainFile
+from streamkernel.connectors.files.bytes import BLOCK_BYTES, File, system_error
 from streamkernel.connectors.files.places import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity, resume_offset
-from streamkernel.connectors.ports import Position
+from streamkernel.connectors.ports import Position, SourceError
 
+STANDARD_INPUT = "-"
 # Counting line ends in 256 MiB takes less than a second.
 _MOST_COUNTED = 2**28
 # Twice the bytes of one poll: the tail of a longer record is not known.
 MOST_RECENT = 2**25
 
 
+class ByteStream(ABC):
+    """Bytes in order, from a file or a pipe."""
+
+    offset: int = 0
+    """How many decompressed bytes precede the next one `read` returns."""
+    ended: bool = False
+    """Whether no byte will ever follow."""
+    torn: bool = False
+    """Whether what follows the bytes returned so far was lost, so that a line without its end is not a line."""
+    header: str | None = None
+    """The header of its records, where the file does not begin with it."""
+
+    @abstractmethod
+    def read(self) -> bytes:
+        """Return the next bytes, some 100 KB at most; empty where there are none now.
+
+        Raises SourceError when the stream cannot be read on, and again at every later call.
+        """
+
+    @abstractmethod
+    def name_at(self, offset: int) -> str:
+        """Return what `Position.stream` is for a position at `offset`, which was read already."""
+
+    def wait(self, seconds: float) -> None:
+        """Wait until more bytes may be there."""
+        time.sleep(seconds)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the file."""
+
+
 class FileStream(ByteStream):
     """A file that is read from its beginning, or from a position in it on; closing the stream closes the file.
 
     Raises SourceError where the file cannot be read, or is not the one in which the position was taken.
-
-    Attributes
-    ----------
-    header
-        The header of its records, where the position holds it, as the file does not begin with it.
-
     """
 
     _inode: int | None = None
     _counted = (0, 0)  # an offset, and the number of line feeds before it
 
     def __init__(self, file: File, position: Position | None = None) -> None:
-        self._file = file
-        place = None if position is None else FilePlace.parse(position.stream)
+        self.file = file
+        place = None if position is None else FilePlace.of(position)
         self.header = None if place is None else place.header
         try:
             self.seek(resume_offset(file, position) if position else 0)
@@ -40,21 +72,18 @@ class FileStream(ByteStream):
             raise
 
     def seek(self, offset: int) -> None:
-        """Continue at `offset`; see `ByteStream.seek`."""
-        self._head = Head(self._file.read_at(0, min(offset, LONGEST_HEAD)))
+        """Continue at `offset`."""
+        self._head = Head(self.file.read_at(0, min(offset, LONGEST_HEAD)))
         # The bytes read last. The file may be truncated before a checkpoint is due, so they cannot be read again then.
-        self._recent = bytearray(self._file.read_before(offset, TAIL_BYTES))
-        # An offset and the bytes before it, which are known even when a long record follows.
-        self._kept = offset, bytes(self._recent)
-        self._file.seek(offset)
+        self._recent = bytearray(self.file.read_before(offset, TAIL_BYTES))
         self.offset = offset
         self.ended = False
 
-    def read(self, deadline: float) -> bytes:
+    def read(self) -> bytes:
         """Return the next bytes; see `ByteStream.read`."""
-        block = self._file.read(deadline)
+        block = self.file.read(self.offset)
+        self.ended = not block
         self._note(block)
-        self.ended = self._file.ended
         return block
 
     def _note(self, block: bytes) -> None:
@@ -64,18 +93,9 @@ class FileStream(ByteStream):
         del self._recent[:-MOST_RECENT]
         self.offset += len(block)
 
-    @property
-    def size(self) -> int | None:
-        """The length of a plain file in bytes; None for a compressed one."""
-        return self._file.size if isinstance(self._file, PlainFile) else None
-
     def name_at(self, offset: int) -> str:
         """Return the identity of those bytes of the head that are before `offset`."""
         return self._head.identity_at(offset)
-
-    def unended_name_at(self, offset: int) -> str:
-        """Return the name of the place after a last line without a line end; see `ByteStream.unended_name_at`."""
-        return str(FilePlace(self.name_at(offset), unended=True))
 
     def line_at(self, offset: int) -> int | None:
         """Return the number of the line at an offset, from 1; None where counting takes long, as in a compressed file.
@@ -83,44 +103,72 @@ class FileStream(ByteStream):
         Line ends in quotes count, too: that is how an editor counts lines.
         """
         at, n_ends = self._counted if self._counted[0] <= offset else (0, 0)
-        if not isinstance(self._file, PlainFile) or offset - at > _MOST_COUNTED:
+        if not self.file.plain or offset - at > _MOST_COUNTED:
             return None
-        while at < offset and (block := self._file.read_at(at, min(BLOCK_BYTES, offset - at))):
+        while at < offset and (block := self.file.read(at, min(BLOCK_BYTES, offset - at))):
             at += len(block)
             n_ends += block.count(b"\n")
         self._counted = at, n_ends
         # An offset that is not after a line end belongs to the file before this one.
-        begins = offset <= len(BOM_UTF8) or self._file.read_before(offset, 1) == b"\n"
+        begins = offset <= len(BOM_UTF8) or self.file.read_before(offset, 1) == b"\n"
         return n_ends + 1 if at == offset and begins else None
 
     def forget(self, offset: int) -> None:
         """Forget the bytes that no place from `offset` on needs."""
-        self._kept = offset, self._before(offset)
-        superfluous = offset - TAIL_BYTES - (self.offset - len(self._recent))
-        if superfluous > 0:
-            del self._recent[:superfluous]
+        del self._recent[: max(0, offset - TAIL_BYTES - (self.offset - len(self._recent)))]
 
     def _before(self, offset: int) -> bytes:
         """Return the last bytes before `offset`: `TAIL_BYTES`, or as many as are there and known."""
-        if offset == self._kept[0]:
-            return self._kept[1]
         end = offset - (self.offset - len(self._recent))
         return bytes(self._recent[max(0, end - TAIL_BYTES) : max(0, end)])
 
     def lasting(self, position: Position) -> Position:
         """Return a position, of those not forgotten, with all by which it is known again."""
-        place = FilePlace.parse(position.stream)
-        tail = self._before(position.offset)
-        if place is None or place.tail or not tail:
+        place = FilePlace.of(position)
+        if place is None or place.tail:
             return position
-        return position._replace(stream=str(place._replace(tail=identity(tail), inode=self._inode)))
-
-    def starting_position(self) -> Position:
-        """Return the position at the beginning, known by the part of the head that is there now."""
-        # NUL bytes at its end are reserved space that is not written yet.
-        head = Head(self._file.read_at(0, LONGEST_HEAD).rstrip(b"\0")).data
-        return Position(str(FilePlace(identity(head), inode=self._inode)), 0, 0)
+        tail = self._before(position.offset)
+        place = replace(place, tail=identity(tail) if tail else "", inode=self._inode, header=self.header)
+        return position._replace(known=place.known)
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self.file.close()
+
+
+class StandardInput(ByteStream):
+    """Standard input, which can be neither sought nor resumed.
+
+    Its end is the end of the stream: as long as a writer holds the pipe open, more may come.
+    """
+
+    def read(self) -> bytes:
+        """Return what is there; see `ByteStream.read`."""
+        try:
+            block = os.read(0, BLOCK_BYTES) if self._ready(0.0) else None
+        except OSError as error:
+            raise system_error("standard input", error) from None
+        self.ended = block == b""
+        self.offset += len(block or b"")
+        return block or b""
+
+    def wait(self, seconds: float) -> None:
+        """Wait until more is there."""
+        self._ready(seconds)
+
+    def _ready(self, seconds: float) -> bool:
+        return bool(select.select([0], [], [], seconds)[0])
+
+    def name_at(self, offset: int) -> str:  # noqa: ARG002 - a pipe has no beginning to know it by
+        """Return ``"-"``."""
+        return STANDARD_INPUT
+
+    def close(self) -> None:
+        """Leave standard input open: it is not ours."""
+
+
+def standard_input(position: Position | None) -> StandardInput:
+    """Return standard input; raise SourceError where it is to be resumed: what was read is gone."""
+    if position is not None:
+        raise SourceError(f"standard input cannot be resumed at byte {position.offset:,}: start over with --fresh")
+    return StandardInput()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from streamkernel.connectors.pass_through import Passed
@@ -21,8 +22,7 @@ class Position(NamedTuple):
         What the offset counts in:
 
         - a file: ``"n:sha256"``, the SHA-256 of its first n decompressed bytes. These are all bytes before the offset,
-          but at most 4096, or 2048 beyond the first line where that is more. In a checkpoint, and for several files,
-          it is the JSON of a `streamkernel.connectors.files.places.FilePlace`;
+          but at most 4096, or 2048 beyond the first line where that is more;
         - a River data set: its name and arguments;
         - standard input: ``"-"``;
         - a topic: ``"cluster/topic/number"``. A topic that is created again has another number;
@@ -33,6 +33,9 @@ class Position(NamedTuple):
     offset
         A file: a byte offset in the decompressed stream. A data set: a record number, from 0. A journal: a record
         number, from 1. A topic: an offset.
+    known
+        What else a checkpoint knows of the place, as JSON: of a file, a
+        `streamkernel.connectors.files.places.FilePlace`.
 
     Examples
     --------
@@ -44,6 +47,11 @@ class Position(NamedTuple):
     stream: str
     partition: int
     offset: int
+    known: Mapping[str, Any] | None = None
+
+    def to_json(self) -> list[Any]:
+        """Return the position as a checkpoint has it, without what is not known."""
+        return [part for part in self if part is not None]
 
 
 class Fault(NamedTuple):

@@ -12,8 +12,8 @@ import pyarrow as pa
 from streamkernel.batch.chunk import BatchChunk
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files.fields import n_lines_of_record
 from streamkernel.connectors.files.header import HEADER_MOVED
-from streamkernel.connectors.files.quoted import Quotes
 from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import Include, MessageDecoder
@@ -207,15 +207,9 @@ def _line_break(lines: Sequence[bytes], delimiter: str, most: int) -> bytes | No
     for number, line in enumerate(lines):
         if line.count(b'"') % 2 == 0:
             continue
-        quotes, size = Quotes(delimiter), 0
-        for following in lines[number:]:
-            quotes.feed(following.decode("utf-8", "replace"))
-            size += len(following) + 1
-            if quotes.broken or size > most or (following is line and not quotes.open):
-                break
-            if not quotes.open:
-                return line
-        else:
+        n_lines = n_lines_of_record((one.decode("utf-8", "replace") for one in lines[number:]), delimiter)
+        size = sum(len(one) + 1 for one in lines[number : number + n_lines])
+        if n_lines != 1 and size <= most:
             return line
     return None
 

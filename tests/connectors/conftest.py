@@ -12,6 +12,7 @@ from rotating import Log
 
 from streamkernel.connectors import KafkaSource
 from streamkernel.connectors.files import follow
+from streamkernel.connectors.files.listing import FileList
 from streamkernel.connectors.kafka.reading import reader
 from streamkernel.connectors.kafka.writing import delivery
 from streamkernel.connectors.registry import lookup
@@ -22,7 +23,7 @@ from tests.registry.server import RegistryServer
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at a followed file, and at its parts, all the time."""
     monkeypatch.setattr(follow, "PARTS_SECONDS", 0.0)
-    monkeypatch.setattr(follow, "CHECK_SECONDS", 0.001)
+    monkeypatch.setattr(FileList, "pause", 0.001)
 
 
 @pytest.fixture

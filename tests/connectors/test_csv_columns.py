@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from streamkernel.connectors import CsvSink, SinkError
-from streamkernel.connectors.class_columns import ClassColumns
 
 LINE = {"position": {"offset": 1}, "prediction": "a", "probabilities": {"a": 0.75, "b": 0.25}, "id": "x"}
 
@@ -25,20 +24,6 @@ def test_classes_are_columns(tmp_path: Path) -> None:
     rows = written(tmp_path / "p.csv", LINE, {**LINE, "probabilities": {}}, classes=["b"], included=["id"])
     assert rows[0] == ["position", "prediction", "probability_b", "other_probability", "id"]
     assert [row[2:4] for row in rows[1:]] == [["0.25", "0.75"], ["", ""]]
-
-
-@pytest.mark.parametrize(
-    ("classes", "probabilities", "values"),
-    [
-        ([True], {True: 0.25, False: 0.75}, [0.25, 0.75]),
-        ([3], {3: 1.0}, [1.0, 0.0]),
-        (["3"], {3: 1.0}, [1.0, 0.0]),
-        (["new"], {"old": 1.0}, [0.0, 1.0]),
-        (["a"], None, [None, None]),
-    ],
-)
-def test_a_class_is_known_by_what_json_calls_it(classes: list[Any], probabilities: Any, values: list[Any]) -> None:
-    assert list(ClassColumns(classes).values(probabilities).values()) == values
 
 
 class TestAnotherSetOfColumns:

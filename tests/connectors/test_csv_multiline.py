@@ -11,36 +11,11 @@ def read(tmp_path: Path, data: bytes, **options: Any) -> list[Record]:
     return drain(CsvSource(written(tmp_path / "data.csv", data), multiline=True, **options))
 
 
-def test_a_quoted_field_may_hold_line_ends(tmp_path: Path) -> None:
-    data = b'a,b\n1,"x\ny"\n"p\r\n\r\nq",2\r\n3,4\n'
-    records = read(tmp_path, data)
-    assert [record.x for record in records] == [
-        {"a": 1.0, "b": "x\ny"},
-        {"a": "p\r\n\r\nq", "b": 2.0},
-        {"a": 3.0, "b": 4.0},
-    ]
-    assert [record.raw for record in records] == [b'1,"x\ny"', b'"p\r\n\r\nq",2', b"3,4"]
-    consistent(records, data, start=4)
-
-
 def test_a_header_may_hold_line_ends(tmp_path: Path) -> None:
     data = b'"a\nb",c\n1,2\n'
     records = read(tmp_path, data)
     assert records[0].x == {"a\nb": 1.0, "c": 2.0}
     consistent(records, data, start=8)
-
-
-@pytest.mark.parametrize("size", [99, 100, 101])
-def test_the_limit_holds_for_the_whole_record(tmp_path: Path, size: int) -> None:
-    record = b'1,"' + b"x\n" * 40
-    record += b"x" * (size - len(record) - 1) + b'"'
-    assert len(record) == size
-    records = read(tmp_path, b"a,b\n" + record + b"\n", max_record_bytes=100)
-    if size <= 100:
-        assert [found.raw for found in records] == [record]
-    else:
-        assert [found.fault and found.fault.reason for found in records] == ["too_long"]
-        assert records[0].raw == record[:100]
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])

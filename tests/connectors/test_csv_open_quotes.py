@@ -12,7 +12,7 @@ from draining import consistent, drain, written
 
 from streamkernel.connectors import CsvSource, Record
 from streamkernel.connectors.files import csv as csv_module
-from streamkernel.connectors.files import quoted as joining
+from streamkernel.connectors.files import lines as joining
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
@@ -30,15 +30,6 @@ def read(tmp_path: Path, data: bytes, name: str = "data.csv", **options: Any) ->
 
 def reasons(records: list[Record]) -> list[str | None]:
     return [record.fault and record.fault.reason for record in records]
-
-
-@pytest.mark.parametrize("text", [LINES_LIKE_ROWS, b"x" * 200_000], ids=["lines", "one line"])
-def test_a_long_field_is_one_value_up_to_max_record_bytes(tmp_path: Path, text: bytes) -> None:
-    data = with_text(text)
-    records = read(tmp_path, data, target="y", multiline=True, max_string=2**20)
-    assert [(record.x["id"], record.y) for record in records] == [(1.0, "yes"), (2.0, "no"), (3.0, "yes")]
-    assert records[1].x["text"] == text.decode()
-    consistent(records, data, start=10)
 
 
 @pytest.mark.parametrize("multiline", [True, False])

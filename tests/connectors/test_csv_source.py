@@ -18,18 +18,6 @@ def reasons(records: list[Record]) -> list[str | None]:
     return [record.fault and record.fault.reason for record in records]
 
 
-def test_the_first_line_names_the_columns(tmp_path: Path) -> None:
-    data = b"a,b,y\n1,2.5,yes\n-3e2,.5,no\n"
-    records = read(tmp_path, data, target="y")
-    assert [(record.x, record.y) for record in records] == [
-        ({"a": 1.0, "b": 2.5}, "yes"),
-        ({"a": -300.0, "b": 0.5}, "no"),
-    ]
-    assert [record.raw for record in records] == [b"1,2.5,yes", b"-3e2,.5,no"]
-    assert records[0].position.offset == len(b"a,b,y\n")
-    consistent(records, data, start=6)
-
-
 def test_fields(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for field, value in [
         ("1", 1.0),
@@ -66,33 +54,6 @@ def test_fields(tmp_path: Path, subtests: pytest.Subtests) -> None:
                 assert record.x == {**expected, "b": 7.0 if beside == "7" else beside}
 
 
-@pytest.mark.parametrize("field", ["inf", "-Infinity", "infinity", " inf", "1e999", "-1e999", "9" * 400])
-@pytest.mark.parametrize("beside", ["7", "word"])
-def test_an_infinite_number_is_a_fault(tmp_path: Path, field: str, beside: str) -> None:
-    bad, good = read(tmp_path, f"a,b\n{field},{beside}\n1,2\n".encode())
-    assert bad.fault is not None
-    assert bad.fault == ("infinite", "input 'a' is infinite")
-    assert bad.x == {}
-    assert good.x == {"a": 1.0, "b": 2.0}
-
-
-@pytest.mark.parametrize("line", ["1", "1,2,3", ",,", '"1,2"', '"1,2', '1,"2', '"a"b,2', '"a" ,2', '1,"a\rb"x'])
-def test_a_line_of_another_width_is_a_fault(tmp_path: Path, line: str) -> None:
-    bad, good = read(tmp_path, f"a,b\n{line}\n3,4\n".encode())
-    assert bad.fault is not None
-    assert bad.fault.reason == "csv_width"
-    assert bad.raw == line.encode()
-    assert good.x == {"a": 3.0, "b": 4.0}
-
-
-@pytest.mark.parametrize("columns", [b"a,b", b"a"])
-def test_an_empty_line_is_blank(tmp_path: Path, columns: bytes) -> None:
-    rest = b",2\n" if columns == b"a,b" else b"\n"
-    records = read(tmp_path, columns + b"\n\n1" + rest + b"\r\n2" + rest)
-    assert [record.blank for record in records] == [True, False, True, False]
-    assert reasons(records) == [None] * 4
-
-
 def test_undecodable_bytes_are_a_fault(tmp_path: Path) -> None:
     records = read(tmp_path, b"a,b\n1,2\n1,\xff\n\xc3\xa9,4\n")
     assert reasons(records) == [None, "encoding", None]
@@ -107,17 +68,6 @@ def test_other_encodings(tmp_path: Path) -> None:
     assert record.x == {"é": "è", "b": 2.0}
     (record,) = read(tmp_path, "a,b\nソ,2\n".encode("shift_jis"), encoding="Shift-JIS")
     assert record.x == {"a": "ソ", "b": 2.0}
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "UTF8"])
-def test_a_byte_order_mark_is_skipped(tmp_path: Path, encoding: str) -> None:
-    data = b"\xef\xbb\xbfa,y\n1,t\n"
-    path = written(tmp_path / "data.csv", data)
-    source = CsvSource(path, target="y", target_type="bool", encoding=encoding)
-    records = drain(source)
-    assert (records[0].x, records[0].y) == ({"a": 1.0}, True)
-    consistent(records, data, start=7)
-    assert drain(source, {0: records[0].position}) == records
 
 
 @pytest.mark.parametrize("at_once", [1, 100])
@@ -141,13 +91,6 @@ def test_an_encoding_without_single_byte_ascii_is_refused(encoding: str) -> None
 def test_delimiters(tmp_path: Path, delimiter: str) -> None:
     (record,) = read(tmp_path, f"a{delimiter}b\n1,5{delimiter}2\n".encode(), delimiter=delimiter)
     assert record.x == {"a": "1,5", "b": 2.0}
-
-
-def test_targets_are_decoded_or_faults(tmp_path: Path) -> None:
-    records = read(tmp_path, b"y,a\n1,1\n,2\nnan,3\ninf,4\nx,5\n", target="y", target_type="float")
-    assert [record.y for record in records] == [1.0, None, None, None, None]
-    assert reasons(records) == [None, None, None, "target", "target"]
-    assert records[1].x == {"a": 2.0}
 
 
 def test_a_string_beyond_the_limit_is_a_fault(tmp_path: Path) -> None:
@@ -207,12 +150,6 @@ def test_one_column_with_another_delimiter_is_told(tmp_path: Path, caplog: pytes
         caplog.clear()
         drain(CsvSource(written(tmp_path / "data.csv", header + b"\n")))
         assert [message.count("the header has one column that contains") for message in caplog.messages] == [1] * n_told
-
-
-def test_the_error_does_not_list_a_thousand_columns(tmp_path: Path) -> None:
-    header = ",".join(f"c{i}" for i in range(1000)).encode()
-    with pytest.raises(SourceError, match=r"'c19' and 980 more$"):
-        CsvSource(written(tmp_path / "data.csv", header), target="y").open()
 
 
 def test_columns_that_nobody_needs_may_be_double_or_nameless(tmp_path: Path) -> None:

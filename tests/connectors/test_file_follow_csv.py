@@ -62,18 +62,6 @@ def test_csv_resumes_in_a_part_under_its_own_header(tmp_path: Path, suffix: str)
         assert poll(source) == [({"a": 2.0}, "f"), ({"b": 3.0}, "t")]
 
 
-def test_a_quoted_line_end_waits_for_the_rest(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_bytes(b'a,y\n"1\n')
-    with CsvSource(path, follow=True, multiline=True) as source, path.open("ab", buffering=0) as file:
-        source.open()
-        assert poll(source) == []
-        file.write(b"2\n")
-        assert poll(source) == []
-        file.write(b'3",4\n5,6\n')
-        assert poll(source) == [({"a": "1\n2\n3", "y": 4.0}, None), ({"a": 5.0, "y": 6.0}, None)]
-
-
 @pytest.mark.parametrize("copied", [True, False])
 @pytest.mark.parametrize("header", [b"", b"a,y\n", b'"a","y"\n'])
 def test_a_file_that_was_truncated_goes_on_with_its_columns(tmp_path: Path, header: bytes, *, copied: bool) -> None:
@@ -106,17 +94,3 @@ def test_a_file_that_was_truncated_goes_on_with_its_columns(tmp_path: Path, head
     with CsvSource(path, target="y") as source:
         source.open({0: place})
         assert poll(source) == [({"a": 6.0}, "f")]
-
-
-def test_a_file_that_was_truncated_while_nobody_read_it_goes_on_with_its_columns(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_bytes(b"a,y\n1,t\n2,f\n")
-    source = CsvSource(path, target="y", follow=True)
-    with source:
-        source.open()
-        place = source.lasting(source.poll(1, timeout=0)[0].next)
-    shutil.copy(path, tmp_path / "log.csv.1")
-    path.write_bytes(b"3,t\n")
-    with source:
-        source.open({0: place})
-        assert poll(source) == [({"a": 2.0}, "f"), ({"a": 3.0}, "t")]

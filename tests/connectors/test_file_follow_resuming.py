@@ -80,31 +80,6 @@ def test_resuming_between_the_renaming_and_the_new_file(log: Log) -> None:
     assert log.read() == [4]
 
 
-def test_any_record_can_be_resumed_at(log: Log) -> None:
-    log.write(500)
-    log.read()
-    log.rotate()
-    log.write(500)
-    log.read()
-    records = log.seen
-    for index in (0, 1, 300, 502, 503, 504, 800):
-        log.open(records[index].next)
-        log.seen = []
-        log.read()
-        assert log.seen == records[index + 1 :]
-
-
-def test_a_replaced_file_without_its_old_part_is_refused(log: Log) -> None:
-    log.read()
-    log.source.close()
-    log.path.write_bytes(b'{"b": 1}\n' * 10)
-    with pytest.raises(SourceError, match=r"log\.jsonl: .*replaced.*--fresh"):
-        log.open(log.seen[-1].next)
-    log.path.write_bytes(b"")
-    with pytest.raises(SourceError, match=r"log\.jsonl: .*shorter.*--fresh"):
-        log.open(log.seen[-1].next)
-
-
 def test_a_compressed_file_is_not_followed(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl.gz"
     path.write_bytes(gzip.compress(b""))

@@ -225,6 +225,3 @@ def test_json_lines(body: bytes, limit: int, block: int, draw: st.DataObject) ->
         )
         expected = naive_json(record.raw) if record.fault is None or record.fault.reason != "too_long" else None
         assert expected is None or found(record) == expected
-
-
-values = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just([1])

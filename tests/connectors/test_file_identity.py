@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from streamkernel.connectors.files.bytes import PlainFile
-from streamkernel.connectors.files.places import FilePlace, Head, identity
-from streamkernel.connectors.files.stream import FileStream
-from streamkernel.connectors.ports import Position
+from streamkernel.connectors.files.places import Head, identity
 
 
 @pytest.mark.parametrize("block", [1, 7, 5000])
@@ -29,20 +24,3 @@ def test_a_first_line_without_end_is_bounded() -> None:
     head = Head(b"x" * 2**21)
     head.add(b"x")
     assert len(head.data) == 2**20 + 2048
-
-
-def test_what_is_kept_of_a_stream_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamkernel.connectors.files.stream.MOST_RECENT", 10_000)
-    monkeypatch.setattr("streamkernel.connectors.files.bytes.BLOCK_BYTES", 1000)
-    path = tmp_path / "data"
-    path.write_bytes(b"a" * 1000 + b"b" * 100_000)
-    stream = FileStream(PlainFile(path))
-    stream.read(deadline=0)
-    stream.forget(100)
-    while stream.read(deadline=0):
-        pass
-    tails = [
-        FilePlace.parse(stream.lasting(Position(identity(b""), 0, at)).stream).tail for at in (100, 200, stream.offset)
-    ]
-    assert tails == [identity(b"a" * 100), "", identity(b"b" * 4096)]
-    stream.close()

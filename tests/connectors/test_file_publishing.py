@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel.connectors import CsvSink, JsonLinesSink, SinkError
+from streamkernel.connectors import CsvSink, JsonLinesSink
 from streamkernel.connectors.files import output
 
 LINES = [{"n": number} for number in range(3)]
@@ -70,19 +70,3 @@ def test_a_pipe_gets_each_line_at_once_and_its_reader_is_not_waited_for(
         got += os.read(reader, 2**17)
         assert got == b'{"n":"' + 100_000 * b"x" + b'"}\n'
     os.close(reader)
-
-
-def test_a_full_disk_is_told_and_the_lines_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(descriptor: int, data: bytes) -> int:  # noqa: ARG001 - the system's
-        raise OSError(28, "No space left on device")
-
-    with JsonLinesSink(tmp_path / "out") as out:
-        out.open()
-        out.write(LINES)
-        with monkeypatch.context() as full:
-            full.setattr(os, "write", refuse)
-            with pytest.raises(SinkError, match=r"out: .*: No space left"):
-                out.publish()
-        assert out.unpublished == 3
-        out.publish()
-        assert len((tmp_path / "out").read_bytes().splitlines()) == 3

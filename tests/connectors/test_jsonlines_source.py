@@ -2,25 +2,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from draining import consistent, drain, held_after, written
+from draining import consistent, drain, written
 
 from streamkernel.connectors import JsonLinesSource, Record
 
 
 def read(tmp_path: Path, data: bytes, **options: Any) -> list[Record]:
     return drain(JsonLinesSource(written(tmp_path / "data.jsonl", data), **options))
-
-
-def test_objects_become_records(tmp_path: Path) -> None:
-    data = b'{"a": 1, "b": 2.5, "c": "red", "d": true, "y": "yes"}\n{"a": -1, "y": "no"}\r\n'
-    records = read(tmp_path, data, target="y")
-    assert [(record.x, record.y) for record in records] == [
-        ({"a": 1, "b": 2.5, "c": "red", "d": True}, "yes"),
-        ({"a": -1}, "no"),
-    ]
-    assert records[1].raw == b'{"a": -1, "y": "no"}'
-    assert isinstance(records[0].x["a"], int)
-    consistent(records, data, start=0)
 
 
 def test_a_byte_order_mark_is_skipped_where_files_were_put_together(tmp_path: Path) -> None:
@@ -79,12 +67,6 @@ def test_what_cannot_be_used_is_a_fault(tmp_path: Path, subtests: pytest.Subtest
             consistent([before, bad, after], data, start=0)
 
 
-@pytest.mark.parametrize("line", [b"", b"   ", b"\t"])
-def test_an_empty_line_is_blank(tmp_path: Path, line: bytes) -> None:
-    records = read(tmp_path, line + b'\n{"a": 1}\n')
-    assert [record.blank for record in records] == [True, False]
-
-
 @pytest.mark.parametrize(
     ("value", "target_type", "label"),
     [
@@ -101,8 +83,3 @@ def test_targets(tmp_path: Path, value: str, target_type: str, label: Any) -> No
     assert record.y == label
     assert type(record.y) is type(label)
     assert record.x == {"a": 1}
-
-
-def test_names_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:
-    data = b"".join(b'{"a%d": 1, "b%d": 2}\n' % (i, i) for i in range(15_000))
-    assert held_after(JsonLinesSource(written(tmp_path / "data.jsonl", data))) < 3_000_000

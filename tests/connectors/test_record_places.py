@@ -9,7 +9,6 @@ import pytest
 
 from streamkernel.connectors import CsvSource, Position
 from streamkernel.connectors.files import stream
-from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.memory import MemorySource
 from streamkernel.connectors.ports import Source
@@ -53,7 +52,7 @@ def test_where_there_is_no_line_the_offset_is_said(tmp_path: Path, monkeypatch: 
 def test_of_several_files_the_file_is_said(tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv"):
         written(tmp_path / name, b"a\n1\n")
-    source: Source = SeveralFiles(CsvSource, [f"{tmp_path}/*.csv"])
+    source: Source = CsvSource(f"{tmp_path}/*.csv")
     with source:
         source.open()
         source.poll(1, 0)

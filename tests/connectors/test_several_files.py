@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from functools import partial
 from pathlib import Path
 
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors import CsvSource, Position, Record, SourceError
 from streamkernel.connectors.files.names import MOST_FILES
-from streamkernel.connectors.files.places import FileOrder, FilePlace, FinishedFile
-from streamkernel.connectors.files.several import SeveralFiles
+from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.pass_through import PassedColumn
 from tests.connectors.draining import drain, written
 
@@ -36,7 +34,7 @@ def test_a_pattern_is_read_in_natural_order_by_the_header_of_each_file(tmp_path:
     three(tmp_path)
     for name in (".part-1.csv", "part-1.csv.tmp", "part-3.csv.part"):
         (tmp_path / name).write_text("garbage")
-    records = drain(SeveralFiles(CSV, [f"{tmp_path}/part-*"]))
+    records = drain(CSV([f"{tmp_path}/part-*"]))
     assert values(records) == [1, 2, 3, 4, 5, 6]
     assert [record.y for record in records if record.y] == ["no", "yes", "no", "yes", "no", "yes"]
     assert [record.position.partition for record in records] == [0, 0, 0, 0, 1, 1, 1, 2]
@@ -49,11 +47,11 @@ def test_a_pattern_is_read_in_natural_order_by_the_header_of_each_file(tmp_path:
 def test_each_record_comes_once_wherever_a_run_ends(tmp_path_factory: pytest.TempPathFactory, cuts: list[int]) -> None:
     folder = tmp_path_factory.mktemp("cuts")
     paths = three(folder)
-    whole = drain(SeveralFiles(CSV, [f"{folder}/part-*"]))
+    whole = drain(CSV([f"{folder}/part-*"]))
     positions: dict[int, Position] = {}
     records: list[Record] = []
     for cut in [*cuts, None]:
-        with SeveralFiles(CSV, [f"{folder}/part-*"]) as source:
+        with CSV([f"{folder}/part-*"]) as source:
             source.open(positions)
             if not positions:
                 positions |= source.starting_offsets
@@ -70,7 +68,7 @@ def test_each_record_comes_once_wherever_a_run_ends(tmp_path_factory: pytest.Tem
         assert len(positions) == 1
     assert [record[:2] for record in records] == [record[:2] for record in whole]
     assert [record.position[1:] for record in records] == [record.position[1:] for record in whole]
-    place = FilePlace.parse(positions[2].stream)
+    place = FilePlace.of(positions[2])
     assert place is not None
     assert place.order is not None
     assert place.order.files == tuple(paths)
@@ -80,17 +78,17 @@ def test_each_record_comes_once_wherever_a_run_ends(tmp_path_factory: pytest.Tem
 
 def test_finished_files_may_be_removed_and_the_open_one_may_not(tmp_path: Path) -> None:
     paths = three(tmp_path)
-    source = SeveralFiles(CSV, paths)
+    source = CSV(paths)
     source.open()
     first = source.poll(100, 0)
     end = source.lasting(first[-1].next)
     middle = source.lasting(source.poll(1, 0)[-1].next)
     source.close()
     Path(paths[0]).unlink()
-    assert values(drain(SeveralFiles(CSV, paths), {0: end})) == [4, 5, 6]
+    assert values(drain(CSV(paths), {0: end})) == [4, 5, 6]
     Path(paths[1]).unlink()
     with pytest.raises(SourceError, match=r"part-10\.csv\.gz: .*no such file.*in the middle"):
-        SeveralFiles(CSV, paths).open({1: middle})
+        CSV(paths).open({1: middle})
 
 
 def test_files_that_come_later_are_not_read_but_at_the_end_of_a_list(
@@ -99,18 +97,18 @@ def test_files_that_come_later_are_not_read_but_at_the_end_of_a_list(
     paths = three(tmp_path)
     pattern = [f"{tmp_path}/part-*"]
     for given_paths in (pattern, paths):
-        source = SeveralFiles(CSV, given_paths)
+        source = CSV(given_paths)
         source.open()
         end = {0: source.lasting(source.poll(100, 0)[-1].next)}
         source.close()
         late = written(tmp_path / "part-3.csv", b"a,y\n7,no\n")
         if given_paths is pattern:
-            assert values(drain(SeveralFiles(CSV, pattern), end)) == [4, 5, 6]
+            assert values(drain(CSV(pattern), end)) == [4, 5, 6]
             assert "1 files match that did not when the run began, and are not read" in caplog.text
         else:
-            assert values(drain(SeveralFiles(CSV, [*paths, str(late)]), end)) == [4, 5, 6, 7]
+            assert values(drain(CSV([*paths, str(late)]), end)) == [4, 5, 6, 7]
             with pytest.raises(SourceError, match=r"other files in this order.*start over"):
-                SeveralFiles(CSV, [str(late), *paths]).open(end)
+                CSV([str(late), *paths]).open(end)
         late.unlink()
 
 
@@ -118,7 +116,7 @@ def test_a_file_is_read_once_however_it_is_spelt(tmp_path: Path) -> None:
     paths = three(tmp_path)
     (tmp_path / "x").mkdir()
     again = [f"{tmp_path}/./part-2.csv", f"{tmp_path}/x/../part-*"]
-    assert values(drain(SeveralFiles(CSV, [*paths, *again]))) == values(drain(SeveralFiles(CSV, paths)))
+    assert values(drain(CSV([*paths, *again]))) == values(drain(CSV(paths)))
 
 
 def test_a_single_file_can_become_the_first_of_several(tmp_path: Path) -> None:
@@ -127,9 +125,9 @@ def test_a_single_file_can_become_the_first_of_several(tmp_path: Path) -> None:
     single.open()
     position = single.lasting(single.poll(2, 0)[-1].next)
     single.close()
-    assert values(drain(SeveralFiles(CSV, paths), {0: position})) == [3, 4, 5, 6]
+    assert values(drain(CSV(paths), {0: position})) == [3, 4, 5, 6]
     with pytest.raises(SourceError, match="truncated or replaced"):
-        SeveralFiles(CSV, paths[::-1]).open({0: position})
+        CSV(paths[::-1]).open({0: position})
 
 
 @pytest.mark.parametrize(
@@ -145,41 +143,29 @@ def test_other_columns_are_refused_before_anything_is_read(tmp_path: Path, text:
     (tmp_path / "b.csv").write_text("")  # nothing is no other header
     (tmp_path / "c.csv").write_text(text)
     with pytest.raises(SourceError, match=message):
-        SeveralFiles(CSV, [f"{tmp_path}/*.csv"]).open()
-
-
-def test_a_rewritten_file_is_noticed(tmp_path: Path) -> None:
-    paths = three(tmp_path)
-    source = SeveralFiles(CSV, paths)
-    source.open()
-    source.poll(100, 0)
-    position = source.lasting(source.poll(1, 0)[-1].next)
-    source.close()
-    Path(paths[1]).write_bytes(gzip.compress(b"y,a\nno,9\nno,5\n"))
-    with pytest.raises(SourceError, match=r"part-10\.csv\.gz: .*replaced"):
-        SeveralFiles(CSV, paths).open({1: position})
+        CSV([f"{tmp_path}/*.csv"]).open()
 
 
 def test_what_is_missing_or_too_much_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SourceError, match=r"\*.csv: no file matches"):
-        SeveralFiles(CSV, [f"{tmp_path}/*.csv"]).open()
+        CSV([f"{tmp_path}/*.csv"]).open()
     with pytest.raises(SourceError, match=r"none\.csv: there is no such file"):
-        SeveralFiles(CSV, [f"{tmp_path}/none.csv"]).open()
+        CSV([f"{tmp_path}/none.csv"]).open()
     three(tmp_path)
     monkeypatch.setattr("streamkernel.connectors.files.names.MOST_FILES", 2)
     with pytest.raises(SourceError, match=r"3 files.* 2: .*watch: true"):
-        SeveralFiles(CSV, [f"{tmp_path}/part-*"]).open()
+        CSV([f"{tmp_path}/part-*"]).open()
     with pytest.raises(SourceError, match=r"was not taken from several files"):
-        SeveralFiles(CSV, [f"{tmp_path}/part-2*"]).open({3: Position("x", 3, 0)})
+        CSV([f"{tmp_path}/part-2*"]).open({3: Position("x", 3, 0)})
     with pytest.raises(ValueError, match=r"standard input .*several files"):
-        SeveralFiles(CSV, ["-", "a"])
+        CSV(["-", "a"])
     assert MOST_FILES == 10_000
 
 
 def test_columns_pass_through_and_records_are_decoded_by_themselves(tmp_path: Path) -> None:
     for number in (1, 2):
         written(tmp_path / f"{number}.csv", f"id,a,y\nn{number},{number},yes\n".encode())
-    source = SeveralFiles(CSV, [f"{tmp_path}/*.csv"])
+    source = CSV([f"{tmp_path}/*.csv"])
     source.pass_through([PassedColumn("id", "id", None)])
     source.open()
     assert [use.name for use in source.columns(source.poll(1, 0)[0])] == ["y", "id", "a"]
@@ -190,29 +176,10 @@ def test_columns_pass_through_and_records_are_decoded_by_themselves(tmp_path: Pa
     assert (again.x, again.y) == (record.x, record.y)
     source.close()
 
-    mixed = SeveralFiles(CSV, three(tmp_path))
+    mixed = CSV(three(tmp_path))
     mixed.open()
     mixed.poll(100, 0)
     mixed.poll(100, 0)
     with pytest.raises(SourceError, match="their columns in different orders"):
         mixed.decode(b"1,no", record.position, record.next)
     mixed.close()
-
-
-_TEXTS = st.text(max_size=5)
-_FINISHED = st.builds(FinishedFile, st.integers(0, 2**62), _TEXTS, st.integers(0, 2**40))
-_ORDERS = st.builds(
-    FileOrder,
-    st.lists(_TEXTS, max_size=3).map(tuple),
-    st.integers(0, 10**9),
-    st.none() | st.lists(_TEXTS, min_size=1, max_size=3).map(tuple),
-    st.booleans(),
-    st.lists(_FINISHED, max_size=3).map(tuple),
-    st.none() | st.tuples(st.integers(0, 2**62), _TEXTS),
-)
-
-
-@given(st.sampled_from(["", "4096:" + 64 * "a"]), st.booleans(), _ORDERS)
-def test_a_place_is_read_as_it_was_written(inner: str, finished: bool, order: FileOrder) -> None:
-    place = FilePlace(inner, order=order, at_end=finished)
-    assert FilePlace.parse(str(place)) == place

@@ -63,7 +63,7 @@ def test_csv_from_a_pipe_comes_line_by_line() -> None:
         # The pipe is still open: a record is handed out as soon as its line is whole.
         first = receive(process)
         assert (first["x"], first["y"]) == ({"a": 1.0}, "t")
-        assert first["at"] == {"stream": "-", "partition": 0, "offset": 7}
+        assert first["at"] == {"stream": "-", "partition": 0, "offset": 7, "known": None}
         send(process, b",f\n")
         assert receive(process)["x"] == {"a": 2.0}
         send(process, b"\n3,t")

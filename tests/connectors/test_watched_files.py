@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from streamkernel.connectors import Position, SourceError
 from streamkernel.connectors.files import watched
 from streamkernel.connectors.files.places import FilePlace
-from streamkernel.connectors.files.watched import WatchedFiles
 from tests.connectors.watching import CSV, arrive, kept, poll_all, rows, values
 
 
@@ -24,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder: Path) -> None:
-    source = WatchedFiles(CSV, str(folder))
+    source = CSV(str(folder), watch=True)
     source.open()
     assert source.starting_offsets == {}
     assert source.poll(10, 0) == []
@@ -37,7 +36,7 @@ def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder:
     records = source.poll(10, 0)
     # Before the first record is learned, it is to be stored which files come in which order.
     (start,) = source.starting_offsets.values()
-    place = FilePlace.parse(start.stream)
+    place = FilePlace.of(start)
     assert place is not None
     assert place.order is not None
     assert [Path(one).name for one in place.order.files] == ["b.csv", "a.csv.gz", "c.csv"]
@@ -48,32 +47,6 @@ def test_files_are_read_as_they_were_modified_once_they_have_their_names(folder:
     (folder / "half.csv.part").rename(folder / "half.csv")
     assert values(poll_all(source)) == [4]
     source.close()
-
-
-def test_an_empty_file_is_read_once_it_is_filled(folder: Path) -> None:
-    path = arrive(folder, "a.csv", "", 10)
-    with WatchedFiles(CSV, str(folder)) as source:
-        source.open()
-        assert poll_all(source) == []
-        path.write_text(rows(1, 2))
-        records = poll_all(source)
-        assert values(records) == [1, 2]
-        arrive(folder, "b.csv.gz", "", 20)
-        assert poll_all(source) == []
-        positions = kept(source, records)
-    arrive(folder, "b.csv.gz", gzip.compress(rows(3).encode()), 30)
-    with source:
-        source.open(positions)
-        assert values(poll_all(source)) == [3]
-
-
-def test_a_pattern_is_watched_as_well(folder: Path) -> None:
-    arrive(folder, "a.csv", rows(1), 10)
-    arrive(folder, "a.txt", "garbage", 10)
-    with WatchedFiles(CSV, f"{folder}/*.csv") as source:
-        source.open()
-        assert values(poll_all(source)) == [1]
-        assert source.describe() == f"csv files {folder}/*.csv, watched"
 
 
 @given(
@@ -91,7 +64,7 @@ def test_each_record_comes_once_whatever_arrives_while_a_run_is_down(
         for modified, length in [arrivals.pop() for _ in range(min(2, len(arrivals)))] if stop < 1000 else arrivals:
             number += 1
             arrive(folder, f"{number}.csv", rows(*(100 * number + i for i in range(length))), modified)
-        source = WatchedFiles(CSV, str(folder))
+        source = CSV(str(folder), watch=True)
         source.open(positions)
         left = stop
         while left and (polled := source.poll(left, 0)):
@@ -110,7 +83,7 @@ def test_each_record_comes_once_whatever_arrives_while_a_run_is_down(
 def test_finished_files_may_be_removed_and_are_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     first = arrive(folder, "a.csv", rows(1, 2), 10)
-    source = WatchedFiles(CSV, str(folder))
+    source = CSV(str(folder), watch=True)
     source.open()
     records = source.poll(10, 0)
     positions = kept(source, records)
@@ -129,7 +102,7 @@ def test_a_file_that_changes_after_it_was_read_is_told_and_not_read_again(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = arrive(folder, "a.csv", rows(1), 10)
-    source = WatchedFiles(CSV, str(folder))
+    source = CSV(str(folder), watch=True)
     source.open()
     positions = kept(source, poll_all(source))
     path.write_text(rows(1, 2))
@@ -154,12 +127,12 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_came_late_is_told_and_the_names_are_bounded(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(1, 8):
         arrive(folder, f"{number}.csv", rows(number), 10 * number)
-    source = WatchedFiles(CSV, str(folder))
+    source = CSV(str(folder), watch=True)
     source.open()
     records = poll_all(source)
     assert values(records) == [1, 2, 3, 4, 5, 6, 7]
     positions = kept(source, records)
-    place = FilePlace.parse(next(iter(positions.values())).stream)
+    place = FilePlace.of(next(iter(positions.values())))
     assert place is not None
     assert place.order is not None
     assert len(place.order.finished) <= 3
@@ -179,7 +152,7 @@ def test_what_came_late_is_told_and_the_names_are_bounded(folder: Path, caplog: 
 def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A warning that asks to touch it would have it learned twice."""
     caplog.set_level("INFO")
-    source = WatchedFiles(CSV, str(folder))
+    source = CSV(str(folder), watch=True)
     source.open()
     for number in range(1, 9):
         arrive(folder, f"{number}.csv", rows(number), 10 * number)
@@ -206,22 +179,6 @@ def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, capl
     source.close()
 
 
-@pytest.mark.usefixtures("few")
-def test_more_old_files_than_can_be_told_apart_are_one_warning(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(watched, "MOST_OLD", 5)
-    for number in range(1, 10):
-        arrive(folder, f"{number}.csv", rows(number), 10 * number)
-    source = WatchedFiles(CSV, str(folder))
-    source.open()
-    assert len(poll_all(source)) == 9
-    assert [poll_all(source) for _ in range(3)] == [[]] * 3
-    (told,) = caplog.messages
-    assert "more than 5 files are older than the remembered names:" in told
-    source.close()
-
-
 @given(arrivals=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=12))
 def test_each_file_is_read_once_or_told_once(
     tmp_path_factory: pytest.TempPathFactory, arrivals: list[tuple[int, int]]
@@ -230,7 +187,7 @@ def test_each_file_is_read_once_or_told_once(
     folder = tmp_path_factory.mktemp("in")
     told: list[str] = []
     read: list[object] = []
-    with pytest.MonkeyPatch.context() as patch, WatchedFiles(CSV, str(folder)) as source:
+    with pytest.MonkeyPatch.context() as patch, CSV(str(folder), watch=True) as source:
         patch.setattr(watched, "MOST_FINISHED", 2)
         patch.setattr(watched._log, "warning", lambda *said: told.append(str(said[1])))
         source.open()
@@ -258,7 +215,7 @@ def test_a_file_that_cannot_be_read_is_one_dead_letter(
     name = "b.csv.gz" if isinstance(bad, bytes) else "b.csv"
     arrive(folder, name, bad, 20)
     arrive(folder, "c.csv", rows(3), 30)
-    source = WatchedFiles(CSV, str(folder))
+    source = CSV(str(folder), watch=True)
     source.open()
     records = poll_all(source)
     (dead,) = [record for record in records if record.fault is not None]
@@ -276,19 +233,8 @@ def test_a_file_that_cannot_be_read_is_one_dead_letter(
     source.close()
 
 
-def test_a_file_that_is_removed_while_it_is_read_stops_a_restart(folder: Path) -> None:
-    path = arrive(folder, "a.csv", rows(1, 2, 3), 10)
-    source = WatchedFiles(CSV, str(folder))
-    source.open()
-    positions = kept(source, source.poll(1, 0))
-    source.close()
-    path.unlink()
-    with pytest.raises(SourceError, match="in the middle of it"):
-        source.open(positions)
-
-
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(rows(1))
     with pytest.raises(SourceError, match=r"a\.csv: .*nor a pattern.* follow: true"):
-        WatchedFiles(CSV, str(path)).open()
+        CSV(str(path), watch=True).open()

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from streamkernel.connectors import JsonLinesSource
-from streamkernel.connectors.files.watched import WatchedFiles
 from tests.connectors.watching import CSV, kept, poll_all
 
 
@@ -22,7 +21,7 @@ def test_a_file_whose_header_is_written_first_is_read_once_it_has_records(
     content = [b"y,amo", b"y,amount\nyes,3\nno,4\n"] if "csv" in name else [b"", b'{"amount": 3}\n{"amount": 4}\n']
     header, whole = map(gzip.compress, content) if name.endswith(".gz") else content
     (tmp_path / name).write_bytes(header)
-    with WatchedFiles(CSV if "csv" in name else partial(JsonLinesSource, target="y"), str(tmp_path)) as source:
+    with (CSV if "csv" in name else partial(JsonLinesSource, target="y"))(str(tmp_path), watch=True) as source:
         source.open()
         assert poll_all(source) == [] == poll_all(source)
         if again:

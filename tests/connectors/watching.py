@@ -6,8 +6,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from streamkernel.connectors import CsvSource, Position, Record
-from streamkernel.connectors.files.watched import WatchedFiles
+from streamkernel.connectors import CsvSource, Position, Record, Source
 
 CSV = partial(CsvSource, target="y")
 
@@ -24,7 +23,7 @@ def rows(*numbers: int) -> str:
     return "a,y\n" + "".join(f"{number},yes\n" for number in numbers)
 
 
-def poll_all(source: WatchedFiles) -> list[Record]:
+def poll_all(source: Source) -> list[Record]:
     found: list[Record] = []
     while polled := source.poll(100, 0):
         found += polled
@@ -35,7 +34,7 @@ def values(records: list[Record]) -> list[object]:
     return [record.x.get("a") for record in records]
 
 
-def kept(source: WatchedFiles, records: list[Record]) -> dict[int, Position]:
+def kept(source: Source, records: list[Record]) -> dict[int, Position]:
     """Return what a checkpoint holds once these records are dealt with."""
     end = source.lasting(records[-1].next)
     return {end.partition: end}

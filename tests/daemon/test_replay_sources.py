@@ -186,6 +186,6 @@ def test_a_letter_is_read_as_it_was_written(
 def test_the_header_of_a_file_that_was_truncated_stands_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("3,t\n")
     source = CsvSource(tmp_path / "log.csv", "y")
-    place = Position(str(FilePlace(identity(b""), header=b"a,y")), 0, 0)
-    _read_header(source, str(source.path), "source", {0: place})
+    place = Position(identity(b""), 0, 0, FilePlace(header="a,y").known)
+    _read_header(source, source.files.path, "source", {0: place})
     assert source.decode(b"3,t", place, place).x == {"a": 3.0}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streamkernel.connectors import Position
 from streamkernel.connectors.files.places import FilePlace
 from streamkernel.connectors.memory import MemorySink
 from streamkernel.daemon import cli
@@ -54,12 +55,12 @@ def test_it_learns_as_from_one_file(parts: Home) -> None:
     assert len(set(places)) == len(places)
     assert places == sorted(places)
     assert {partition for partition, _ in places} == set(range(PARTS))
-    ((stream, partition, _),) = several["source"]["positions"]
-    place = FilePlace.parse(stream)
+    (position,) = (Position(*place) for place in several["source"]["positions"])
+    place = FilePlace.of(position)
     assert place is not None
     assert place.order is not None
     assert place.at_end
-    assert partition == PARTS - 1
+    assert position.partition == PARTS - 1
     assert [Path(one).name.partition(".")[0] for one in place.order.files] == [
         f"part-{2 * n + 8}" for n in range(PARTS)
     ]

@@ -274,9 +274,9 @@ def outcome(run: Run) -> dict[str, Any]:
     header = run.home.header()
     found: dict[str, Any] = {key: header.get(key) for key in ("replayed", "warm_start")}
     found["account"] = header["source"]["account"]
-    positions = re.sub(r'\\"inode\\": \d+', "", json.dumps(header["source"]["positions"]))
+    positions = re.sub(r'"inode": \d+', "", json.dumps(header["source"]["positions"]))
     if run.features.source == "watched":  # those that were found together: the twin finds more at once
-        positions = re.sub(r'\\"(files\\": \[[^]]*\]|first\\": \d+)', "", positions)
+        positions = re.sub(r'"(files": \[[^]]*\]|first": \d+)', "", positions)
     found["positions"] = positions
     found["models"] = kept(header)
     labels = header.get("labels") or {}

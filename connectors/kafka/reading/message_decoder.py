@@ -169,7 +169,7 @@ class MessageDecoder:
 
 def _positions(stream: str, partition: int, offsets: Sequence[int]) -> list[Position]:
     # The same as calling Position for each, and much cheaper.
-    fields = zip(repeat(stream), repeat(partition), offsets, strict=False)
+    fields = zip(repeat(stream), repeat(partition), offsets, repeat(None), strict=False)
     return list(cast("Iterator[Position]", map(tuple.__new__, repeat(Position), fields)))
 
 

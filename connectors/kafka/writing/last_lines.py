@@ -57,7 +57,7 @@ class LastLines:
         """Return the offsets once lines at these positions are added."""
         offsets = dict(self._offsets or {})
         known = self._offsets is not None
-        for stream, partition, offset in positions:
+        for stream, partition, offset, _ in positions:
             known = known and "/" in stream and offset > offsets.get((stream, partition), -1)
             offsets[stream, partition] = offset
         return LastLines(offsets if known else None)

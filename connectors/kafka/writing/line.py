@@ -72,12 +72,12 @@ class Provenance:
 
     def key(self, position: Position) -> bytes:
         """Return the key of the line for a record."""
-        stream, partition, offset = position
+        stream, partition, offset, _ = position
         return b"%b%d" % (_in_common(self._writer, stream, partition)[0], offset)
 
     def headers(self, position: Position) -> list[tuple[str, bytes]]:
         """Return the headers of the line for a record."""
-        stream, partition, offset = position
+        stream, partition, offset, _ = position
         return [*_in_common(self._writer, stream, partition)[1], ("source.offset", b"%d" % offset)]
 
     def message(self, line: Line) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def pack(lines: Sequence[Line]) -> str:
     if not lines:
         return ""
     rows = [
-        (_text(value), position, copied and (copied.keyed, _text(copied.key), copied.headers, copied.timestamp))
+        (_text(value), position[:3], copied and (copied.keyed, _text(copied.key), copied.headers, copied.timestamp))
         for value, position, copied in lines
     ]
     text = json.dumps(rows, separators=(",", ":"), default=_text)

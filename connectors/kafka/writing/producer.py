@@ -242,7 +242,7 @@ class TopicProducer:
     def _too_large(self, line: Line) -> str:
         limit = self.found.largest
         at_most = "more than" if limit is None else f"more than the {limit:,} of"
-        partition, offset = line.position[1:]
+        partition, offset = line.position[1:3]
         return (
             f"the line of the record at partition {partition}, offset {offset:,} takes "
             f"{len(line.value):,} bytes, {at_most} its max.message.bytes (or max_request_size under "

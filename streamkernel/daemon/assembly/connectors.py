@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import SettingError, Sink, Source, SourceError
@@ -16,13 +14,9 @@ from streamkernel.daemon.config import schema as settings
 from streamkernel.daemon.config.outputs import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
-from streamkernel.daemon.config.sources import is_several
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import shortened
 from streamkernel.daemon.stream.long_columns import LongColumns
-
-if TYPE_CHECKING:
-    from streamkernel.connectors.files.source import LineSource
 
 __all__ = ["let_pass", "make_sink", "make_source", "order_log", "passed_columns", "target_type_of"]
 
@@ -78,11 +72,11 @@ def make_source(
             from streamkernel.connectors.files.csv import CsvSource
 
             given["target_required"] = mode == "learn" or key != "source"
-            return _of_files(source, CsvSource, given)
+            return CsvSource(**given)
         if isinstance(source, settings.JsonlSourceConfig):
             from streamkernel.connectors.files.source import JsonLinesSource
 
-            return _of_files(source, JsonLinesSource, given)
+            return JsonLinesSource(**given)
         if isinstance(source, settings.JournalSourceConfig):
             from streamkernel.connectors.journal.source import JournalSource
 
@@ -99,22 +93,6 @@ def make_source(
         )
     except (SourceError, ValueError) as error:
         raise ConfigError(_problem(key, error)) from None
-
-
-def _of_files(
-    source: settings.CsvSourceConfig | settings.JsonlSourceConfig,
-    kind: Callable[..., LineSource],
-    given: dict[str, Any],
-) -> Source:
-    """Return the source of one file or of several files, with these arguments."""
-    path, watch = given.pop("path"), given.pop("watch")
-    if not is_several(source):
-        return kind(path, **given)
-    from streamkernel.connectors.files.several import SeveralFiles
-    from streamkernel.connectors.files.watched import WatchedFiles
-
-    make = partial(kind, **given)
-    return WatchedFiles(make, path) if watch else SeveralFiles(make, path if isinstance(path, list) else [path])
 
 
 def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Path:

@@ -6,11 +6,10 @@ import csv
 import io
 import json
 import shlex
-import time
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -106,19 +105,14 @@ def read_sample(path: Path) -> Sample:
 
 def _first_bytes(path: Path) -> bytes:
     """Return the first bytes of a file, up to the end of a line where there is more."""
-    data = bytearray()
     try:
-        file = open_file(path)
-        try:
-            while len(data) <= _MOST_BYTES and not file.ended:
-                data += file.read(time.monotonic())
-        finally:
-            file.close()
+        with closing(open_file(path)) as file:
+            data = file.read_at(0, _MOST_BYTES + 1)
     except SourceError as error:
         raise SampleError(str(error)) from None
     if len(data) > _MOST_BYTES:
-        del data[data.rfind(b"\n", 0, _MOST_BYTES) + 1 or _MOST_BYTES :]
-    return bytes(data)
+        return data[: data.rfind(b"\n", 0, _MOST_BYTES) + 1 or _MOST_BYTES]
+    return data
 
 
 def _decoded(data: bytes) -> tuple[str, str]:

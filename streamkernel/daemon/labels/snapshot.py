@@ -57,7 +57,7 @@ def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
             _label(early.y),
             _time(early.arrived, join.now),
             streams.setdefault(early.position.stream, len(streams)),
-            *early.position[1:],
+            *early.position[1:3],
         ]
         for key, early in join.waiting
     ]
@@ -75,7 +75,7 @@ def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
         "account": join.counts.to_json(),
         "pending": len(records),
         "waiting": len(waiting),
-        "positions": [list(position) for position in join.positions.values()],
+        "positions": [position.to_json() for position in join.positions.values()],
         "recent_dead": join.recent_dead,
         "label_next": join.label_next,
         "clock": _time(join.read_clock(), math.inf),
@@ -106,8 +106,8 @@ def restore(join: LabelJoin, header: Mapping[str, Any], blob: bytes) -> None:
 
 def _restore_header(join: LabelJoin, header: Mapping[str, Any]) -> None:
     join.counts = LabelCounts(**{field.name: _whole(header["account"][field.name]) for field in fields(LabelCounts)})
-    for stream, partition, offset in header["positions"]:
-        join.positions[_whole(partition)] = Position(_text(stream), partition, _whole(offset))
+    for stream, partition, offset, *known in header["positions"]:
+        join.positions[_whole(partition)] = Position(_text(stream), partition, _whole(offset), *known)
     join.recent_dead = [_whole(number) for number in header["recent_dead"]]
     if type(header["label_next"]) is not bool:
         raise ValueError("label_next is not a boolean")

@@ -84,7 +84,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def _positions(positions: Iterable[Any]) -> str:
-    places = sorted((partition, offset) for _, partition, offset in positions)
+    places = sorted((partition, offset) for _, partition, offset, *_ in positions)
     if len(places) == 1 and not places[0][0]:
         return f"offset {places[0][1]:,}"
     shown = [f"{offset:,} of partition {partition}" for partition, offset in places[:_MOST_POSITIONS]]
@@ -146,7 +146,7 @@ def _partition_lines(partitions: Mapping[str, Mapping[str, Any]]) -> Iterator[st
     rows = [("partition", "written", "records", "continues at", "state digest")]
     for partition, about in partitions.items():
         source = about["source"]
-        offsets = " ".join(f"{offset:,}" for _, _, offset in source["positions"])
+        offsets = " ".join(f"{offset:,}" for _, _, offset, *_ in source["positions"])
         digest = str(published_entry(about).get("state_digest", ""))[:_DIGEST_SHOWN]
         written = _time(about["run"]["written"])
         rows.append((partition, written, f"{source['account']['consumed']:,}", offsets, digest))

@@ -185,9 +185,10 @@ def _texts(path: Path, longest: int) -> Iterator[str]:
 
 def _lines(file: File, longest: int) -> Iterator[bytes]:
     """Yield lines with their ends; the last one is as much as was read where it is longer than that."""
-    rest = bytearray()
-    while not file.ended and len(rest) <= longest:
-        *lines, last = file.read(deadline=0.0).split(b"\n")
+    rest, offset = bytearray(), 0
+    while len(rest) <= longest and (block := file.read(offset)):
+        offset += len(block)
+        *lines, last = block.split(b"\n")
         for line in lines:
             yield bytes(rest) + line + b"\n"
             rest.clear()

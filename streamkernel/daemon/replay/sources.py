@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from streamkernel.connectors.files.csv import CsvSource
 from streamkernel.connectors.files.places import FilePlace
-from streamkernel.connectors.files.several import SeveralFiles
 from streamkernel.connectors.ports import Position, Source, SourceError
 from streamkernel.daemon.assembly.connectors import let_pass, make_source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import CsvSourceConfig, KafkaSourceConfig
+from streamkernel.daemon.config.sources import is_several
 from streamkernel.daemon.run_state.start import Start
 
 __all__ = ["SECTIONS", "SourceState", "open_sources"]
@@ -58,7 +58,7 @@ def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: Exi
         positions: Mapping[int, Position] = start.positions
         if name == "labels" and start.join is not None:
             positions = dict(start.join.positions)
-        if isinstance(source, SeveralFiles):
+        if is_several(written):
             source.open(positions)
         elif isinstance(written, CsvSourceConfig):
             _read_header(source, written.path, key, positions)
@@ -73,10 +73,10 @@ def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: Exi
 def _read_header(source: Source, path: str, key: str, positions: Mapping[int, Position]) -> None:
     """Learn what the fields of the records of a CSV file are: by its first line, or by its place in the checkpoint."""
     problem = "standard input is gone"
-    place = FilePlace.parse(positions[0].stream) if 0 in positions else None
+    place = FilePlace.of(positions[0]) if 0 in positions else None
     try:
         if place is not None and place.header is not None and isinstance(source, CsvSource):
-            source.use_header(place.header)  # a file that was truncated while it was followed
+            source.use_header(place.header.encode("latin-1"))  # a file that was truncated while it was followed
             return
         if path != "-":
             source.open()

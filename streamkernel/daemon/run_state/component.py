@@ -54,8 +54,8 @@ def _complete(counts: dict[str, int]) -> dict[str, int]:
     return counts
 
 
-def _one_place_each(positions: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
-    partitions = [partition for _, partition, _ in positions]
+def _one_place_each(positions: list[Any]) -> list[Any]:
+    partitions = [position[1] for position in positions]
     if len(set(partitions)) < len(partitions):
         raise ValueError("a partition is listed twice")
     return positions
@@ -64,10 +64,11 @@ def _one_place_each(positions: list[tuple[str, int, int]]) -> list[tuple[str, in
 # JSON has no tuples: its lists are.
 Count: TypeAlias = Annotated[int, Field(ge=0, le=MOST)]
 Counts: TypeAlias = Annotated[dict[str, Count], AfterValidator(_complete)]
-Places: TypeAlias = Annotated[
-    list[Annotated[tuple[str, Count, Count], Strict(False)]],
-    AfterValidator(_one_place_each),
-]
+_Place: TypeAlias = (
+    Annotated[tuple[str, Count, Count], Strict(False)]
+    | Annotated[tuple[str, Count, Count, dict[str, Any]], Strict(False)]
+)
+Places: TypeAlias = Annotated[list[_Place], AfterValidator(_one_place_each)]
 InputNames: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{16})*( ([0-9a-f]{2})+)*$")]
 #: The number of targets, their mean and the sum of their squared deviations.
 TargetMoments: TypeAlias = Annotated[

@@ -56,7 +56,7 @@ class SourceState(StateComponent):
                 "config": source_settings(plan.raw["source"], plan.config.source),
                 "account": processor.counts.to_json(),
                 "recent_dead": processor.rate.recent,
-                "positions": [list(position) for position in start.positions.values()],
+                "positions": [position.to_json() for position in start.positions.values()],
             }
         )
 

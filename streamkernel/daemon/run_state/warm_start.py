@@ -78,7 +78,7 @@ class WarmStartState(StateComponent):
                 "config": _settings(plan),
                 "account": warm.counts.to_json(),
                 "recent_dead": warm.recent_dead,
-                "positions": [list(position) for position in warm.positions.values()],
+                "positions": [position.to_json() for position in warm.positions.values()],
                 "done": warm.done,
             }
         )
