@@ -25,8 +25,8 @@ from benchmarks.watched_daemon import start_client
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.http.published import PublishedMetrics
 from streamkernel.daemon.lifecycle import LifecycleListener
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.status.board import StatusBoard
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.runtime import run
 

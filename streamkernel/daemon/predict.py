@@ -31,7 +31,7 @@ from streamkernel.daemon.config.fields import Section
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
-from streamkernel.daemon.monitoring.dead_letter_printer import DeadLetterPrinter
+from streamkernel.daemon.monitoring.dead_letters import DeadLetterPrinter
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.stored import steps_of, stored_models
 from streamkernel.daemon.recovery.trained import TrainedModel, load_trained

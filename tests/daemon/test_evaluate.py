@@ -14,8 +14,8 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.monitoring import charts as plotting
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.report import charts as plotting
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, Launcher

@@ -19,11 +19,10 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
-from streamkernel.daemon.monitoring import curve_recorder, whole_file
-from streamkernel.daemon.monitoring.curve_recorder import CurveRecorder
-from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.figures import figure_rows
-from streamkernel.daemon.monitoring.report.charts import line_style, panels_of
+from streamkernel.daemon.monitoring import evaluation, whole_file
+from streamkernel.daemon.monitoring.charts import line_style, panels_of
+from streamkernel.daemon.monitoring.evaluation import CurveRecorder, Evaluation
+from streamkernel.daemon.monitoring.tables import figure_rows
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.whole_file import write_whole
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -84,7 +83,7 @@ def test_a_long_stream_has_few_points(home: Home, monkeypatch: pytest.MonkeyPatc
     model = [{"streamkernel.KernelClassifier": {"seed": 1}}]
     home.configure(source=PHISHING, model=model)
     whole = evaluated(home.config)
-    monkeypatch.setattr(curve_recorder, "MOST_POINTS", 10)
+    monkeypatch.setattr(evaluation, "MOST_POINTS", 10)
     thin = evaluated(home.config)
     assert thin.records == [*range(200, 1250, 200), 1250]
     places = [whole.records.index(record) for record in thin.records]
@@ -221,11 +220,11 @@ def test_a_full_disk_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.
     file = tmp_path / "report.html"
     file.write_text("before")
 
-    def fdopen(descriptor: int, *_: object) -> object:
-        os.close(descriptor)
+    def write_bytes(path: Path, content: bytes) -> int:
+        path.write_text(content.decode()[:1])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(whole_file.os, "fdopen", fdopen)
+    monkeypatch.setattr(Path, "write_bytes", write_bytes)
     with pytest.raises(DaemonError, match=r"report\.html: cannot be written: No space left"):
         write_whole(file, b"after")
     assert file.read_text() == "before"

@@ -15,10 +15,10 @@ import yaml
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.monitoring.charts import plot
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.figures import shown_number
-from streamkernel.daemon.monitoring.report.charts import plot
-from streamkernel.daemon.monitoring.report.document import report
+from streamkernel.daemon.monitoring.report import report
+from streamkernel.daemon.monitoring.tables import shown_number
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, write_stream

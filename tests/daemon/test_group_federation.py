@@ -15,7 +15,7 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.http.server import Server
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from tests.ports import closed_port
 
 

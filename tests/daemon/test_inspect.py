@@ -7,8 +7,7 @@ import json
 import pytest
 
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.monitoring.describe import describe
-from streamkernel.daemon.monitoring.description_lines import description_lines
+from streamkernel.daemon.monitoring.inspection import describe, description_lines
 from tests.daemon.conftest import Home
 
 ADAPTIVE = [{"streamkernel.AdaptiveKernelClassifier": {"seed": 1, "n_features": 4, "metric_schedule": [50]}}]

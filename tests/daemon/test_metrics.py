@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -31,10 +29,8 @@ from streamkernel.connectors import Position
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.exporter.lag import LagCollector
-from streamkernel.daemon.monitoring.model_view import ModelView
-from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.view import ModelView, View
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.stream.record_batch import LabelChunk, Labeled, RecordBatch
@@ -154,7 +150,7 @@ def test_a_chunk_is_counted() -> None:
     processed = RecordBatch(counts=account, labeled={"": Labeled(losses=[0.5, 0.25])}, learn_seconds=3e-6)
     processed.dead.update(["infinite", "refused"])
     exporter.chunk(processed)
-    exporter.refresh(View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, rolling={"accuracy": 0.5}), 5.0)
+    exporter.refresh(View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, rolling={"accuracy": 0.5}))
     with serving(registry=exporter.registry) as url:
         values = values_of(get(f"{url}/metrics")[1])
     assert values["records_consumed_total"] == 9
@@ -196,29 +192,6 @@ class TestLag:
         assert self.scrape(exporter)["consumer_lag_records{partition=3,topic=clicks}"] == 51
         assert self.scrape(exporter, "?name[]=streamkernel_records_consumed_total") == {"records_consumed_total": 9}
 
-    def test_the_two_are_of_one_moment(self) -> None:
-        collector = LagCollector("streamkernel", SimpleNamespace(known={("t", 0): 30_000}), None)  # type: ignore[arg-type]
-        done = threading.Event()
-
-        def loop() -> None:
-            for number in range(3000):
-                collector.chunk(RecordBatch(counts=RecordCounts(consumed=10), next=Position("c", 0, 10 * number + 10)))
-            done.set()
-
-        thread = threading.Thread(target=loop)
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        try:
-            thread.start()
-            sums = []
-            while not done.is_set():
-                consumed, lag = collector.collect()
-                sums.append(consumed.samples[0].value + lag.samples[0].value)
-            thread.join()
-        finally:
-            sys.setswitchinterval(interval)
-        assert set(sums) == {30_000}
-
 
 @pytest.mark.parametrize("model", [KernelClassifier(), AdaptiveKernelClassifier()], ids=["growing", "adaptive"])
 def test_every_metric_is_typed_and_explained(model: Any) -> None:
@@ -256,7 +229,7 @@ def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) ->
         seconds = dict.fromkeys(ACTIVITIES, 0.25)
         figures = {"calibration_error": 0.1, "interval_coverage": 0.8, "loop_seconds": seconds, "slowest_record": 0.5}
         view = View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, models=models, **figures)  # type: ignore[arg-type]
-        exporter.refresh(view, 5.0)
+        exporter.refresh(view)
     with serving(registry=exporter.registry) as url:
         text = get(f"{url}/metrics")[1]
     assert 'streamkernel_loop_seconds_total{activity="source"}' in text

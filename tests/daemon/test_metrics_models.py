@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from prometheus_client import CollectorRegistry
 from river import base
 
 from streamkernel import (
@@ -25,11 +24,9 @@ from streamkernel import (
     growth,
 )
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart
-from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
-from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of
-from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.metrics import METRICS
+from streamkernel.daemon.monitoring.view import View, changes_of, check_margin_of
 from streamkernel.daemon.runtime import run
 from streamkernel.estimators.base import machine_of
 from tests.daemon.conftest import Home, Launcher, write_stream
@@ -57,7 +54,7 @@ class TestChanges:
         assert value("streamkernel_drift_events_total") == value("streamkernel_metric_relearnings_total") == 0
         model.advance(xs[1_000:], ys[1_000:])
         model.advance(xs[700:], (-np.array(ys[700:])).tolist())
-        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5), 1.0)
+        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5))
         assert value("streamkernel_drift_events_total") == model.n_drifts_detected - before[0] > 0
         assert value("streamkernel_metric_relearnings_total") == model.n_metric_relearnings - before[1] > 0
 
@@ -86,12 +83,9 @@ class TestChanges:
         xs, ys = drifting()
         fresh, learned = (AdaptiveKernelRegressor(n_features=8, n_trees=0, seed=1) for _ in range(2))
         learned.advance(xs, ys)
-        registry = CollectorRegistry()
-        metrics = metrics_of(fresh, "streamkernel", registry)
-        assert metrics is not None
-        metrics.follow(learned)
-        metrics.refresh()
-        assert registry.get_sample_value("streamkernel_drift_events_total") == 0
+        exporter = Exporter(fresh, ["mae"], 10)
+        exporter.follow(learned)
+        assert exporter.registry.get_sample_value("streamkernel_drift_events_total") == 0
 
     def test_other_models_have_none(self) -> None:
         assert changes_of(KernelClassifier()) == {}
@@ -106,7 +100,7 @@ class TestCheckMargin:
         assert math.isnan(value("streamkernel_check_margin") or 0)
         xs, ys = drifting(400)
         model.advance(xs, [y > 0 for y in ys])
-        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5), 1.0)
+        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5))
         return value("streamkernel_check_margin") or 0, model
 
     def test_it_is_that_of_the_last_reuse(self) -> None:
@@ -157,7 +151,7 @@ def test_what_is_said_to_go_on_does_and_counters_begin_at_0(model: Any) -> None:
     model = model.clone()
     before = Exporter(model, [], 10)
     model.advance(xs, [y > 0 for y in ys])
-    before.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5), 1.0)
+    before.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5))
     restored = model.clone()
     restored.__setstate__(model.__getstate__())
     families = {family.name: family for family in Exporter(restored, [], 10).registry.collect()}
@@ -165,7 +159,7 @@ def test_what_is_said_to_go_on_does_and_counters_begin_at_0(model: Any) -> None:
     for family in before.registry.collect():
         again = families[family.name]
         bare = family.name.removeprefix("streamkernel_")
-        restart = after_restart(bare, family.type)
+        restart = METRICS[bare].restart
         if restart == "0" and bare != "process_cpu_seconds":
             assert all(sample.value == 0 for sample in again.samples), family.name
         elif restart == "kept" and bare not in ("lifetime_records", "checkpoint_last_success_timestamp_seconds"):
@@ -235,7 +229,7 @@ class TestMixture:
         model = Weighing()
         exporter = Exporter(model, ["accuracy"], 10)
         model.feature_importances_ |= {f"new {i}": 0.1 for i in range(19)}
-        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5, rolling={}), 1.0)
+        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5, rolling={}))
         with serving(registry=exporter.registry) as url:
             found = [name for name in values_of(get(f"{url}/metrics")[1]) if name.startswith("input_importance")]
         assert len(found) == 20
@@ -246,7 +240,7 @@ class TestMixture:
         exporter = Exporter(model, ["accuracy"], 10)
         with pytest.warns(RuntimeWarning, match="max_inputs"):
             model.advance([{"a": 1.0, "b": 2.0}] * 3, [True] * 3)
-        exporter.refresh(View(account={"consumed": 3}, loss=0.5, loss_sum=0.5, rolling={}), 1.0)
+        exporter.refresh(View(account={"consumed": 3}, loss=0.5, loss_sum=0.5, rolling={}))
         assert exporter.registry.get_sample_value("streamkernel_ignored_inputs_total") == model.n_ignored_inputs == 3
 
     @pytest.mark.parametrize("before", [[], ["river.preprocessing.StandardScaler"]], ids=["alone", "in a pipeline"])

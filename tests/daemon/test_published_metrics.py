@@ -25,7 +25,7 @@ from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.http.published import PublishedMetrics, Scrape
 from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.lifecycle import LifecycleListener
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.endpoint import get, values_of

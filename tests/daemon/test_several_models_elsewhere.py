@@ -14,8 +14,7 @@ from river import base
 
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.monitoring.describe import describe
-from streamkernel.daemon.monitoring.description_lines import description_lines
+from streamkernel.daemon.monitoring.inspection import describe, description_lines
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.challengers import Challengers

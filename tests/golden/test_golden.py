@@ -12,7 +12,7 @@ import pytest
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.monitoring.inspection import describe
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from tests.daemon.labels_stream import adds_up

@@ -13,10 +13,9 @@ from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.http.server import Server
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.status.board import StatusBoard
-from streamkernel.daemon.monitoring.switching import short_turns
+from streamkernel.daemon.http.server import Server, short_turns
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed

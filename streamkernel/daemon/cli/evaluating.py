@@ -42,12 +42,12 @@ def evaluate(
     from streamkernel.daemon.base.errors import DaemonError
     from streamkernel.daemon.evaluate import evaluate as evaluate_plan
     from streamkernel.daemon.monitoring.log import start_logging
-    from streamkernel.daemon.monitoring.summary import summary
+    from streamkernel.daemon.monitoring.tables import summary
     from streamkernel.daemon.stream.stop import StopSignals
 
     for option, file in (("--plot", plot), ("--html", html)):
         if file is not None:
-            from streamkernel.daemon.monitoring.report.charts import require_matplotlib
+            from streamkernel.daemon.monitoring.charts import require_matplotlib
 
             require_matplotlib(option)  # before the work, not after it
     plans = [prepare(config, settings) for config in configs]
@@ -158,7 +158,7 @@ def _write_figures(evaluations: Mapping[str, Evaluation], file: Path) -> None:
 
 
 def _draw(evaluations: Mapping[str, Evaluation], file: Path) -> None:
-    from streamkernel.daemon.monitoring.report.charts import plot
+    from streamkernel.daemon.monitoring.charts import plot
 
     plot(evaluations, file)
 
@@ -166,7 +166,7 @@ def _draw(evaluations: Mapping[str, Evaluation], file: Path) -> None:
 def _write_report(evaluations: Mapping[str, Evaluation], file: Path) -> None:
     from datetime import UTC, datetime
 
-    from streamkernel.daemon.monitoring.report.document import report
+    from streamkernel.daemon.monitoring.report import report
 
     _write(file, report(evaluations, datetime.now(UTC)))
 

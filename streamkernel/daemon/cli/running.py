@@ -34,7 +34,7 @@ def run(
 
     from streamkernel.daemon.components.group_mode import group_of
     from streamkernel.daemon.config.problems import ConfigError, Problem
-    from streamkernel.daemon.monitoring.summary import summary
+    from streamkernel.daemon.monitoring.tables import summary
     from streamkernel.daemon.runtime import run as run_daemon
     from streamkernel.daemon.stream.stop import Stopped
 

@@ -1,15 +1,79 @@
-"""The state of the daemon at one moment, for the progress bar, the status page, the table and the gauges."""
+"""The figures of a run at one moment. The status page, the metrics, the tables and the log all show this snapshot."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from streamkernel.daemon.monitoring.model_view import ModelView
+from streamkernel.daemon.base.model import Model, count_of, last_step
+from streamkernel.daemon.base.window_refit import window_refit_of
+from streamkernel.daemon.stream.processor import Processor, Scores
 
-__all__ = ["View"]
+__all__ = [
+    "CheckpointFigures",
+    "ModelView",
+    "View",
+    "changes_of",
+    "check_margin_of",
+    "grows",
+    "growth_of",
+    "views_of_models",
+]
+
+_GROWTH = {"features": "n_features", "blocks": "n_blocks", "grown": "n_grown", "reused": "n_reused"}
+_OF_STATUS = ("disabled", "shown", "shown_here", "refused", "not_finite", "seconds")
+_CHANGES = {"drifts": "n_drifts_detected", "metric_relearnings": "n_metric_relearnings"}
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """The figures of one of several models; losses and counts are those of this process."""
+
+    published: bool = False
+    disabled: str = ""  # why; empty where it is not
+    shown: int = 0  # events it was given since it began
+    shown_here: int = 0  # of these, those of this process
+    refused: int = 0
+    not_finite: int = 0
+    seconds: float = 0.0  # at work on it
+    loss: float = math.nan  # the progressive loss
+    loss_sum: float = 0.0
+    losses: int = 0  # that went into the sum
+    losses_not_finite: int = 0
+    overall: Mapping[str, float] = field(default_factory=dict)
+    baseline: Mapping[str, float] = field(default_factory=dict)
+    rolling: Mapping[str, float] = field(default_factory=dict)
+    growth: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return asdict(self)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the model learns."""
+        return not self.disabled
+
+    @property
+    def state(self) -> str:
+        """Published, a challenger, or disabled."""
+        return "disabled" if self.disabled else "published" if self.published else "challenger"
+
+
+@dataclass(frozen=True)
+class CheckpointFigures:
+    """The checkpoints of a run: the last one, the failures, and when the next one is due."""
+
+    name: str | None = None  # of the last one that this process wrote
+    time: float = math.nan  # when the last one was written, also by the process before, in seconds since 1970
+    bytes: int | None = None
+    seconds: float | None = None  # that it took
+    records: int | None = None  # how far it reaches
+    failures: int = 0  # of this process
+    next_records: int | None = None  # the next one is due after this number of records
+    next_seconds: float | None = None  # or after this time, whichever comes first
 
 
 @dataclass(frozen=True)
@@ -42,6 +106,8 @@ class View:
     interval_coverage: float = math.nan  # of a regressor with deviations: the share of targets within the central 90%
     loop_seconds: Mapping[str, float] = field(default_factory=dict)  # of the loop of this process, by activity
     slowest_record: float = math.nan  # seconds, of the last one to two minutes
+    last_record: float = math.nan  # when the last record was done, in seconds since 1970
+    memory: int = 0  # bytes of the models, measured now and then
     # `LabelCounts`, and how many wait; empty without late labels.
     labels: Mapping[str, int] = field(default_factory=dict)
     checkpoint: str = "off"  # a phrase on the last checkpoint
@@ -101,3 +167,55 @@ class View:
             growth=one.growth,
             models={},
         )
+
+
+def views_of_models(processor: Processor) -> dict[str, ModelView]:
+    """Return the figures of each of several models by its name; empty for one model without a name."""
+    challengers = processor.challengers
+    if challengers is None:
+        return {}
+    views = {}
+    for name, status in challengers.statuses.items():
+        published = name == challengers.published
+        scores = Scores(processor.quality, processor.loss) if published else processor.others.get(name)
+        learner = processor.learner if published else challengers.learners.get(name)
+        figures: dict[str, Any] = {}
+        if scores is not None:
+            figures = {
+                "loss": scores.loss.mean(),
+                "loss_sum": scores.loss.sum,
+                "losses": scores.loss.count,
+                "losses_not_finite": scores.loss.n_not_finite,
+                "overall": scores.quality.overall(),
+                "baseline": scores.quality.baseline(),
+                "rolling": scores.quality.rolling(),
+                "growth": {} if learner is None else growth_of(learner.model),
+            }
+        views[name] = ModelView(published, **{one: getattr(status, one) for one in _OF_STATUS}, **figures)
+    return views
+
+
+def grows(model: Model) -> bool:
+    """Return whether a model, or the last step of a pipeline, is a kernel machine that grows."""
+    step = last_step(model)
+    return all(hasattr(step, attribute) for attribute in _GROWTH.values())
+
+
+def growth_of(model: Model) -> dict[str, int]:
+    """Read how far a model has grown, and how often it was refitted; empty for models that do not grow."""
+    if not grows(model):
+        return {}
+    step = last_step(model)
+    attributes = _GROWTH if window_refit_of(model) is None else {**_GROWTH, "refits": "n_refits", "window": "n_window"}
+    return {name: int(getattr(step, attribute)) for name, attribute in attributes.items()}
+
+
+def check_margin_of(model: Model) -> float:
+    """Return by how much inequality (9) held when CDSG last reused a block; NaN before, and for any other model."""
+    return float(getattr(last_step(model), "last_check_margin", math.nan))
+
+
+def changes_of(model: Model) -> dict[str, int]:
+    """Return how many drifts a model detected, and how often it learned its metric; empty for models that do not."""
+    counts = {name: count_of(last_step(model), one) for name, one in _CHANGES.items()}
+    return {name: count for name, count in counts.items() if count is not None}

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from streamkernel.connectors.encode import to_json
-from streamkernel.daemon.monitoring.status.document import content_policy
+from streamkernel.daemon.monitoring.status_page import content_policy
 from streamkernel.daemon.serve.roles import ServicePlan
 
 __all__ = ["PAGE_POLICY", "openapi", "openapi_route", "page"]

@@ -1,16 +1,24 @@
-"""The description of a checkpoint as the lines that `inspect` prints: twelve that matter, or all of it."""
+"""What a checkpoint holds, without loading its model: as a mapping, and as the lines that `inspect` prints."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.checkpoints.file import Checkpoint, read
+from streamkernel.daemon.checkpoints.reader import is_gone, until_listed
+from streamkernel.daemon.checkpoints.schema import check_header
+from streamkernel.daemon.checkpoints.store import checkpoint_files
+from streamkernel.daemon.components.group_mode import partition_directories
 from streamkernel.daemon.monitoring.visible import visible
 
-__all__ = ["description_lines"]
+__all__ = ["describe", "description_lines"]
 
 # Enough to tell two models apart, and fit for a narrow terminal.
 _DIGEST_SHOWN = 12
@@ -20,6 +28,56 @@ _MOST_SHARES = 3
 _DEEPEST = 20
 _MOST_POSITIONS = 4
 _COUNTS = ("n_features", "n_blocks", "n_refits")
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Describe a checkpoint file, or the newest valid one of a directory, or of each partition's in group mode.
+
+    Nothing is written, and no model loaded.
+
+    Raises
+    ------
+    CheckpointError
+        Where there is none, or none is valid.
+
+    """
+    if not path.is_dir():
+        return _about(path, read(path))
+    return until_listed(lambda: _describe_directory(path), path)
+
+
+def _describe_directory(path: Path) -> dict[str, Any]:
+    files = checkpoint_files(path)
+    begun = {one: inner for one, inner in partition_directories(path).items() if checkpoint_files(inner)}
+    if begun and not files:
+        return {"directory": str(path), "partitions": {str(one): describe(inner) for one, inner in begun.items()}}
+    if not files:
+        raise CheckpointError(f"{path}: holds no checkpoint")
+    invalid: list[str] = []
+    for file in reversed(files):
+        try:
+            found = _about(file, read(file))
+        except CheckpointError as error:
+            if is_gone(error):
+                raise
+            invalid.append(str(error))
+            continue
+        return {**found, "directory": [other.name for other in files], "invalid": invalid}
+    raise CheckpointError("; ".join(invalid))
+
+
+def _about(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
+    try:
+        check_header(checkpoint.header)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+    return {
+        "file": str(path),
+        "number": checkpoint.number,
+        **checkpoint.header,
+        "payload_bytes": len(checkpoint.payload),
+        "payload_sha256": hashlib.sha256(checkpoint.payload).hexdigest(),
+    }
 
 
 def description_lines(described: Mapping[str, Any], width: int, every: bool = False) -> list[str]:
