@@ -171,8 +171,8 @@ def _inputs(sample: Sample, columns: Sequence[SampledColumn], target: SampledCol
     for column, settings in types:
         if column.note:
             yield f"    # {column.note}"
-        said = settings["type"] if settings.keys() == {"type"} else _flow(settings)
-        yield f"    {_text(column.name)}: {said}  # {column.why}"
+        shown = settings["type"] if settings.keys() == {"type"} else _flow(settings)
+        yield f"    {_text(column.name)}: {shown}  # {column.why}"
 
 
 def _type(column: SampledColumn, target: SampledColumn) -> dict[str, Any]:
