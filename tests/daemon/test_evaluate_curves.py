@@ -19,8 +19,8 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
-from streamkernel.daemon.monitoring import evaluation, whole_file
-from streamkernel.daemon.monitoring.charts import line_style, panels_of
+from streamkernel.daemon.monitoring import evaluation
+from streamkernel.daemon.monitoring.charts import panels_of
 from streamkernel.daemon.monitoring.evaluation import CurveRecorder, Evaluation
 from streamkernel.daemon.monitoring.tables import figure_rows
 from streamkernel.daemon.monitoring.view import View
@@ -67,15 +67,6 @@ def test_marks_stand_where_a_loop_by_hand_finds_them(home: Home) -> None:
     assert found.relearnings == metrics
     curve = found.to_json()["curve"]
     assert (curve["drifts"], curve["metric_relearnings"]) == (drifts, metrics)
-
-
-def test_rolling_metrics_have_a_point_with_every_loss(home: Home) -> None:
-    found = evaluated(home.configure(source=PHISHING, model=ADAPTIVE, metrics={"port": 1, "window": 100}))
-    assert list(found.rolling) == ["accuracy", "macro_f1", "log_loss"]
-    for curve in found.rolling.values():
-        assert len(curve) == len(found.records) == len(found.loss)
-    assert {name: curve[-1] for name, curve in found.rolling.items()} == found.view.rolling
-    assert found.to_json()["curve"]["rolling"] == found.rolling
 
 
 def test_a_long_stream_has_few_points(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,10 +125,6 @@ def test_the_best_of_a_metric_is_known_where_runs_differ() -> None:
     assert best["log loss, all records"] == [False, True, False]
     for label in ("accuracy", "flagged", "records", "progressive loss"):
         assert best[label] == [False] * 3  # the same, of no known direction, or chance
-
-
-def test_the_first_49_runs_look_different() -> None:
-    assert len({str(line_style(index)) for index in range(49)}) == 49
 
 
 MODEL = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]
@@ -208,14 +195,6 @@ def test_the_other_files_are_written_where_one_cannot_be(small: Home, capsys: py
     assert "Evaluation of first" in (small.folder / "report.html").read_text("utf-8")
 
 
-def test_two_hard_links_of_one_file_are_refused(small: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    one = small.folder / "one"
-    one.touch()
-    (small.folder / "two").hardlink_to(one)
-    assert main(["evaluate", "first.yaml", "--json", "one", "--html", "two"]) == 2
-    assert capsys.readouterr().err == "--html: must differ from --json, they are the same file\n"
-
-
 def test_a_full_disk_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "report.html"
     file.write_text("before")
@@ -240,16 +219,3 @@ def test_rights_and_links_stay(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert file.read_bytes() == b"after"
     assert file.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_file_that_cannot_be_replaced_is_written_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "file"
-    file.write_text("before, and longer")
-
-    def replace(*_: object) -> None:
-        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
-
-    monkeypatch.setattr(whole_file.os, "replace", replace)
-    write_whole(file, b"after")
-    assert file.read_bytes() == b"after"
-    assert list(tmp_path.iterdir()) == [file]

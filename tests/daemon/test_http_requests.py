@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import socket
 import ssl
 import time
@@ -22,7 +21,7 @@ from streamkernel.daemon.http.rate_limit import RateLimit
 from streamkernel.daemon.http.server import Server, ServerError, bind
 from tests.daemon.endpoint import get as fetch
 from tests.daemon.endpoint import serving
-from tests.daemon.raw_http import answers, connect, exchange, get, read, served, status, statuses
+from tests.daemon.raw_http import answers, connect, exchange, get, served, status
 
 ALLOWED = ["metrics.example.org", "*.example.com", "my_daemon"]
 
@@ -150,24 +149,6 @@ class TestOddRequests:
             assert status(exchange(port, get("/healthz"))) == 200
         errors = [record for record in caplog.records if record.levelno >= logging.WARNING]
         assert len(errors) <= 1  # less than one where another test's was within the minute
-
-    def test_mutated_requests(self, port: int) -> None:
-        draw = random.Random(0)
-        whole = [
-            get("/metrics?name[]=a", "Accept: text/plain;q=0.5, */*", "Authorization: Basic eA=="),
-            get("/", "Transfer-Encoding: chunked") + b"3\r\nabc\r\n0\r\nX: y\r\n\r\n",
-            get("http://localhost:80/healthz", "Content-Length: 4") + b"body" + get("/readyz"),
-        ]
-        for _ in range(300):
-            request = bytearray(draw.choice(whole))
-            for _ in range(draw.randint(1, 4)):
-                at = draw.randrange(len(request))
-                request[at : at + draw.randint(0, 3)] = draw.randbytes(draw.randint(0, 3))
-            with connect(port) as connection:
-                connection.sendall(request)
-                connection.shutdown(socket.SHUT_WR)
-                assert 500 not in statuses(read(connection)), bytes(request)
-        assert answers(port)
 
 
 def test_a_kind_of_message_comes_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,6 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     KernelClassifier,
     KernelDensityRatio,
-    KernelLeastSquaresRegressor,
     KernelNoveltyDetector,
     growth,
 )
@@ -28,7 +27,6 @@ from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.metrics import METRICS
 from streamkernel.daemon.monitoring.view import View, changes_of, check_margin_of
 from streamkernel.daemon.runtime import run
-from streamkernel.estimators.base import machine_of
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
 from tests.daemon.test_calibration import served
@@ -57,27 +55,6 @@ class TestChanges:
         exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5))
         assert value("streamkernel_drift_events_total") == model.n_drifts_detected - before[0] > 0
         assert value("streamkernel_metric_relearnings_total") == model.n_metric_relearnings - before[1] > 0
-
-    def test_metrics_are_counted_where_they_take_effect(self) -> None:
-        xs, ys = drifting(600)
-        model = AdaptiveKernelRegressor(n_features=8, n_trees=0, metric_schedule=(50, 200), seed=1)
-        scales = [[1.0, 1.0]]
-        for x, y in zip(xs, ys, strict=True):
-            model.learn_one(x, y)
-            if (now := machine_of(model).core.columns.scales.tolist()) != scales[-1]:
-                scales.append(now)
-        assert model.n_drifts_detected == 0
-        assert model.n_metric_relearnings == len(scales) - 1 == 2
-        assert model.clone(include_attributes=True).n_metric_relearnings == 0  # it is not in the state
-        never = AdaptiveKernelRegressor(n_features=8, n_trees=0, metric_schedule=None, seed=1)
-        never.advance(xs, ys)
-        assert never.n_metric_relearnings == 0
-
-    def test_both_cores_of_a_model_with_lags_count(self) -> None:
-        xs, ys = drifting(400)
-        model = AdaptiveKernelRegressor(n_features=8, n_trees=0, metric_schedule=(100,), lags=2, seed=1)
-        model.advance(xs, ys)
-        assert model.n_metric_relearnings == 2
 
     def test_another_model_of_a_reload_adds_nothing_of_its_past(self) -> None:
         xs, ys = drifting()
@@ -201,20 +178,6 @@ class TestMixture:
         assert sum(value for name, value in values.items() if name.startswith("expert_weight")) == pytest.approx(1)
         assert sum(value for name, value in values.items() if name.startswith("input_importance")) == pytest.approx(1)
         assert values["random_features"] == 16
-
-    def test_experts_that_do_not_weigh_their_inputs_have_weights_all_the_same(self) -> None:
-        model = KernelLeastSquaresRegressor(n_features=8, seed=1)
-        model.advance([{"a": i % 7} for i in range(50)], [i % 7 for i in range(50)])
-        with serving(registry=Exporter(model, ["mae"], 10).registry) as url:
-            values = values_of(get(f"{url}/metrics")[1])
-        for expert, weight in model.expert_weights.items():
-            assert values[f"expert_weight{{expert={expert}}}"] == weight
-        assert not [name for name in values if name.startswith("input_importance")]
-
-    def test_before_the_first_record_there_are_none(self) -> None:
-        with serving(registry=Exporter(AdaptiveKernelRegressor(), ["mae"], 10).registry) as url:
-            values = values_of(get(f"{url}/metrics")[1])
-        assert not [name for name in values if name.startswith(("expert_weight", "input_importance"))]
 
     def test_only_the_most_important_inputs_are_exported(self) -> None:
         model = learned(50)

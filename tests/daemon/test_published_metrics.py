@@ -13,16 +13,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from river import linear_model
 
 from streamkernel import KernelClassifier
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
-from streamkernel.daemon.http.published import PublishedMetrics, Scrape
+from streamkernel.daemon.http.published import PublishedMetrics
 from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.exporter import Exporter
@@ -56,20 +54,6 @@ def asked(url: str, **fields: str) -> tuple[dict[str, str], bytes]:
         return {name.lower(): value for name, value in answer.headers.items()}, answer.read()
 
 
-class _Recorded(Collector):
-    """A collector that notes which threads ask it."""
-
-    def __init__(self) -> None:
-        self.threads: list[int] = []
-
-    def collect(self) -> Iterator[Metric]:
-        self.threads.append(threading.get_ident())
-        yield GaugeMetricFamily("asked", "How often.", len(self.threads))
-
-    def describe(self) -> list[Metric]:
-        return []
-
-
 class TestAnswers:
     """They are those of prometheus_client for the same metrics."""
 
@@ -91,13 +75,6 @@ class TestAnswers:
                 assert found[0] == found[1]
                 assert (b"weight 0.25" in found[1][2]) == (query in ("", "?name[]=weight"))
                 assert text.endswith(b"# EOF\n") == (accept == OPEN_METRICS)
-
-    def test_more_of_them_than_are_kept(self) -> None:
-        published = PublishedMetrics(registry())
-        for _ in range(2):
-            for number in range(50):
-                answer = published.answer(Scrape(f"name[]=weight&name[]={number}"))
-                assert answer.body.endswith(b"weight 0.25\n")
 
     def test_all_counters_are_there_before_the_first_record(self) -> None:
         exporter = Exporter(KernelClassifier(), ["accuracy"], 1000)
@@ -150,17 +127,6 @@ class TestSnapshot:
             done.set()
             learning.join()
         assert seen[-1] > seen[1]
-
-    def test_no_thread_but_the_one_that_publishes_asks_the_collectors(self) -> None:
-        live, recorded = CollectorRegistry(), _Recorded()
-        live.register(recorded)
-        published = PublishedMetrics(live)
-        with serving(published) as url:
-            for query in ("", "?name[]=asked", ""):
-                assert "asked 1.0" in get(url + query)[1]
-            published.publish()
-            assert "asked 2.0" in get(url)[1]
-        assert set(recorded.threads) == {threading.get_ident()}
 
 
 class _Scraper(LifecycleListener):

@@ -186,7 +186,7 @@ class TestOtherCommands:
         assert about["published"] == "challenger"
         assert "models        champion (challenger), challenger (published)" in description_lines(about, 80)
         lines = "\n".join(description_lines(about, 80, every=True))
-        assert re.search(r"^models\n  champion\n    bytes +[\d,]+\n    began +0\n", lines, re.MULTILINE)
+        assert re.search(r"^models:\n  champion:\n    bytes: \d+\n    began: 0\n", lines, re.MULTILINE)
 
     def test_a_running_daemon_is_not_promoted(self, here: Home) -> None:
         from streamkernel.daemon.assembly.parts import make_store

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
@@ -22,10 +23,7 @@ __all__ = ["describe", "description_lines"]
 
 # Enough to tell two models apart, and fit for a narrow terminal.
 _DIGEST_SHOWN = 12
-_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b")
-_SHARES = ("expert_weights", "input_importance")
 _MOST_SHARES = 3
-_DEEPEST = 20
 _MOST_POSITIONS = 4
 _COUNTS = ("n_features", "n_blocks", "n_refits")
 
@@ -90,13 +88,14 @@ def description_lines(described: Mapping[str, Any], width: int, every: bool = Fa
     width
         Of the terminal.
     every
-        Whether all that is in the header follows the lines that matter. Digests are cut there: JSON has them whole.
+        Whether the whole header follows the lines that matter, as YAML.
 
     """
     if "partitions" in described:
         return list(_partition_lines(described["partitions"]))
     lines = _aligned(_that_matter(described), width)
-    return [*lines, "", *_tree({**described, "written": _time(described["written"])}, width)] if every else lines
+    # ASCII: what a record brought must not steer the terminal.
+    return [*lines, "", *yaml.safe_dump(dict(described), sort_keys=False).splitlines()] if every else lines
 
 
 def _that_matter(described: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -153,29 +152,18 @@ def _largest(shares: Mapping[str, float]) -> str:
     return "; ".join([*shown, *([f"{more:,} more"] if more > 0 else [])])
 
 
-def _aligned(rows: Iterable[tuple[str, str]], width: int, indent: str = "") -> list[str]:
+def _aligned(rows: Iterable[tuple[str, str]], width: int) -> list[str]:
     """Return a line for each row that has a text, or several where it is too long: the names are a column."""
     texts = [(visible(name), visible(str(text))) for name, text in rows if text != ""]
     wide = max((len(name) for name, _ in texts), default=0)
     wrap = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     lines = []
     for name, text in texts:
-        wrap.initial_indent, wrap.subsequent_indent = f"{indent}{name:{wide}}  ", " " * (len(indent) + wide + 2)
+        wrap.initial_indent, wrap.subsequent_indent = f"{name:{wide}}  ", " " * (wide + 2)
         if len(wrap.initial_indent) + max(map(len, text.split()), default=0) > width:  # a long word begins a line
-            lines.append(f"{indent}{name}")
-            wrap.initial_indent = wrap.subsequent_indent = f"{indent}  "
+            lines.append(name)
+            wrap.initial_indent = wrap.subsequent_indent = "  "
         lines += wrap.wrap(text)
-    return lines
-
-
-def _tree(entries: Mapping[str, Any], width: int, indent: str = "", shares: bool = False) -> list[str]:
-    """Return all entries, those of a mapping below its name."""
-    below = {name: one for name, one in entries.items() if isinstance(one, dict) and one and len(indent) < _DEEPEST}
-    plain = [(name, one) for name, one in entries.items() if name not in below and one not in ([], {}, None)]
-    rows = [(name, _share(one) if shares else _DIGEST.sub(r"\1…", _shown(one))) for name, one in plain]
-    lines = _aligned(rows, width, indent)
-    for name, one in below.items():
-        lines += [f"{indent}{visible(name)}", *_tree(one, width, f"{indent}  ", name in _SHARES)]
     return lines
 
 
@@ -184,11 +172,7 @@ def _share(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, list):
-        return ", ".join(map(_shown, value))
-    return str(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _time(written: float) -> str:
