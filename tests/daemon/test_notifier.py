@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,16 +80,6 @@ class TestSocket:
         shown = repr(name)[1:-1]
         assert all(shown[:107] in line and len(line) < 300 and line.isprintable() for line in caplog.messages)
 
-    def test_a_socket_that_goes_away_is_one_line_of_the_log(
-        self, by_path: ServiceManager, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        socket = take_notify_socket(environment(by_path))
-        assert socket is not None
-        assert socket.send(WATCHDOG=1)
-        by_path.close()
-        assert not any(socket.send(WATCHDOG=1) for _ in range(3))
-        assert len(caplog.records) == 1
-
 
 class TestHealthThatIsReported:
     @pytest.fixture
@@ -130,16 +119,6 @@ class TestHealthThatIsReported:
         with Notifier(health, lambda: False):
             assert by_path.silent(_SILENCE)
         assert caplog.messages == ["the service manager cannot be notified: ZeroDivisionError: division by zero"]
-
-    def test_a_watchdog_of_a_microsecond_keeps_no_processor_busy(
-        self, by_path: ServiceManager, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for key, value in environment(by_path, WATCHDOG_USEC="1").items():
-            monkeypatch.setenv(key, value)
-        began = time.monotonic()
-        with Notifier(Health(), lambda: False):
-            lines = by_path.wait_for(several_pings)
-        assert lines.count("WATCHDOG=1") <= (time.monotonic() - began) / 0.02 + 1
 
     def test_a_run_that_is_over_at_once_was_ready(self, health: Health, by_path: ServiceManager) -> None:
         with Notifier(health, lambda: False):

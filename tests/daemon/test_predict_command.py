@@ -136,17 +136,6 @@ class TestLines:
         assert (status, lines) == (1, [])
         assert "the model has learned none of the inputs that arrive ('c', 'd'); it knows 'a', 'b', 'color': " in err
 
-    def test_an_argument_may_be_a_number_that_json_does_not_have(self, here: Home, predict: Predict) -> None:
-        (here.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 50)
-        source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
-        model = [{"river.linear_model.ALMAClassifier": {"B": float("inf")}}]
-        for _ in range(2):
-            run(prepare(here.configure(source=source, model=model)), max_records=50)
-        assert json.dumps(here.header()["config"]["model"]).count("Infinity") == 1
-        assert here.header()["account"]["consumed"] == 100
-        status, lines, err = predict("out/state", "stream.csv")
-        assert (status, len(lines), err) == (0, 100, "")
-
     @pytest.mark.parametrize("kind", ["growing", "adaptive-regressor", "river", "late-labels"])
     def test_a_checkpoint_of_each_kind(self, kind: str, tmp_path: Path, predict: Predict) -> None:
         folder = GOLDEN / f"checkpoints-v{FORMAT_VERSION}" / kind
