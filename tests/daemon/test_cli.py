@@ -218,16 +218,6 @@ def test_the_version(home: Home, launcher: Launcher) -> None:
     assert (ended.returncode, ended.stdout) == (0, f"streamkernel {version('streamkernel')}\n")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_has_a_script(home: Home, launcher: Launcher, shell: str) -> None:
-    ended = launcher.call(home, "completion", shell)
-    assert ended.returncode == 0
-    assert f"_STREAMKERNEL_COMPLETE=complete_{shell}" in ended.stdout
-    assert "streamkernel" in ended.stdout
-    if shell == "bash":
-        subprocess.run(["bash", "-n", "-c", ended.stdout], check=True)
-
-
 @pytest.mark.parametrize(
     ("words", "number", "found"),
     [

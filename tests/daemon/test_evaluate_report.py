@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.monitoring.charts import plot
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.report import report
 from streamkernel.daemon.monitoring.tables import shown_number
@@ -142,18 +141,6 @@ def test_curves_of_few_or_strange_values(evaluation: Evaluation, told: str) -> N
     assert "inf" not in drawn
 
 
-def test_no_run_at_all_and_many_of_them(tmp_path: Path) -> None:
-    assert "Evaluation of 0 runs" in ReportPage(report({}, WHEN)).text
-    view = View(loss=1.0)
-    runs = {f"run {number} {'x' * 2 * number}": Evaluation(view, [50, 100], [number, 2.0]) for number in range(50)}
-    page = ReportPage(report(runs, WHEN))
-    assert "Evaluation of 50 runs" in page.text
-    assert len(page.rows["progressive loss"]) == 50
-    for some in ({}, runs):
-        plot(some, tmp_path / "curves.png")
-        assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("option", ["--json", "--plot", "--html"])
 def test_a_file_that_cannot_be_written_is_told_before_the_work(
     option: str, here: Home, capsys: pytest.CaptureFixture[str]
@@ -170,20 +157,3 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
         assert main(["evaluate", "config.yaml", option, file]) == 2
         assert capsys.readouterr().err == f"{option}: must differ from {key} of config.yaml, they are the same file\n"
         assert Path(file).read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (("--json", "--html"), "--html: must differ from --json, they are the same file\n"),
-        (("--html", "--plot"), "--html: must differ from --plot, they are the same file\n"),
-        (("--json", "--plot"), "--plot: must differ from --json, they are the same file\n"),
-    ],
-)
-def test_one_file_for_two_of_them_is_refused(
-    options: tuple[str, str], complaint: str, here: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (here.folder / "link").symlink_to("both")
-    assert main(["evaluate", "config.yaml", options[0], "both", options[1], "link"]) == 2
-    assert capsys.readouterr().err == complaint
-    assert not (here.folder / "both").exists()

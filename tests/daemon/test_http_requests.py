@@ -21,7 +21,7 @@ from streamkernel.daemon.http.rate_limit import RateLimit
 from streamkernel.daemon.http.server import Server, ServerError, bind
 from tests.daemon.endpoint import get as fetch
 from tests.daemon.endpoint import serving
-from tests.daemon.raw_http import answers, connect, exchange, get, served, status
+from tests.daemon.raw_http import answers, exchange, get, served, status
 
 ALLOWED = ["metrics.example.org", "*.example.com", "my_daemon"]
 
@@ -126,13 +126,6 @@ class TestOddRequests:
             assert status(head) == status(whole)
             assert b"\r\ncontent-length: %d\r\n" % len(whole.partition(b"\r\n\r\n")[2]) in head
 
-    def test_an_upgrade_is_not_taken(self, port: int) -> None:
-        upgrade = "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13"
-        request = get("/healthz", *upgrade).replace(b"Connection: close", b"Connection: upgrade")
-        with connect(port) as connection:
-            connection.sendall(request)
-            assert status(connection.recv(1 << 16)) == 200
-
     def test_browsers_are_told_what_not_to_do(self, port: int) -> None:
         answers = [exchange(port, get(path)) for path in ("/", "/metrics", "/nowhere")]
         for answer in answers:
@@ -214,11 +207,6 @@ class TestServer:
         tls = {"certificate": str(TLS / "certificate.pem"), "key": str(TLS / "encrypted_key.pem")}
         with pytest.raises(ServerError, match=r"cannot be used: the key is encrypted; give one without a passphrase"):
             Server(MetricsConfig(port=0, tls=tls), CollectorRegistry(), Health())
-
-    @pytest.mark.parametrize("host", ["nowhere.invalid", "192.0.2.1"])
-    def test_a_host_that_is_not_this_machine_is_one_line(self, host: str) -> None:
-        with pytest.raises(ServerError, match=r"; set metrics\.host to a name or an address of this machine$"):
-            Server(MetricsConfig(port=0, host=host), CollectorRegistry(), Health())
 
     def test_a_certificate_that_cannot_be_used_is_one_line(self) -> None:
         with pytest.raises(

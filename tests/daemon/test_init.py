@@ -230,7 +230,7 @@ def test_files_that_were_put_together_and_columns_without_a_name_of_their_own(tm
         (b'{"a": "\xff"}\n', "is not UTF-8, as JSON lines must be"),
         (b"\xff\xfea\x00", "is UTF-16"),
         (b"PK\x00\x01", "is not text"),
-        (b"PAR1", "is Parquet, which no source reads: convert it to CSV"),
+        (b"PAR1", r"is Parquet, .* and init that: python -c 'import sys, pyarrow.csv .* \S+/file \S+/file.csv$"),
         (b"a,y\n1,\n2,\n", "the column 'y' is empty in its first records"),
         (b"a," + b"x" * 200_000 + b"\n", "no line after the header has its 2 fields"),
         (b"a,${y}\n1,2\n", "begins a variable in a configuration"),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import re
-import signal
-import time
 from typing import Any
 
 import numpy as np
@@ -27,7 +24,7 @@ from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.metrics import METRICS
 from streamkernel.daemon.monitoring.view import View, changes_of, check_margin_of
 from streamkernel.daemon.runtime import run
-from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.conftest import Home
 from tests.daemon.endpoint import get, serving, values_of
 from tests.daemon.test_calibration import served
 
@@ -84,10 +81,6 @@ class TestCheckMargin:
         margin, model = self.margin(growth=growth.CDSG(), precondition=False)
         assert model.n_reused > 0
         assert margin == model.last_check_margin == check_margin_of(model)
-
-    @pytest.mark.parametrize("arguments", [{"growth": growth.DSG()}, {"growth": growth.CDSG(), "precondition": True}])
-    def test_where_nothing_is_checked_there_is_none(self, arguments: dict[str, Any]) -> None:
-        assert math.isnan(self.margin(**arguments)[0])
 
     def test_other_models_have_none(self) -> None:
         assert math.isnan(check_margin_of(AdaptiveKernelClassifier()))
@@ -205,33 +198,3 @@ class TestMixture:
             model.advance([{"a": 1.0, "b": 2.0}] * 3, [True] * 3)
         exporter.refresh(View(account={"consumed": 3}, loss=0.5, loss_sum=0.5, rolling={}))
         assert exporter.registry.get_sample_value("streamkernel_ignored_inputs_total") == model.n_ignored_inputs == 3
-
-    @pytest.mark.parametrize("before", [[], ["river.preprocessing.StandardScaler"]], ids=["alone", "in a pipeline"])
-    def test_the_daemon_shows_them(self, home: Home, launcher: Launcher, before: list[str]) -> None:
-        write_stream(home.folder / "stream.csv", 400, bad=False)
-        steps = [{"river.compose.Select": {"args": ["a", "b"]}}, *before] if before else []
-        home.configure(
-            source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True},
-            model=[*steps, {"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}],
-            metrics={"port": 0},
-        )
-        daemon = launcher.start(home, "run", "config.yaml")
-        url = daemon.wait_for(r"serving metrics at (http://127\.0\.0\.1:\d+)/metrics")[1]
-        daemon.wait_for("reading csv file")
-        while (values := values_of(get(f"{url}/metrics")[1]))["lifetime_records"] < 400:
-            time.sleep(0.05)
-        figures = json.loads(get(f"{url}/api/status")[1])["figures"]
-        daemon.signal(signal.SIGTERM)
-        assert daemon.wait().returncode == 0
-        model = home.header()["model"]
-        assert model["expert_weights"]
-        for expert, weight in model["expert_weights"].items():
-            assert values[f"expert_weight{{expert={expert}}}"] == weight
-        assert figures["expert_weights"] == model["expert_weights"]
-        # What is shown while it runs may be of a moment before.
-        assert {"a", "b"} <= set(figures["input_importance"]) <= set(model["input_importance"])
-        for name, share in figures["input_importance"].items():
-            assert values[f"input_importance{{input={name}}}"] == pytest.approx(share, abs=0.2)
-        table = launcher.call(home, "inspect", "out/state").stdout
-        assert re.search(r"^experts +\w[\w ,.]+: \d+\.\d%;", table, re.MULTILINE)
-        assert re.search(r"^inputs .*\ba: \d+\.\d%", table, re.MULTILINE)

@@ -17,7 +17,6 @@ import pytest
 
 from streamkernel.daemon import predict as predict_file
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -136,15 +135,6 @@ class TestLines:
         assert (status, lines) == (1, [])
         assert "the model has learned none of the inputs that arrive ('c', 'd'); it knows 'a', 'b', 'color': " in err
 
-    @pytest.mark.parametrize("kind", ["growing", "adaptive-regressor", "river", "late-labels"])
-    def test_a_checkpoint_of_each_kind(self, kind: str, tmp_path: Path, predict: Predict) -> None:
-        folder = GOLDEN / f"checkpoints-v{FORMAT_VERSION}" / kind
-        (tmp_path / "new.jsonl").write_text('{"a": 1.0}\n{"b": 0.5}\n')
-        (file,) = [*folder.rglob("*.skc")][-1:]
-        status, lines, err = predict(str(file), str(tmp_path / "new.jsonl"))
-        assert status == 0, err
-        assert len(lines) == 2
-
 
 @pytest.mark.usefixtures("trained")
 class TestRefusals:
@@ -191,30 +181,6 @@ class TestRefusals:
         assert err.startswith(
             "--input-format: required, csv or jsonl: neither the name - nor the checkpoint says which"
         )
-
-    def test_of_a_topic_with_a_schema_registry_names_and_target_are_taken(
-        self, trained: Home, predict: Predict, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Neither the registry nor the variables of its secrets are asked for."""
-        _, lines, _ = predict("out/state", "other.csv")
-        learned = {
-            "kind": "kafka",
-            "topic": "clicks",
-            "bootstrap_servers": "broker:9092",
-            "target": "y",
-            "value_format": "avro",
-            "schema_registry": {"url": "https://registry", "username": "me", "password": "${NOT_SET}"},
-        }
-        monkeypatch.setattr(predict_file, "check_header", lambda header: header["config"].update(source=learned))
-        status, others, _ = predict("out/state", "other.csv")
-        assert status == 0
-        assert [(line["prediction"], line["target"]) for line in others] == [
-            (line["prediction"], line["target"]) for line in lines
-        ]
-        (trained.folder / "clicks.avro").write_bytes(b"Obj")
-        status, _, err = predict("out/state", "clicks.avro")
-        assert status == 2
-        assert err.startswith("--input-format: required, csv or jsonl: neither the name clicks.avro nor the checkpoint")
 
     @pytest.mark.parametrize(
         ("records", "arguments", "advice"),

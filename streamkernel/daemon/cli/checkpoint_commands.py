@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare
-from streamkernel.daemon.cli.printing import prints_lines
+from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare, prints_lines
 
 __all__ = ["inspect", "promote", "replay"]
 

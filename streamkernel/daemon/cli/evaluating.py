@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamkernel.daemon.cli.configured import SetOption, prepare
-from streamkernel.daemon.cli.printing import to_json
+from streamkernel.daemon.cli.configured import SetOption, prepare, to_json
 
 if TYPE_CHECKING:
     from streamkernel.daemon.config.plan import Plan

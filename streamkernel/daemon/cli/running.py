@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from streamkernel.daemon.cli.configured import ConfigArgument, FreshOption, SetOption, prepare
-from streamkernel.daemon.cli.printing import prints_lines
+from streamkernel.daemon.cli.configured import ConfigArgument, FreshOption, SetOption, prepare, prints_lines
 
 __all__ = ["check", "run"]
 

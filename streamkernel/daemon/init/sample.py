@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import time
 from codecs import BOM_UTF8
 from collections import Counter
@@ -27,11 +28,15 @@ _MOST_BYTES = 2**20
 _MOST_RECORDS = 1000
 _NUMBER = r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*"
 _DELIMITERS = ",;\t|"
+_PARQUET_TO_CSV = (
+    "import sys, pyarrow.csv as c, pyarrow.parquet as p; c.write_csv(p.read_table(sys.argv[1]), sys.argv[2])"
+)
 # By how a file begins, what it is and what to do.
 _OTHERS = {
     b"\xff\xfe": "is UTF-16: convert it, for example with iconv -f utf-16 -t utf-8",
     b"\xfe\xff": "is UTF-16: convert it, for example with iconv -f utf-16 -t utf-8",
-    b"PAR1": "is Parquet, which no source reads: convert it to CSV, for example with pyarrow.csv.write_csv",
+    b"PAR1": "is Parquet, which no source reads: pip install 'streamkernel[parquet]', convert it to CSV, "
+    "and init that: {parquet}",
 }
 
 
@@ -82,7 +87,8 @@ def read_sample(path: Path) -> Sample:
     data = _first_bytes(path)
     for start, why in _OTHERS.items():
         if data.startswith(start):
-            raise SampleError(f"{path}: {why}")
+            command = shlex.join(["python", "-c", _PARQUET_TO_CSV, str(path), f"{path}.csv"])
+            raise SampleError(f"{path}: {why.format(parquet=command)}")
     if b"\0" in data:
         raise SampleError(f"{path}: is not text: init reads CSV and JSON lines")
     # Where files were put together, marks are inside, too.

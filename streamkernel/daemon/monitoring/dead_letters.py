@@ -11,7 +11,7 @@ from typing import Any
 
 from streamkernel.connectors.memory import NullSink
 from streamkernel.connectors.ports import Fault, Position, Source, at_offset
-from streamkernel.daemon.monitoring.notices import OncePerMinute
+from streamkernel.daemon.base.once_per_minute import OncePerMinute
 from streamkernel.daemon.monitoring.visible import visible
 from streamkernel.daemon.stream.record_batch import RecordBatch
 

@@ -37,6 +37,10 @@ from streamkernel.daemon.stream.record_batch import RecordBatch
 __all__ = ["Exporter", "ModelReading", "TrainedCounts"]
 
 _TOTALS = ("n_ignored", "n_clipped", "n_not_finite", "n_losses_not_finite", "n_ignored_inputs")
+_ATTRIBUTES = (
+    *("view", "totals", "counts", "dead", "n_losses", "late", "late_dead", "join", "trained", "checkpoint"),
+    *("histograms", "versions", "refreshed", "lag", "since"),
+)
 _DURATIONS = ("predict_duration", "learn_duration", "checkpoint_duration", "label_delay")
 
 
@@ -97,41 +101,20 @@ class ModelReading:
         self._seen[name] = now
         return self._since[name]
 
-    @property
-    def max_features(self) -> float:
-        """The limit of the features; infinite without one."""
-        most = getattr(learning_part(self.model), "max_features", None)
-        return math.inf if most is None else most
-
-    @property
-    def feature_blocks(self) -> dict[str, float]:
-        """The updates since the process began, by what they did."""
-        return {"grown": self.since("n_grown"), "reused": self.since("n_reused")}
-
-    @property
-    def check_margin(self) -> float:
-        """The margin of inequality (9)."""
-        return check_margin_of(self.model)
-
-    @property
-    def last_refit(self) -> Any:
-        """The last refit; NaN before the first."""
-        return self.step.last_refit or SimpleNamespace(seconds=math.nan, loss=math.nan)
-
-    @property
-    def sample_shares(self) -> dict[str, float]:
-        """The share of each sample of a density ratio."""
-        return dict(zip("pq", self.step.sample_shares.values(), strict=True))
-
-    @property
-    def experts(self) -> dict[str, float]:
-        """The weight of each expert."""
-        return experts_of(self.model)
-
-    @property
-    def inputs(self) -> dict[str, float]:
-        """The shares of the most important inputs."""
-        return important_inputs(self.model)
+    def figures(self) -> dict[str, Any]:
+        """Return what is not an attribute of the model, by the names of the table."""
+        model, step = self.model, self.step
+        most = getattr(learning_part(model), "max_features", None)
+        return {
+            "step": step,
+            "max_features": math.inf if most is None else most,
+            "feature_blocks": {"grown": self.since("n_grown"), "reused": self.since("n_reused")},
+            "check_margin": check_margin_of(model),
+            "last_refit": getattr(step, "last_refit", None) or SimpleNamespace(seconds=math.nan, loss=math.nan),
+            "sample_shares": dict(zip("pq", getattr(step, "sample_shares", {}).values(), strict=False)),
+            "experts": experts_of(model),
+            "inputs": important_inputs(model),
+        }
 
 
 class Exporter(CheckpointObserver, ModelReading):
@@ -196,7 +179,7 @@ class Exporter(CheckpointObserver, ModelReading):
         self.histograms["output_latency_seconds"] = {one: Buckets("output_latency_seconds") for one in outputs}
         self.versions = {(version("streamkernel"), version("river"), platform.python_version()): 1}
         self.registry = CollectorRegistry(auto_describe=True)
-        self.registry.register(TableCollector(self, lambda: self.sections))
+        self.registry.register(TableCollector(lambda: SimpleNamespace(**self.figures()), lambda: self.sections))
         ProcessCollector(registry=self.registry)
         self.served = PublishedMetrics(self.registry)
 
@@ -283,68 +266,32 @@ class Exporter(CheckpointObserver, ModelReading):
                 known |= {place: count - taken[place[1]] for place, count in source.known.items()}
         return known
 
-    @property
-    def lifetime(self) -> int:
-        """The records consumed since the first start."""
-        return self.view.account.get("consumed", 0)
-
-    @property
-    def not_finite(self) -> dict[str, int]:
-        """The predictions and losses that were not finite."""
-        return {"prediction": self.totals.n_not_finite, "loss": self.totals.n_losses_not_finite}
-
-    @property
-    def ignored_inputs(self) -> float:
-        """The inputs and labels past a limit of the daemon or the model."""
-        return float(self.totals.n_ignored_inputs + self.since("n_ignored_inputs") + self.since("n_ignored_labels"))
-
-    @property
-    def coverage(self) -> dict[str, float]:
-        """The share of targets in the interval, by its level."""
-        return {str(LEVEL): self.view.interval_coverage}
-
-    @property
-    def loop_seconds(self) -> dict[str, float]:
-        """The seconds of the loop by activity."""
-        return {**dict.fromkeys(ACTIVITIES, 0.0), **self.view.loop_seconds}
-
-    @property
-    def rolling(self) -> dict[tuple[str, str], float]:
-        """The rolling report metrics."""
-        return {(name, self._window): self.view.rolling.get(name, math.nan) for name in self._report}
-
-    @property
-    def rolling_of_targets(self) -> dict[tuple[str, str, str], float]:
-        """The rolling report metrics of each target."""
-        return {
-            (name, target, str(self.view.window)): value
-            for target, figures in self.view.rolling_targets.items()
-            for name, value in figures.items()
+    def figures(self) -> dict[str, Any]:
+        """Return all that the table names."""
+        view, totals, late, join, window = self.view, self.totals, self.late, self.join, self._window
+        of_model = super().figures()
+        return of_model | {
+            **{name: getattr(self, name) for name in _ATTRIBUTES},
+            "lifetime": view.account.get("consumed", 0),
+            "not_finite": {"prediction": totals.n_not_finite, "loss": totals.n_losses_not_finite},
+            "ignored_inputs": totals.n_ignored_inputs + self.since("n_ignored_inputs") + self.since("n_ignored_labels"),
+            "coverage": {str(LEVEL): view.interval_coverage},
+            "loop_seconds": {**dict.fromkeys(ACTIVITIES, 0.0), **view.loop_seconds},
+            "rolling": {(name, window): view.rolling.get(name, math.nan) for name in self._report},
+            "rolling_of_targets": {
+                (name, target, str(view.window)): value
+                for target, figures in view.rolling_targets.items()
+                for name, value in figures.items()
+            },
+            "rolling_of_models": {
+                (model, name, window): value
+                for model, one in view.models.items()
+                for name, value in one.rolling.items()
+            },
+            "keys_refused": {"missing": late.keyless, "repeated": late.repeated},
+            "n_pending": 0 if join is None else len(join.pending),
+            "n_waiting": 0 if join is None else len(join.waiting),
         }
-
-    @property
-    def rolling_of_models(self) -> dict[tuple[str, str, str], float]:
-        """The rolling report metrics of each of several models."""
-        return {
-            (model, name, self._window): value
-            for model, view in self.view.models.items()
-            for name, value in view.rolling.items()
-        }
-
-    @property
-    def keys_refused(self) -> dict[str, int]:
-        """The records that cannot wait for a label, by reason."""
-        return {"missing": self.late.keyless, "repeated": self.late.repeated}
-
-    @property
-    def n_pending(self) -> int:
-        """The records that wait for a label."""
-        return 0 if self.join is None else len(self.join.pending)
-
-    @property
-    def n_waiting(self) -> int:
-        """The labels that wait for a record."""
-        return 0 if self.join is None else len(self.join.waiting)
 
 
 def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:

@@ -145,20 +145,20 @@ class TableCollector(Collector):
     Parameters
     ----------
     source
-        The object whose attributes the rows name.
+        Returns the object whose attributes the rows name.
     sections
         Returns, by section, whether its metrics are there now.
 
     """
 
-    def __init__(self, source: Any, sections: Callable[[], Mapping[str, bool]]) -> None:
+    def __init__(self, source: Callable[[], Any], sections: Callable[[], Mapping[str, bool]]) -> None:
         self._source = source
         self._sections = sections
 
     def collect(self) -> Iterable[Any]:
         """Yield the metrics that are there; see `prometheus_client.registry.Collector`."""
-        there = self._sections()
-        return [metric.collect(self._source) for metric in METRICS.values() if there.get(metric.section)]
+        there, source = self._sections(), self._source()
+        return [metric.collect(source) for metric in METRICS.values() if there.get(metric.section)]
 
 
 def make_metric(name: str, registry: CollectorRegistry) -> Any:

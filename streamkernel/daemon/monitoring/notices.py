@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
+from streamkernel.daemon.base.once_per_minute import OncePerMinute
 from streamkernel.daemon.base.window_refit import refit_sentence
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.refit import windows_of
 
-__all__ = ["Notices", "OncePerMinute"]
+__all__ = ["Notices"]
 
 _log = logging.getLogger(__name__)
 
-_PAUSE_SECONDS = 60.0
 _SENTENCES = {
     "n_not_finite": "%d predictions were not finite, the last before offset %d: their lines have null",
     "n_losses_not_finite": "%d losses were not finite, the last before offset %d: the metrics leave them out",
@@ -24,30 +23,6 @@ _SENTENCES = {
     "n_ignored_inputs": "%d inputs were ignored, the last before offset %d: limits.max_inputs is reached",
     "n_ignored": "%d records were not learned, the last before offset %d: max_classes is reached",
 }
-
-
-class OncePerMinute:
-    """Counts events by kind; a line on each kind is due at once, and then once a minute.
-
-    Examples
-    --------
-    >>> seconds = iter([0.0, 1.0, 61.0])
-    >>> minute = OncePerMinute(lambda: next(seconds))
-    >>> minute.due("odd"), minute.due("odd"), minute.due("odd", 5)
-    (1, 0, 6)
-
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._kinds: dict[Hashable, tuple[int, float]] = {}
-
-    def due(self, kind: Hashable, times: int = 1) -> int:
-        """Count events, and return how many a line has to report; 0: no line is due."""
-        count, due = self._kinds.get(kind, (0, -math.inf))
-        count, now = count + times, self._clock()
-        self._kinds[kind] = (count, due) if now < due else (0, now + _PAUSE_SECONDS)
-        return 0 if now < due else count
 
 
 class Notices:

@@ -54,7 +54,7 @@ class ServiceMetrics:
             made(f"journal_{name}") for name in ("records", "groups", "refused")
         )
         self.trained = TrainedCounts()
-        self.registry.register(TableCollector(self, lambda: {"predict": self.trained.model is not None}))
+        self.registry.register(TableCollector(lambda: self, lambda: {"predict": self.trained.model is not None}))
         ProcessCollector(registry=self.registry)
 
     def journal(self, section: str, size: Callable[[], int], max_bytes: int) -> JournalCounters:
