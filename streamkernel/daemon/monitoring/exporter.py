@@ -57,6 +57,11 @@ class TrainedCounts:
         self.n_reloads += self.model is not None
         self.model = model
 
+    def figures(self) -> dict[str, float]:
+        """Return the figures of the checkpoint of the model, 0 before the first."""
+        model = self.model
+        return {name: 0 if model is None else getattr(model, name) for name in ("checkpoint", "records", "written")}
+
 
 class ModelReading:
     """What the metrics show of a model, or of the last step of a pipeline."""
@@ -289,6 +294,7 @@ class Exporter(CheckpointObserver, ModelReading):
                 for name, value in one.rolling.items()
             },
             "keys_refused": {"missing": late.keyless, "repeated": late.repeated},
+            "checkpoint_of_model": SimpleNamespace(**self.trained.figures()),
             "n_pending": 0 if join is None else len(join.pending),
             "n_waiting": 0 if join is None else len(join.waiting),
         }

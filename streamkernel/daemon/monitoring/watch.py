@@ -11,10 +11,10 @@ from streamkernel.daemon.base.mixture import experts_of, important_inputs
 from streamkernel.daemon.monitoring.dead_letters import DeadLetterLog
 from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.notices import Notices
-from streamkernel.daemon.monitoring.view import View, changes_of, check_margin_of, growth_of, views_of_models
+from streamkernel.daemon.monitoring.view import View, changes_of, check_margin_of, figures_of, views_of_models
 from streamkernel.daemon.stream.calibration import CalibrationError, IntervalCoverage
 from streamkernel.daemon.stream.loop_time import LoopTime
-from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.processor import Processor, Scores
 from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["Watch"]
@@ -134,16 +134,9 @@ class Watch:
             seconds=now - self._start,
             rate=self._rate(now),
             offset=self._offset,
-            loss=processor.loss.mean(),
-            loss_sum=processor.loss.sum,
-            losses_not_finite=processor.loss.n_not_finite,
-            overall=processor.quality.overall(),
-            baseline=processor.quality.baseline(),
-            rolling=processor.quality.rolling(),
             targets=processor.quality.overall_of_targets(),
             rolling_targets=processor.quality.rolling_of_targets(),
             window=processor.quality.window,
-            growth=growth_of(model),
             experts=experts_of(model),
             inputs=important_inputs(model, exact),
             changes=changes_of(model),
@@ -157,6 +150,7 @@ class Watch:
             labels=processor.stage.to_json(),
             checkpoint=self._checkpoint(),
             models=views_of_models(processor),
+            **figures_of(Scores(processor.quality, processor.loss), model),
         )
         self._show(self.view)
         if self._exporter is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, ProcessCollector
@@ -54,8 +55,11 @@ class ServiceMetrics:
             made(f"journal_{name}") for name in ("records", "groups", "refused")
         )
         self.trained = TrainedCounts()
-        self.registry.register(TableCollector(lambda: self, lambda: {"predict": self.trained.model is not None}))
+        self.registry.register(TableCollector(self._figures, lambda: {"predict": True}))
         ProcessCollector(registry=self.registry)
+
+    def _figures(self) -> SimpleNamespace:
+        return SimpleNamespace(trained=self.trained, checkpoint_of_model=SimpleNamespace(**self.trained.figures()))
 
     def journal(self, section: str, size: Callable[[], int], max_bytes: int) -> JournalCounters:
         """Show a journal by the section of its source, and return its counters."""
