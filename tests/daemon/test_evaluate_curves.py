@@ -86,25 +86,6 @@ def test_a_long_stream_has_few_points(home: Home, monkeypatch: pytest.MonkeyPatc
     assert whole.features[-1] == whole.view.growth["features"]
 
 
-def test_challengers_have_their_own_curves_and_marks(here: Home) -> None:
-    write_drifting(here.folder / "stream.csv")
-    models = {"steady": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}], "adaptive": ADAPTIVE}
-    config = here.config
-    written = json.dumps({"source": {"kind": "csv", "path": "stream.csv", "target": "y"}, "models": models})
-    config.write_text(written)
-    assert main(["evaluate", "config.yaml", "--json", "figures.json"]) == 0
-    figures = json.loads((here.folder / "figures.json").read_text())
-    assert list(figures) == ["config: steady", "config: adaptive"]
-    steady, adaptive = (one["curve"] for one in figures.values())
-    assert len(adaptive["records"]) == len(adaptive["progressive_loss"])
-    assert adaptive["records"][-1] == steady["records"][-1] == 900
-    assert steady["drifts"] == steady["metric_relearnings"] == []
-    assert len(adaptive["drifts"]) == 1
-    assert "features" not in adaptive
-    assert len(steady["features"]) == len(adaptive["records"])
-    assert adaptive["rolling"]["accuracy"] != steady["rolling"]["accuracy"]
-
-
 def test_a_model_that_was_disabled_has_no_features_from_there_on() -> None:
     found = Evaluation(View())
     found.add(50, 1.0, {"features": 32}, {})

@@ -144,12 +144,6 @@ def test_a_few_wrong_dates_make_no_categories_of_the_others(tmp_path: Path) -> N
     assert "      # not such a date, and so a dead letter: 2, the first '2024-02-30'\n" in configuration_for(path)
 
 
-def test_something_is_left_to_learn_from(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("id,y\n" + "".join(f"{n},{n % 2}\n" for n in range(30)))
-    assert made(path)["source"].get("inputs") is None
-
-
 def test_json_lines(tmp_path: Path) -> None:
     path = tmp_path / "stream.jsonl"
     records = [{"a": n, "long": "x" * 300, "nested": {"b": 1}, "zip": "01234", "y": n % 2 == 0} for n in range(5)]
@@ -167,12 +161,6 @@ def test_json_lines(tmp_path: Path) -> None:
     assert settings["limits"]["max_string"] == 600
     assert "#   zip: texts" in text
     assert "#   nested.b: numbers, 1 different" in text
-
-
-def test_a_line_end_of_unicode_ends_no_line(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    path.write_text('{"a": "one\u2028two", "y": 1}\n', encoding="utf-8")
-    assert made(path)["source"]["target"] == "y"
 
 
 def test_what_would_be_a_dead_letter_is_passed_over(tmp_path: Path) -> None:

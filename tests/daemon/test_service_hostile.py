@@ -19,7 +19,7 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.serve.predictor import Predictor
 from tests.daemon.conftest import Home
-from tests.daemon.raw_http import connect, exchange, status
+from tests.daemon.raw_http import connect, exchange
 from tests.daemon.service import LATE, serving
 
 X = {"a": 0.25, "b": -1.0, "color": "red"}
@@ -28,15 +28,6 @@ HEAD = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/
 
 def whole(body: bytes) -> bytes:
     return HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
-
-
-def test_only_post(trained: Home) -> None:
-    with serving(trained, serve={"port": 0}) as (_, started):
-        for method in ("GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
-            head = f"{method} /predict HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-            answer = exchange(started.port, head.encode())
-            assert status(answer) == 405, method
-            assert b"allow: post" in answer.lower(), method
 
 
 def test_numbers_that_are_none_are_told(trained: Home) -> None:
