@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any, Literal, cast, get_args
 
-from streamkernel.connectors.ports import Fault, Label
+from streamkernel.connectors.ports import CausedFault, Fault, Label
 
 TargetType = Literal["str", "int", "bool", "float"]
 
@@ -23,9 +23,9 @@ _EXACT_BELOW = 2.0**53
 class UndecodableError(ValueError):
     """A record is unusable; the attribute `fault` has the reason and the detail."""
 
-    def __init__(self, reason: str, detail: str) -> None:
+    def __init__(self, reason: str, detail: str, cause: str = "") -> None:
         super().__init__(detail)
-        self.fault = Fault(reason, detail)
+        self.fault = CausedFault(reason, detail, cause) if cause else Fault(reason, detail)
 
 
 def shown(value: object) -> str:

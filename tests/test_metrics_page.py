@@ -5,7 +5,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from prometheus_client import CollectorRegistry, Metric
 from river import linear_model
 
@@ -19,11 +18,9 @@ from streamkernel import (
 )
 from streamkernel.daemon.group.federation import Federation
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.monitoring.exporter import metric_facts
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart, unit_of
-from streamkernel.daemon.monitoring.model_view import ModelView
-from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.metrics import METRICS
+from streamkernel.daemon.monitoring.view import ModelView, View
 from streamkernel.growth import CDSG
 from tests.daemon.service import service_metrics
 
@@ -69,13 +66,13 @@ def _exported(model: Any, **parts: Any) -> dict[str, Metric]:
 
 def _several() -> dict[str, Metric]:
     exporter = Exporter(_RIVER(), ["mae"], 1000)
-    exporter.show_models({"champion": ModelView(rolling={"mae": 0.5})})
+    exporter.refresh(View(models={"champion": ModelView(rolling={"mae": 0.5})}))
     return _families(exporter.registry)
 
 
 def _of_targets() -> dict[str, Metric]:
     exporter = Exporter(KernelMultiTargetRegressor(), ["mae"], 1000)
-    exporter.refresh(View(rolling={"mae": 0.5}, rolling_targets={"price": {"mae": 0.5}}), 0.0)
+    exporter.refresh(View(rolling={"mae": 0.5}, rolling_targets={"price": {"mae": 0.5}}))
     return _families(exporter.registry)
 
 
@@ -136,7 +133,7 @@ def _row(family: Metric) -> str:
     names = dict.fromkeys(label for sample in family.samples for label in sample.labels if label != "le")
     labels = ", ".join(f"`{label}`" for label in names)
     kind = "untyped: it may decrease" if family.type == "unknown" else family.type
-    cells = f"`{name}`", kind, unit_of(bare), labels, after_restart(bare, family.type), family.documentation
+    cells = f"`{name}`", kind, METRICS[bare].unit, labels, METRICS[bare].restart, family.documentation
     return f"| {' | '.join(cells)} |"
 
 
@@ -172,17 +169,9 @@ def test_every_metric_has_one_line():
     assert len(names) == len(set(names)) > 40
 
 
-def test_a_metric_without_a_unit_or_a_word_on_restarts_is_an_error():
-    with pytest.raises(KeyError, match="new_thing"):
-        unit_of("new_thing")
-    with pytest.raises(KeyError, match="new_thing"):
-        after_restart("new_thing", "gauge")
-
-
-def test_no_more_is_said_than_there_is():
-    """A metric that is gone takes its unit with it."""
+def test_no_more_is_in_the_table_than_there_is():
     named = {line.split("`")[1].removesuffix("_total") for line in page().splitlines() if line.startswith("| `")}
-    assert metric_facts.UNITS.keys() | metric_facts.RESTARTS.keys() <= named
+    assert METRICS.keys() == named
 
 
 if __name__ == "__main__":

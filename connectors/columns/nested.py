@@ -50,7 +50,8 @@ def _flatten(
         mode = mode_of(name) if isinstance(value, dict | list) else "dead_letter"
         if mode == "dead_letter":
             if name in columns:
-                raise UndecodableError("nested", f"two values have the same name {shown(name)} once they are flattened")
+                detail = f"two values have the same name {shown(name)} once they are flattened"
+                raise UndecodableError("nested", detail, "same_name")
             columns[name] = value
         elif mode == "flatten":
             inner = value.items() if isinstance(value, dict) else enumerate(value)

@@ -37,7 +37,7 @@ def split_fields(text: str, delimiter: str) -> list[str]:
     try:
         return next(csv_rows([text], delimiter))
     except csv.Error as error:
-        raise UndecodableError("csv_width", f"the quotes are not valid CSV: {error}") from None
+        raise UndecodableError("csv_width", f"the quotes are not valid CSV: {error}", "quotes") from None
 
 
 def n_lines_of_record(lines: Iterable[str], delimiter: str = ",") -> int:

@@ -12,11 +12,12 @@ from streamkernel.connectors.ports.connector import (
     SinkError,
     SourceError,
 )
-from streamkernel.connectors.ports.record import ColumnUse, Fault, Label, Position, Record
+from streamkernel.connectors.ports.record import CausedFault, ColumnUse, Fault, Label, Position, Record
 from streamkernel.connectors.ports.sink import Mark, Sink
 from streamkernel.connectors.ports.source import Source, at_offset
 
 __all__ = [
+    "CausedFault",
     "ColumnUse",
     "Connector",
     "ConnectorError",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from streamkernel.connectors.pass_through import Passed
 
-__all__ = ["ColumnUse", "Fault", "Label", "Position", "Record"]
+__all__ = ["CausedFault", "ColumnUse", "Fault", "Label", "Position", "Record"]
 
 Label: TypeAlias = str | int | float | bool
 """A decoded target."""
@@ -59,11 +59,28 @@ class Fault(NamedTuple):
 
     A reason is a short stable code: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"open_quote"``,
     ``"encoding"``, ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``,
-    ``"input_type"``, ``"corrupt"`` or ``"schema"``.
+    ``"input_type"``, ``"corrupt"`` or ``"schema"``. `CausedFault` has a cause, too.
     """
 
     reason: str
     detail: str
+
+    @property
+    def cause(self) -> str:
+        """The cause; empty but for a `CausedFault`."""
+        return ""
+
+
+class CausedFault(Fault):
+    """A fault with a cause of its own, such as ``"quotes"``, that decides how to mend the record."""
+
+    cause = ""
+
+    def __new__(cls, reason: str, detail: str, cause: str = "") -> Self:
+        """Make a fault."""
+        self = super().__new__(cls, reason, detail)
+        self.cause = cause
+        return self
 
 
 class ColumnUse(NamedTuple):

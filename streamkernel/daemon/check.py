@@ -38,7 +38,7 @@ from streamkernel.daemon.config.schema import (
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.first_records import POLL_SECONDS, FirstRecords, take_first
 from streamkernel.daemon.http.server import Server, ServerError
-from streamkernel.daemon.monitoring.dead_letter_advice import explained
+from streamkernel.daemon.monitoring.dead_letters import explained
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.header import sources_of
 from streamkernel.daemon.run_state.start import Start
@@ -161,7 +161,7 @@ def _source(
         rate = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
         if faults:
             place, fault = faults[0]
-            why = explained(fault.reason, section, written.kind, fault.detail)
+            why = explained(fault, section, written.kind)
             said += f"; {len(faults)} of its first {len(records)} records cannot be used; the first, at {place}: {why}"
         begins = not positions  # a resumed run has counts, too, and judges records by them
         if begins and not first.columns and records and rate.at_start == "stop" and rate.max_rate < 1:

@@ -11,11 +11,10 @@ from streamkernel.daemon.assembly.processor import compared, feed_of, label_watc
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.components.caveats import label_advice
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.curve_recorder import POINT_RECORDS, CurveRecorder
-from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
-from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.monitoring.dead_letters import DeadLetterLog
+from streamkernel.daemon.monitoring.evaluation import POINT_RECORDS, CurveRecorder, Evaluation
 from streamkernel.daemon.monitoring.progress import show_progress
-from streamkernel.daemon.monitoring.status.pipeline import drawn
+from streamkernel.daemon.monitoring.status_page import drawn
 from streamkernel.daemon.monitoring.visible import visible
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.header import sources_of

@@ -30,7 +30,7 @@ from streamkernel.daemon.config.fields import Section
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
-from streamkernel.daemon.monitoring.dead_letter_printer import DeadLetterPrinter
+from streamkernel.daemon.monitoring.dead_letters import DeadLetterPrinter
 from streamkernel.daemon.run_state.header import open_checkpoint
 from streamkernel.daemon.run_state.models import RunModels, StoredModels
 from streamkernel.daemon.run_state.start import Start

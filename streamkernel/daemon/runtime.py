@@ -18,7 +18,7 @@ from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.lifecycle import LifecycleListener
-from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.dead_letters import DeadLetterLog
 from streamkernel.daemon.monitoring.progress import show_progress
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
@@ -115,7 +115,7 @@ def _open(plan: Plan, fresh: bool, listener: LifecycleListener, stack: contextli
         ),
         store,
         parts.open_markers(plan, start, store, stack),
-        CheckpointObserver() if board is None else board.checkpoints,
+        exporter or CheckpointObserver(),
         health,
         board,
         exporter,

@@ -19,7 +19,7 @@ from streamkernel.daemon.base.model import has_own_parts, is_ours
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.first_records import FirstRecords
 from streamkernel.daemon.labels.merged_sources import MergedSources
-from streamkernel.daemon.monitoring.dead_letter_advice import explained, remedy
+from streamkernel.daemon.monitoring.dead_letters import explained, remedy
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError, verify_ending
 from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner
@@ -118,10 +118,10 @@ class _Letters(Observer):
     """Keeps the dead letters."""
 
     def __init__(self) -> None:
-        self.kept: list[dict[str, Any]] = []
+        self.kept: list[tuple[dict[str, Any], Fault]] = []
 
     def chunk(self, done: RecordBatch) -> None:
-        self.kept += done.letters
+        self.kept += zip(done.letters, done.faults, strict=True)
 
     def turn(self) -> None:
         pass
@@ -150,18 +150,18 @@ def _learn(
     except TooManyDeadLettersError as error:
         failure = error
     faults = {record.fault.reason for one in first for record in one.records if record.fault is not None}
-    refused = [one for one in letters.kept if one["reason"] not in faults]
+    refused = [(letter, fault) for letter, fault in letters.kept if fault.reason not in faults]
     if not refused:
         if failure is not None:
             raise failure
         return
-    counts, begun = processor.counts, refused[0]
+    counts, (begun, fault) = processor.counts, refused[0]
     n_taken = counts.consumed - before.consumed
     late = "source" in begun["position"]
     section = f"{begun['position']['source']}.source" if late else "source"
     place = first[-1 if late else 0].places[begun["position"]["offset"]]
-    about = begun["reason"], section, plan.config.sources[section].kind, begun["detail"]
-    why, advice = explained(*about), remedy(*about)
+    kind = plan.config.sources[section].kind
+    why, advice = explained(fault, section, kind), remedy(fault, section, kind)
     if failure is not None:  # what a run says before it ends with this sentence
         known = f": {advice}" if advice else ""
         raise DaemonError(f"{failure}{known if failure.has_example else f'; the first, at {place}: {why}'}")

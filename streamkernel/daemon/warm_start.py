@@ -15,9 +15,9 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.status.board import StatusBoard
+from streamkernel.daemon.monitoring.dead_letters import DeadLetterLog
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator

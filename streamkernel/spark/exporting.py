@@ -7,9 +7,8 @@ import math
 import time
 
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.growth import check_margin_of, growth_of
-from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.view import View, check_margin_of, growth_of
 from streamkernel.daemon.run_state.schedule import SavedCheckpoint
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -87,9 +86,9 @@ class JobMonitor:
             growth=growth_of(model),
             check_margin=check_margin_of(model),
             checkpoint=self._checkpoint,
+            last_record=self._last_record,
+            memory=model._raw_memory_usage,
         )
         if self._exporter is not None:
-            self._exporter.refresh(self.view, self._last_record)
-            self._exporter.memory(model._raw_memory_usage)
-            self._exporter.publish()
+            self._exporter.refresh(self.view)
         return self.view

@@ -24,7 +24,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.sources import CsvSourceConfig
 from streamkernel.daemon.fresh import set_aside, verify_fresh
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.start import Start

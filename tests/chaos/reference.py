@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.monitoring.inspection import describe
 from streamkernel.daemon.run_state.models import published_entry
 from tests.chaos.account import read_file
 from tests.chaos.daemons import Starter

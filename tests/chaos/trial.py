@@ -13,7 +13,7 @@ from typing import Any, Self
 import yaml
 
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.monitoring.inspection import describe
 from streamkernel.daemon.run_state.models import published_entry
 from tests.chaos.account import Findings, Line, account, compare, listen, read_file, read_topic
 from tests.chaos.daemons import Daemon, Sabotage, until

@@ -88,7 +88,7 @@ class Home:
 
     def header(self, directory: str = "out/state") -> dict[str, Any]:
         """Read what the newest checkpoint says."""
-        from streamkernel.daemon.monitoring.describe import describe
+        from streamkernel.daemon.monitoring.inspection import describe
 
         return describe(self.folder / directory)
 

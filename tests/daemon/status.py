@@ -10,8 +10,8 @@ from typing import Any
 from streamkernel.connectors.ports import Position
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.status.board import StatusBoard
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.monitoring.view import View
 from tests.daemon.conftest import Home
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import dummy, metrics, stats
 
-from streamkernel.daemon.monitoring.figures import figure_rows
+from streamkernel.daemon.monitoring.tables import figure_rows
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.stream.baseline import MajorityClass, MeanSoFar

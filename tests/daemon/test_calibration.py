@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from river import metrics
 
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import batch_size

@@ -15,7 +15,6 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
 
@@ -75,14 +74,6 @@ class TestAtTheCheckpoint:
         said = "the model has not learned 'betrag', and its input 'amount' does not arrive"
         assert any(said in line for line in found.good)
 
-    def test_a_source_without_further_records_shows_its_first_ones(self, home: Home) -> None:
-        (home.folder / "x.jsonl").write_text(lines("amount"))
-        run(prepare(home.configure(source=jsonl())))
-        found = check(prepare(home.config))
-        assert found.bad == []
-        assert found.good[0] == "source: jsonl file x.jsonl, no record after the checkpoint yet"
-        assert any(line.startswith("  amount") for line in found.columns)
-
     def test_no_label_behind_it_is_told_and_no_error(self, home: Home) -> None:
         (home.folder / "x.jsonl").write_text(lines("amount"))
         run(prepare(home.configure(source=jsonl())))
@@ -129,35 +120,12 @@ class TestTheFirstRecords:
         assert said == str(failed.value)
         assert "the first 50 records are all dead letters (the last one: refused, ValueError" in said
 
-    @pytest.mark.parametrize("text", [lines("a", n=5), "\n" + lines("a")], ids=["few", "one is blank"])
-    def test_also_where_they_are_few_or_some_are_blank(self, home: Home, text: str) -> None:
-        (home.folder / "x.jsonl").write_text(text)
-        (said,) = told(home, source=jsonl(follow=True), model=LOGISTIC)[1]
-        assert "can be used; the first, at line" in said
-        assert ": ValueError" in said
-        _, bad = told(home, source=jsonl(), model=LOGISTIC, dead_letters={"kind": "none", "at_start": "go_on"})
-        assert (
-            "records could be used: the source does not match the configuration" in bad[0]
-            if len(text) < 200
-            else bad == []
-        )
-
     @pytest.mark.parametrize("n", [60, 5])
     def test_a_text_that_a_scaler_refuses_has_the_advice_of_a_run(self, home: Home, n: int) -> None:
         (home.folder / "x.jsonl").write_text('{"a": "b", "y": "yes"}\n' * n)
         (said,) = told(home, source=jsonl(), model=["river.preprocessing.StandardScaler", *BAYES])[1]
         assert said.count("TypeError: ") == 1
         assert said.endswith(": source.inputs.exclude leaves out columns that a step cannot use")
-
-    def test_a_third_class_of_a_loss_of_two_is_told(self, home: Home) -> None:
-        (home.folder / "x.jsonl").write_text(lines("a", labels="kmn"))
-        hinge = {"loss": {"river.optim.losses.Hinge": {}}}
-        good, bad = told(home, source=jsonl(), model=[{"streamkernel.KernelClassifier": hinge}])
-        assert bad == []
-        said = (
-            "source: 16 of the first 50 records cannot be used; the first, at line 3 (offset 58): label 'n' is a third"
-        )
-        assert any(said in line for line in good)
 
     @pytest.mark.parametrize(
         ("model", "kind"),
@@ -216,16 +184,6 @@ class TestTheFirstRecords:
         off = {"checkpoint": None, "predictions": None, "dead_letters": None}
         bad = told(home, source=jsonl(), model=select, mode="predict", serve_from="out/state", **off)[1]
         assert "a step of the model needs this input" in bad[0]
-
-    def test_nothing_is_kept(self, home: Home) -> None:
-        (home.folder / "x.jsonl").write_text(lines("a"))
-        plan = prepare(home.configure(source=jsonl()))
-        check(plan)
-        assert sorted(path.name for path in Path(home.folder).iterdir()) == ["config.yaml", "x.jsonl"]
-        assert run(plan).account["learned"] == 60
-        before = published_entry(home.header())
-        run(prepare(home.config), fresh=True)
-        assert published_entry(home.header()) == before
 
 
 def test_a_header_in_another_order_among_the_first_records_fails(home: Home) -> None:

@@ -20,9 +20,8 @@ from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.describe import describe
-from streamkernel.daemon.monitoring.description_lines import description_lines
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.inspection import describe, description_lines
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.header import check_header
 from streamkernel.daemon.runtime import run

@@ -21,7 +21,7 @@ from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
-from streamkernel.daemon.monitoring import describe
+from streamkernel.daemon.monitoring import inspection
 from tests.daemon.conftest import Home, Launcher
 
 
@@ -100,10 +100,10 @@ def test_inspect_lists_again_what_was_removed_after_it_was_listed(
             store.write({}, b"newer %d" % left[0])  # and what was listed is gone
         return files
 
-    monkeypatch.setattr(describe, "checkpoint_files", listed)
-    monkeypatch.setattr(describe, "check_header", lambda _: None)
+    monkeypatch.setattr(inspection, "checkpoint_files", listed)
+    monkeypatch.setattr(inspection, "check_header", lambda _: None)
     monkeypatch.setattr(reading, "_PAUSE_SECONDS", 0.0)
-    found = describe.describe(store.directory)
+    found = inspection.describe(store.directory)
     assert (found["number"], found["invalid"], left) == (3, [], [0])
     store.close()
 

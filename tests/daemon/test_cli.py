@@ -67,19 +67,6 @@ def test_check_says_all_that_would_fail(here: Home, launcher: Launcher) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_check_says_that_a_source_cannot_be_gone_on_in(here: Home, launcher: Launcher) -> None:
-    assert launcher.call(here, "run", "config.yaml", "--max-records", "100").returncode == 0
-    assert launcher.call(here, "check", "config.yaml").returncode == 0
-    stream = here.folder / "stream.csv"
-    text = stream.read_bytes()
-    for changed, said in ((text[:200], "is shorter than the position"), (text.replace(b"red", b"rot", 1), "replaced")):
-        stream.write_bytes(changed)
-        ended = launcher.call(here, "check", "config.yaml")
-        assert ended.returncode == 1
-        assert re.search(rf"^error: stream\.csv: the file .*{said}.*--fresh$", ended.stderr, re.MULTILINE)
-        assert stream.read_bytes() == changed
-
-
 def test_check_says_what_is_not_promised(here: Home, launcher: Launcher) -> None:
     here.configure(
         source={"kind": "csv", "path": "-", "target": "y"},
@@ -217,16 +204,6 @@ def test_nothing_is_imported_that_is_not_needed(here: Home) -> None:
 def test_the_version(home: Home, launcher: Launcher) -> None:
     ended = launcher.call(home, "--version")
     assert (ended.returncode, ended.stdout) == (0, f"streamkernel {version('streamkernel')}\n")
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_has_a_script(home: Home, launcher: Launcher, shell: str) -> None:
-    ended = launcher.call(home, "completion", shell)
-    assert ended.returncode == 0
-    assert f"_STREAMKERNEL_COMPLETE=complete_{shell}" in ended.stdout
-    assert "streamkernel" in ended.stdout
-    if shell == "bash":
-        subprocess.run(["bash", "-n", "-c", ended.stdout], check=True)
 
 
 @pytest.mark.parametrize(

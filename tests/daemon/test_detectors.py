@@ -10,13 +10,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from prometheus_client import CollectorRegistry
 from river import preprocessing
 
 from streamkernel import KernelDensityRatio, KernelNoveltyDetector
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.components.caveats import caveats
-from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.configurations import lines_of
@@ -137,23 +136,17 @@ def test_a_warm_start_ends_as_one_run_over_both_streams(home: Home, step: dict[s
 
 
 def test_their_metrics() -> None:
-    registry = CollectorRegistry()
-    value = registry.get_sample_value
     model = KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
-    shown = metrics_of(model, "novel", registry)
-    assert shown is not None
+    value = Exporter(model, [], 10).registry.get_sample_value
     model.advance(inputs(400))
-    shown.refresh()
-    assert value("novel_novelty_threshold") == model.threshold
-    assert value("novel_novelties_total") == model.n_flagged > 0
+    assert value("streamkernel_novelty_threshold") == model.threshold
+    assert value("streamkernel_novelties_total") == model.n_flagged > 0
     ratio = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
-    shown = metrics_of(ratio, "ratio", registry)
-    assert shown is not None
-    assert math.isnan(value("ratio_divergence_nats") or 0)
+    value = Exporter(ratio, [], 10).registry.get_sample_value
+    assert math.isnan(value("streamkernel_divergence_nats") or 0)
     ratio.advance(inputs(400), [row["y"] for row in rows(400)])
-    shown.refresh()
-    assert value("ratio_divergence_nats") == ratio.divergence
-    assert value("ratio_sample_share", {"sample": "p"}) == pytest.approx(0.5, abs=0.1)
+    assert value("streamkernel_divergence_nats") == ratio.divergence
+    assert value("streamkernel_sample_share", {"sample": "p"}) == pytest.approx(0.5, abs=0.1)
 
 
 CSV = "source: {kind: csv, path: a.csv, target: y}\n"

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from streamkernel.connectors.ports import CausedFault, Fault, Position
 from streamkernel.daemon import cli
 from streamkernel.daemon.base.dead_letters import LABEL_REASONS, REASONS
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.config.schema import LogConfig
 from streamkernel.daemon.config.secrets import Redactor
-from streamkernel.daemon.monitoring.dead_letter_advice import remedy
-from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.dead_letters import DeadLetterLog, remedy
 from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.stream.lines import dead_letter
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -109,10 +109,9 @@ class TestLog:
         log = DeadLetterLog({"source": "csv"}, lambda: now[0])
 
         def bad(reason: str, offset: int) -> None:
-            from streamkernel.connectors.ports import Position
-
             done = RecordBatch()
             done.letters.append(dead_letter(Position("", 0, offset), reason, "because", b""))
+            done.faults.append(Fault(reason, "because"))
             log.chunk(done)
 
         with caplog.at_level(logging.INFO):
@@ -129,30 +128,34 @@ class TestLog:
             "60 dead letters of the records, the last at offset 7: target: because",
             "600 dead letters of the records, the last at offset 120: csv_width: because",
             "60 dead letters of the records, the last at offset 7: target: because",
-            f"1210 dead letters of the records: csv_width: because: {remedy('csv_width', 'source', 'csv')}",
-            f"121 dead letters of the records: target: because: {remedy('target', 'source', 'csv')}",
+            f"1210 dead letters of the records: csv_width: because: {remedy(Fault('csv_width', ''), 'source', 'csv')}",
+            f"121 dead letters of the records: target: because: {remedy(Fault('target', ''), 'source', 'csv')}",
             "mend them",
         ]
 
     @pytest.mark.parametrize("reason", sorted({*REASONS, *LABEL_REASONS} - {"refused"}))
     def test_each_reason_has_a_remedy(self, reason: str) -> None:
-        assert remedy(reason, "source", "csv", "it is broken") not in ("", "the dead letters say why")
+        assert remedy(Fault(reason, "it is broken"), "source", "csv")
 
-    def test_what_a_step_of_river_cannot_use(self) -> None:
-        detail = "TypeError: unsupported operand type(s) for -: 'str' and 'float'"
-        assert "source.inputs.exclude leaves out" in remedy("refused", "source", "csv", detail)
-        assert remedy("refused", "source", "river", detail) == ""
-
-    def test_what_is_said_of_one_kind_of_source(self) -> None:
-        detail = "the quotes are not valid CSV: unexpected end of data"
-        assert remedy("csv_width", "source", "csv", detail).startswith("close the quote")
-        assert remedy("nested", "source", "jsonl", "two values have the same name 'a'").startswith("rename one")
-        assert remedy("corrupt", "source", "kafka").startswith("check what writes to the topic")
-        assert remedy("corrupt", "source", "csv").startswith("that file cannot be read")
-        assert "UTF-8" in remedy("encoding", "source", "jsonl")
-        assert "kind: csv" in remedy("not_json", "source", "jsonl")
-        for kind in ("kafka", "journal"):
-            assert "csv" not in remedy("not_json", "source", kind).lower()
+    @pytest.mark.parametrize(
+        ("fault", "kind", "advice"),
+        [
+            (("refused", "it has no y", "type"), "csv", "source.inputs.exclude leaves out"),
+            (("refused", "it has no y", "type"), "river", ""),
+            (("csv_width", "invalid", "quotes"), "csv", "close the quote"),
+            (("nested", "twice", "same_name"), "jsonl", "rename one"),
+            (("corrupt", "short"), "kafka", "check what writes to the topic"),
+            (("corrupt", "short"), "csv", "that file cannot be read"),
+            (("encoding", "0xe9"), "jsonl", "convert the text to UTF-8"),
+            (("not_json", "a comma"), "jsonl", "write one JSON object a line; source.kind: csv"),
+            (("not_json", "a comma"), "kafka", "check what writes to the topic"),
+            (("not_json", "a comma"), "journal", "write each record as a JSON object"),
+        ],
+    )
+    def test_the_remedy_follows_the_cause_and_the_source(self, fault: tuple[str, ...], kind: str, advice: str) -> None:
+        said = remedy(CausedFault(*fault) if fault[2:] else Fault(*fault), "source", kind)
+        assert said.startswith(advice)
+        assert bool(said) == bool(advice)
 
 
 def test_the_input_that_select_trips_over_is_named(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 from river import datasets, linear_model, metrics, preprocessing
 
-from streamkernel import AdaptiveKernelClassifier
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.monitoring import charts as plotting
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.report import charts as plotting
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, Launcher
@@ -35,18 +34,6 @@ def test_it_gives_the_figures_of_a_loop_by_hand(home: Home) -> None:
     assert found.records == list(range(50, 1251, 50))
     assert found.loss[-1] == found.view.loss
     assert found.features == []
-
-
-def test_an_adaptive_estimator_tells_whom_it_listens_to(home: Home) -> None:
-    step = {"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}
-    found = evaluate(prepare(home.configure(source=PHISHING, model=[step])), StopSignals()).to_json()
-    model = AdaptiveKernelClassifier(n_features=16, seed=1)
-    for x, y in datasets.Phishing():
-        model.learn_one(x, y)
-    assert found["expert_weights"] == model.expert_weights
-    assert found["input_importance"] == model.feature_importances_
-    shares = list(found["input_importance"].values())
-    assert shares == sorted(shares, reverse=True)
 
 
 @pytest.mark.parametrize(

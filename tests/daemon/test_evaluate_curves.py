@@ -19,11 +19,10 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
-from streamkernel.daemon.monitoring import curve_recorder, whole_file
-from streamkernel.daemon.monitoring.curve_recorder import CurveRecorder
-from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.figures import figure_rows
-from streamkernel.daemon.monitoring.report.charts import line_style, panels_of
+from streamkernel.daemon.monitoring import evaluation
+from streamkernel.daemon.monitoring.charts import panels_of
+from streamkernel.daemon.monitoring.evaluation import CurveRecorder, Evaluation
+from streamkernel.daemon.monitoring.tables import figure_rows
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.whole_file import write_whole
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -70,21 +69,12 @@ def test_marks_stand_where_a_loop_by_hand_finds_them(home: Home) -> None:
     assert (curve["drifts"], curve["metric_relearnings"]) == (drifts, metrics)
 
 
-def test_rolling_metrics_have_a_point_with_every_loss(home: Home) -> None:
-    found = evaluated(home.configure(source=PHISHING, model=ADAPTIVE, metrics={"port": 1, "window": 100}))
-    assert list(found.rolling) == ["accuracy", "macro_f1", "log_loss"]
-    for curve in found.rolling.values():
-        assert len(curve) == len(found.records) == len(found.loss)
-    assert {name: curve[-1] for name, curve in found.rolling.items()} == found.view.rolling
-    assert found.to_json()["curve"]["rolling"] == found.rolling
-
-
 def test_a_long_stream_has_few_points(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are left are the same points, at the same distance, and the end."""
     model = [{"streamkernel.KernelClassifier": {"seed": 1}}]
     home.configure(source=PHISHING, model=model)
     whole = evaluated(home.config)
-    monkeypatch.setattr(curve_recorder, "MOST_POINTS", 10)
+    monkeypatch.setattr(evaluation, "MOST_POINTS", 10)
     thin = evaluated(home.config)
     assert thin.records == [*range(200, 1250, 200), 1250]
     places = [whole.records.index(record) for record in thin.records]
@@ -94,25 +84,6 @@ def test_a_long_stream_has_few_points(home: Home, monkeypatch: pytest.MonkeyPatc
     assert thin.view.loss == whole.view.loss
     assert whole.features == sorted(whole.features)
     assert whole.features[-1] == whole.view.growth["features"]
-
-
-def test_challengers_have_their_own_curves_and_marks(here: Home) -> None:
-    write_drifting(here.folder / "stream.csv")
-    models = {"steady": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}], "adaptive": ADAPTIVE}
-    config = here.config
-    written = json.dumps({"source": {"kind": "csv", "path": "stream.csv", "target": "y"}, "models": models})
-    config.write_text(written)
-    assert main(["evaluate", "config.yaml", "--json", "figures.json"]) == 0
-    figures = json.loads((here.folder / "figures.json").read_text())
-    assert list(figures) == ["config: steady", "config: adaptive"]
-    steady, adaptive = (one["curve"] for one in figures.values())
-    assert len(adaptive["records"]) == len(adaptive["progressive_loss"])
-    assert adaptive["records"][-1] == steady["records"][-1] == 900
-    assert steady["drifts"] == steady["metric_relearnings"] == []
-    assert len(adaptive["drifts"]) == 1
-    assert "features" not in adaptive
-    assert len(steady["features"]) == len(adaptive["records"])
-    assert adaptive["rolling"]["accuracy"] != steady["rolling"]["accuracy"]
 
 
 def test_a_model_that_was_disabled_has_no_features_from_there_on() -> None:
@@ -135,10 +106,6 @@ def test_the_best_of_a_metric_is_known_where_runs_differ() -> None:
     assert best["log loss, all records"] == [False, True, False]
     for label in ("accuracy", "flagged", "records", "progressive loss"):
         assert best[label] == [False] * 3  # the same, of no known direction, or chance
-
-
-def test_the_first_49_runs_look_different() -> None:
-    assert len({str(line_style(index)) for index in range(49)}) == 49
 
 
 MODEL = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]
@@ -209,23 +176,15 @@ def test_the_other_files_are_written_where_one_cannot_be(small: Home, capsys: py
     assert "Evaluation of first" in (small.folder / "report.html").read_text("utf-8")
 
 
-def test_two_hard_links_of_one_file_are_refused(small: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    one = small.folder / "one"
-    one.touch()
-    (small.folder / "two").hardlink_to(one)
-    assert main(["evaluate", "first.yaml", "--json", "one", "--html", "two"]) == 2
-    assert capsys.readouterr().err == "--html: must differ from --json, they are the same file\n"
-
-
 def test_a_full_disk_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "report.html"
     file.write_text("before")
 
-    def fdopen(descriptor: int, *_: object) -> object:
-        os.close(descriptor)
+    def write_bytes(path: Path, content: bytes) -> int:
+        path.write_text(content.decode()[:1])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(whole_file.os, "fdopen", fdopen)
+    monkeypatch.setattr(Path, "write_bytes", write_bytes)
     with pytest.raises(DaemonError, match=r"report\.html: cannot be written: No space left"):
         write_whole(file, b"after")
     assert file.read_text() == "before"
@@ -241,16 +200,3 @@ def test_rights_and_links_stay(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert file.read_bytes() == b"after"
     assert file.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_file_that_cannot_be_replaced_is_written_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "file"
-    file.write_text("before, and longer")
-
-    def replace(*_: object) -> None:
-        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
-
-    monkeypatch.setattr(whole_file.os, "replace", replace)
-    write_whole(file, b"after")
-    assert file.read_bytes() == b"after"
-    assert list(tmp_path.iterdir()) == [file]

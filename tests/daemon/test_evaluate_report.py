@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
 
-from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.figures import shown_number
-from streamkernel.daemon.monitoring.report.charts import plot
-from streamkernel.daemon.monitoring.report.document import report
+from streamkernel.daemon.monitoring.report import report
+from streamkernel.daemon.monitoring.tables import shown_number
 from streamkernel.daemon.monitoring.view import View
-from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.report_page import ReportPage
 from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting
@@ -108,15 +103,6 @@ def test_secrets_are_not_in_it(here: Home, monkeypatch: pytest.MonkeyPatch) -> N
     assert "${PW}.csv" in ReportPage(text).text
 
 
-def test_the_same_evaluation_gives_the_same_bytes(here: Home) -> None:
-    def document() -> str:
-        found = evaluate(prepare(here.config), StopSignals())
-        found.view = replace(found.view, rate=1.0)
-        return report({"config": found}, WHEN)
-
-    assert document() == document()
-
-
 def test_several_models_of_one_configuration(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
     write_drifting(here.folder / "stream.csv")
     models = {"first": GROWING, "second": ADAPTIVE, "broken": ["river.linear_model.LogisticRegression"]}
@@ -155,56 +141,6 @@ def test_curves_of_few_or_strange_values(evaluation: Evaluation, told: str) -> N
     assert "inf" not in drawn
 
 
-def test_no_run_at_all_and_many_of_them(tmp_path: Path) -> None:
-    assert "Evaluation of 0 runs" in ReportPage(report({}, WHEN)).text
-    view = View(loss=1.0)
-    runs = {f"run {number} {'x' * 2 * number}": Evaluation(view, [50, 100], [number, 2.0]) for number in range(50)}
-    page = ReportPage(report(runs, WHEN))
-    assert "Evaluation of 50 runs" in page.text
-    assert len(page.rows["progressive loss"]) == 50
-    for some in ({}, runs):
-        plot(some, tmp_path / "curves.png")
-        assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_point_between_gaps_is_a_dot() -> None:
-    dotted = report({"a": Evaluation(View(), [50, 100, 150], [math.nan, 1.0, math.nan])}, WHEN)
-    assert dotted.count("<use") == report({"a": Evaluation(View(), [50, 100], [1.0, 1.0])}, WHEN).count("<use") + 1
-
-
-def test_records_without_labels(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    (here.folder / "stream.csv").write_text("a,y\n" + "1,\n" * 120)
-    files = ["--html", "report.html", "--plot", "curves.png"]
-    assert main(["evaluate", "config.yaml", *files]) == 1  # they should have one
-    assert main(["evaluate", "config.yaml", *files, "--set", "source.target=null"]) == 0
-    assert "no record had a label" in capsys.readouterr().err
-    page = ReportPage((here.folder / "report.html").read_text("utf-8"))
-    assert not {"accuracy", "progressive loss, last 120"} & set(page.rows)
-    assert page.labels[0] == "Progressive loss by records, at the end: config none"
-
-
-def test_late_labels_and_a_model_that_only_predicts(here: Home) -> None:
-    assert main(["run", "config.yaml"]) == 0
-    rows = (here.folder / "stream.csv").read_text().splitlines()[1:]
-    kept = [row for row in rows if row.count(",") == 3 and not row.startswith(("inf", ","))]
-    late = [f"{number},{row.rpartition(',')[2]}" for number, row in enumerate(kept)]
-    (here.folder / "inputs.csv").write_text(
-        "id,a,b,color\n" + "".join(f"{i},{row.rpartition(',')[0]}\n" for i, row in enumerate(kept))
-    )
-    (here.folder / "labels.csv").write_text("id,y\n" + "\n".join(late) + "\n")
-    here.configure(
-        source={"kind": "csv", "path": "inputs.csv"},
-        labels={"source": {"kind": "csv", "path": "labels.csv", "target": "y"}, "key": "id"},
-    )
-    for extra in ([], ["--set", "mode=predict", "--set", "serve_from=out/state", "--set", "checkpoint=null"]):
-        assert main(["evaluate", "config.yaml", "--html", "report.html", "--json", "f.json", *extra]) == 0
-        page = ReportPage((here.folder / "report.html").read_text("utf-8"))
-        figures = json.loads((here.folder / "f.json").read_text())["config"]
-        assert shown_number(figures["metrics"]["accuracy"]) == page.rows["accuracy"][0]
-        assert len(figures["curve"]["rolling"]["accuracy"]) == len(figures["curve"]["records"])
-        assert "csv file labels.csv" in page.text
-
-
 @pytest.mark.parametrize("option", ["--json", "--plot", "--html"])
 def test_a_file_that_cannot_be_written_is_told_before_the_work(
     option: str, here: Home, capsys: pytest.CaptureFixture[str]
@@ -221,20 +157,3 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
         assert main(["evaluate", "config.yaml", option, file]) == 2
         assert capsys.readouterr().err == f"{option}: must differ from {key} of config.yaml, they are the same file\n"
         assert Path(file).read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (("--json", "--html"), "--html: must differ from --json, they are the same file\n"),
-        (("--html", "--plot"), "--html: must differ from --plot, they are the same file\n"),
-        (("--json", "--plot"), "--plot: must differ from --json, they are the same file\n"),
-    ],
-)
-def test_one_file_for_two_of_them_is_refused(
-    options: tuple[str, str], complaint: str, here: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (here.folder / "link").symlink_to("both")
-    assert main(["evaluate", "config.yaml", options[0], "both", options[1], "link"]) == 2
-    assert capsys.readouterr().err == complaint
-    assert not (here.folder / "both").exists()

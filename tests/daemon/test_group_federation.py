@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from streamkernel import AdaptiveKernelClassifier
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.http.server import Server
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from tests.ports import closed_port
 
 
@@ -83,21 +80,3 @@ def test_a_child_that_does_not_answer_is_left_out(
 def test_no_children_is_no_trouble() -> None:
     federation = Federation(dict, lambda: 0)
     assert "streamkernel_group_partitions 0.0" in generate_latest(federation.registry).decode()
-
-
-def test_promtool_finds_no_fault(promtool: str) -> None:
-    model = AdaptiveKernelClassifier(seed=1)
-    model.learn_one({"a": 1.0}, "x")
-    exporters = [Exporter(model, ["accuracy"], 100) for _ in range(2)]
-    servers = [Server(MetricsConfig(port=0), exporter.registry, Health()) for exporter in exporters]
-    try:
-        addresses = {partition: ("127.0.0.1", server.port) for partition, server in enumerate(servers)}
-        text = generate_latest(Federation(lambda: addresses, lambda: 2).registry)
-    finally:
-        for server in servers:
-            server.close()
-    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)
-    assert (checked.returncode, checked.stderr) == (0, b"")
-    # Nothing that a daemon tells is missing, and each is what it was.
-    said = {line for line in generate_latest(exporters[0].registry).splitlines() if line.startswith(b"#")}
-    assert said <= set(text.splitlines())

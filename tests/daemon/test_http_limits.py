@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import resource
 import socket
 import ssl
 import threading
@@ -18,7 +17,7 @@ from starlette.routing import Route
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.http import protocol
-from streamkernel.daemon.http.listening import affordable_connections, bind
+from streamkernel.daemon.http.server import bind
 from tests.daemon.raw_http import PATIENCE, answers, connect, exchange, get, read, served, status, statuses
 from tests.processes import wait_until
 
@@ -141,35 +140,27 @@ class TestConnections:
     def test_one_too_many_is_refused_at_once(self, tls: dict[str, str] | None) -> None:
         context = ssl.create_default_context(cafile=CERTIFICATE["certificate"])
         with served(max_connections=3, tls=tls) as port:
-            kept = [connect(port) for _ in range(3)]
-            with connect(port) as refused:
-                answer = read(refused)
-            assert statuses(answer) == ([503] if tls is None else [])
+
+            def opened() -> socket.socket:
+                plain = connect(port)
+                return plain if tls is None else context.wrap_socket(plain, server_hostname="localhost")
+
+            kept = [opened() for _ in range(3)]
+            with opened() as refused:
+                assert statuses(read(refused)) == [503]
             for connection in kept:
                 connection.close()
 
             def place() -> bool:
                 """Whether a place is free."""
                 try:
-                    plain = connect(port)
-                    with plain if tls is None else context.wrap_socket(plain, server_hostname="localhost") as one:
+                    with opened() as one:
                         one.sendall(get("/healthz"))
                         return statuses(read(one)) == [200]
                 except OSError:
                     return False
 
             wait_until(place, "a free place")
-
-    def test_the_limit_of_open_files_is_raised_or_fewer_are_taken(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        limit = [1024, 4096]
-        monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(limit))
-        monkeypatch.setattr(resource, "setrlimit", lambda _, to: limit.__setitem__(0, to[0]))
-        assert (affordable_connections(64), limit[0]) == (64, 1024)
-        assert (affordable_connections(1000), limit[0]) == (1000, 1256)
-        assert affordable_connections(10_000) == 4096 - 256
-        assert limit[0] == 4096
-        limit[:] = [64, 64]
-        assert affordable_connections(64) == 4
 
     def test_answers_are_not_delayed(self) -> None:
         # asyncio sets TCP_NODELAY only where the socket's protocol is named: 40 ms for each answer otherwise.

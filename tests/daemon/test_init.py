@@ -5,9 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import shlex
 import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -104,17 +102,6 @@ def test_the_target_is_the_one_that_is_named(tmp_path: Path) -> None:
         made(path, "größ")
 
 
-@pytest.mark.parametrize(
-    ("first", "told"),
-    [("A1,15.67,2,no", "15.67"), ("A1,2026-11-02,2,no", "2026-11-02"), ("id,2,3,late", None)],
-)
-def test_a_first_line_of_values_is_no_header(tmp_path: Path, first: str, told: str | None) -> None:
-    path = tmp_path / "orders.csv"
-    path.write_text(first + "\n" + "A2,3.5,4,yes\nA3,4.5,5,no\n" * 20)
-    assert (f"# The first line may be a record: {told} is not a usual name." in configuration_for(path)) == bool(told)
-    assert ("may be a record" in configuration_for(path)) == bool(told)
-
-
 def test_columns_are_told(tmp_path: Path) -> None:
     text = configuration_for(write(tmp_path))
     assert "#   order id: texts, 60 different" in text
@@ -158,20 +145,6 @@ def test_a_few_wrong_dates_make_no_categories_of_the_others(tmp_path: Path) -> N
     assert "      # not such a date, and so a dead letter: 2, the first '2024-02-30'\n" in configuration_for(path)
 
 
-def test_of_very_many_columns_of_numbers_only_the_first_have_a_type(tmp_path: Path) -> None:
-    path = tmp_path / "wide.csv"
-    names = [f"x{n}" for n in range(80)]
-    path.write_text("\n".join([",".join([*names, "y"]), *[",".join(["1.5"] * 80 + ["a"])] * 3]) + "\n")
-    assert len(made(path)["source"]["inputs"]["types"]) == 50
-    assert "# and 30 more columns of numbers" in configuration_for(path)
-
-
-def test_something_is_left_to_learn_from(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("id,y\n" + "".join(f"{n},{n % 2}\n" for n in range(30)))
-    assert made(path)["source"].get("inputs") is None
-
-
 def test_json_lines(tmp_path: Path) -> None:
     path = tmp_path / "stream.jsonl"
     records = [{"a": n, "long": "x" * 300, "nested": {"b": 1}, "zip": "01234", "y": n % 2 == 0} for n in range(5)]
@@ -189,12 +162,6 @@ def test_json_lines(tmp_path: Path) -> None:
     assert settings["limits"]["max_string"] == 600
     assert "#   zip: texts" in text
     assert "#   nested.b: numbers, 1 different" in text
-
-
-def test_a_line_end_of_unicode_ends_no_line(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    path.write_text('{"a": "one\u2028two", "y": 1}\n', encoding="utf-8")
-    assert made(path)["source"]["target"] == "y"
 
 
 def test_what_would_be_a_dead_letter_is_passed_over(tmp_path: Path) -> None:
@@ -247,12 +214,12 @@ def test_files_that_were_put_together_and_columns_without_a_name_of_their_own(tm
         (b"a,b,y\r1,2,3\r", "ends its lines in carriage returns alone: convert it"),
         (b"1,2\n3,4\n", "has numbers instead of column names: add the names"),
         (b"a,a\n3,4\n", "the header repeats 'a'"),
-        (b"a,y\n1,2\nY,a\n2,1\n", "the header is repeated with its columns in another order: split it there"),
         (b"[{}]", "holds a JSON array"),
         (b"{broken\n", "no line of its beginning is a JSON object"),
         (b'{"a": "\xff"}\n', "is not UTF-8, as JSON lines must be"),
         (b"\xff\xfea\x00", "is UTF-16"),
         (b"PK\x00\x01", "is not text"),
+        (b"PAR1", r"is Parquet, .* and init that: python -c 'import sys, pyarrow.csv .* \S+/file \S+/file.csv$"),
         (b"a,y\n1,\n2,\n", "the column 'y' is empty in its first records"),
         (b"a," + b"x" * 200_000 + b"\n", "no line after the header has its 2 fields"),
         (b"a,${y}\n1,2\n", "begins a variable in a configuration"),
@@ -263,26 +230,6 @@ def test_a_file_it_can_make_nothing_of(tmp_path: Path, data: bytes, said: str) -
     path.write_bytes(data)
     with pytest.raises(SampleError, match=said):
         configuration_for(path)
-
-
-def test_parquet_is_converted_by_the_command_that_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    columns = {"zip": ["02134", "10001", None], "price": [0.1, float("nan"), 1e300], "sold": [True, False, True]}
-    parquet.write_table(pyarrow.table(columns), tmp_path / "the orders.parquet")
-    with pytest.raises(SampleError) as told:
-        configuration_for(tmp_path / "the orders.parquet")
-    assert "\n" not in str(told.value)
-    program, option, code, *arguments = shlex.split(str(told.value).partition("init that: ")[2])
-    assert (program, option) == ("python", "-c")
-    monkeypatch.setattr(sys, "argv", ["-c", *arguments])
-    exec(code, {})
-    with CsvSource(tmp_path / "the orders.parquet.csv", target="sold", target_type="bool") as source:
-        source.open()
-        found = [(record.x, record.y) for record in source.poll(10, 0.0)]
-    assert found[0] == ({"zip": 2134.0, "price": 0.1}, True)  # until init says that zip is a text
-    assert found[2] == ({"price": 1e300}, True)
-    settings = made(tmp_path / "the orders.parquet.csv", "sold")
-    assert settings["source"]["inputs"]["types"]["zip"] == "string"
 
 
 def test_a_failure_is_one_line(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:

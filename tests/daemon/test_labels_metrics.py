@@ -10,7 +10,7 @@ from prometheus_client import generate_latest
 from river import linear_model
 
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.endpoint import get, values_of
@@ -30,7 +30,7 @@ def test_a_chunk_is_counted() -> None:
     exporter.chunk(*daemon.processor.process(records))
     now[0] += 5.0
     exporter.chunk(*daemon.processor.process(labels))
-    exporter.refresh(View(account={"consumed": 0}, loss=0.0, loss_sum=0.0, rolling={}), 0.0)
+    exporter.refresh(View(account={"consumed": 0}, loss=0.0, loss_sum=0.0, rolling={}))
     values = values_of(generate_latest(exporter.registry).decode())
     for name, count in (
         ("labels_consumed_total", 7),

@@ -28,10 +28,10 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.cli import main
+from streamkernel.daemon.monitoring import charts
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.report import charts
-from streamkernel.daemon.monitoring.summary import summary_table
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.tables import summary_table
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate

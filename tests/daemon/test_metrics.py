@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -14,92 +12,29 @@ from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
-from river import linear_model, tree
+from river import linear_model
 
 from streamkernel import (
     AdaptiveKernelClassifier,
     AdaptiveKernelRegressor,
-    GaussianProcessRegressor,
     KernelClassifier,
     KernelDensityRatio,
-    KernelMultiTargetRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     WindowRefit,
 )
 from streamkernel.connectors import Position
-from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.exporter.lag import LagCollector
-from streamkernel.daemon.monitoring.model_view import ModelView
-from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.view import ModelView, View
 from streamkernel.daemon.run_state.models import published_entry
-from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.stream.record_batch import LabelChunk, Labeled, RecordBatch
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
 from tests.daemon.service import service_metrics
-from tests.daemon.test_calibration import served
 from tests.daemon.test_metrics_models import learned
-
-ALWAYS = {
-    *("records_consumed_total", "records_learned_total", "records_predicted_total", "records_unlabeled_total"),
-    *("records_skipped_total", "records_dead_lettered_total", "loss_observations_total", "checkpoint_failures_total"),
-    *("lifetime_records", "progressive_loss", "loss_sum", "rolling_metric", "model_memory_bytes"),
-    *("last_record_timestamp_seconds", "checkpoint_last_success_timestamp_seconds", "checkpoint_size_bytes"),
-    *("predict_duration_seconds", "learn_duration_seconds", "checkpoint_duration_seconds", "build_info"),
-    *("consumer_lag_records", "clipped_targets_total", "ignored_labels_total", "not_finite_total"),
-    *("ignored_inputs_total", "loop_seconds_total", "slowest_record_seconds", "snapshot_timestamp_seconds"),
-    *("process_virtual_memory_bytes", "process_resident_memory_bytes", "process_start_time_seconds"),
-    *("process_cpu_seconds_total", "process_open_fds", "process_max_fds"),
-}
-LABELS, NUMBERS = {"calibration_error"}, {"interval_coverage"}
-OURS = {"random_features"}
-GROWING = OURS | {"feature_blocks_total", "max_features", "check_margin"}
-EXPERTS = {"expert_weight", "input_importance"}
-ADAPTIVE = OURS | EXPERTS | {"drift_events_total", "metric_relearnings_total"}
-SEVERAL = {"rolling_target_metric"}
-NOVELTY = {"novelty_threshold", "novelties_total"}
-LATE = {
-    *("labels_consumed_total", "labels_matched_total", "labels_expired_total", "labels_early_total"),
-    *("labels_unmatched_total", "labels_doubled_total", "labels_skipped_total", "labels_dead_lettered_total"),
-    *(
-        "labels_pending",
-        "labels_waiting",
-        "labels_max_pending",
-        "labels_pending_bytes",
-        "labels_max_pending_bytes",
-        "label_delay_seconds",
-        "record_keys_refused_total",
-    ),
-}
-
-
-def exported(exporter: Exporter) -> set[str]:
-    """The names as they are served, of a histogram its base name."""
-    names = set()
-    for family in exporter.registry.collect():
-        suffix = "_total" if family.type == "counter" else ""
-        names.add(family.name.removeprefix("streamkernel_") + suffix)
-    return names
-
-
-def test_the_names_are_these_and_no_others() -> None:
-    assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | LABELS | GROWING | EXPERTS
-    assert exported(Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000)) == ALWAYS | LABELS | ADAPTIVE
-    assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | NUMBERS | ADAPTIVE
-    assert exported(Exporter(GaussianProcessRegressor(n_features=4), ["mae"], 1000)) == ALWAYS | NUMBERS | OURS
-    assert exported(Exporter(KernelMultiTargetRegressor(), ["mae"], 1000)) == ALWAYS | GROWING | EXPERTS | SEVERAL
-    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS | LABELS
-    assert exported(Exporter(KernelNoveltyDetector(), [], 1000)) == ALWAYS | GROWING | NOVELTY
-    assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS | NUMBERS
-    join = LabelJoin("id", "y", 60.0, 10)
-    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, join)) == ALWAYS | LABELS | LATE
-    outputs = Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, outputs=["predictions"])
-    assert exported(outputs) == ALWAYS | LABELS | {"output_latency_seconds"}
 
 
 def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Launcher) -> None:
@@ -155,7 +90,7 @@ def test_a_chunk_is_counted() -> None:
     processed = RecordBatch(counts=account, labeled={"": Labeled(losses=[0.5, 0.25])}, learn_seconds=3e-6)
     processed.dead.update(["infinite", "refused"])
     exporter.chunk(processed)
-    exporter.refresh(View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, rolling={"accuracy": 0.5}), 5.0)
+    exporter.refresh(View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, rolling={"accuracy": 0.5}))
     with serving(registry=exporter.registry) as url:
         values = values_of(get(f"{url}/metrics")[1])
     assert values["records_consumed_total"] == 9
@@ -197,38 +132,6 @@ class TestLag:
         assert self.scrape(exporter)["consumer_lag_records{partition=3,topic=clicks}"] == 51
         assert self.scrape(exporter, "?name[]=streamkernel_records_consumed_total") == {"records_consumed_total": 9}
 
-    def test_the_two_are_of_one_moment(self) -> None:
-        collector = LagCollector("streamkernel", SimpleNamespace(known={("t", 0): 30_000}), None)  # type: ignore[arg-type]
-        done = threading.Event()
-
-        def loop() -> None:
-            for number in range(3000):
-                collector.chunk(RecordBatch(counts=RecordCounts(consumed=10), next=Position("c", 0, 10 * number + 10)))
-            done.set()
-
-        thread = threading.Thread(target=loop)
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        try:
-            thread.start()
-            sums = []
-            while not done.is_set():
-                consumed, lag = collector.collect()
-                sums.append(consumed.samples[0].value + lag.samples[0].value)
-            thread.join()
-        finally:
-            sys.setswitchinterval(interval)
-        assert set(sums) == {30_000}
-
-
-@pytest.mark.parametrize("model", [KernelClassifier(), AdaptiveKernelClassifier()], ids=["growing", "adaptive"])
-def test_every_metric_is_typed_and_explained(model: Any) -> None:
-    exporter = Exporter(model, ["accuracy"], 1000)
-    for family in exporter.registry.collect():
-        assert family.documentation.endswith(".")
-        # Prometheus keeps _sum for histograms; what may fall is no counter.
-        assert (family.type == "unknown") == (family.name == "streamkernel_loss_sum")
-
 
 KINDS: dict[str, Callable[[], Exporter]] = {
     "growing": lambda: Exporter(KernelClassifier(), ["accuracy"], 1000),
@@ -257,29 +160,13 @@ def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) ->
         seconds = dict.fromkeys(ACTIVITIES, 0.25)
         figures = {"calibration_error": 0.1, "interval_coverage": 0.8, "loop_seconds": seconds, "slowest_record": 0.5}
         view = View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, models=models, **figures)  # type: ignore[arg-type]
-        exporter.refresh(view, 5.0)
+        exporter.refresh(view)
     with serving(registry=exporter.registry) as url:
         text = get(f"{url}/metrics")[1]
     assert 'streamkernel_loop_seconds_total{activity="source"}' in text
     assert "process_cpu_seconds_total" in text
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
-
-
-@pytest.mark.usefixtures("processes")
-def test_rolling_metrics_of_a_regression(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    exporters = served(monkeypatch)
-    home.configure(
-        source={"kind": "river", "dataset": "ChickWeights"},
-        model=[{"streamkernel.KernelRegressor": {"seed": 1}}],
-        metrics={"port": 0, "window": 100, "report": ["rmse", "r2"]},
-    )
-    view = run(prepare(home.config))
-    assert set(view.rolling) == {"rmse", "r2"}
-    for name, value in view.rolling.items():
-        labels = {"metric": name, "window": "100"}
-        assert exporters[-1].registry.get_sample_value("streamkernel_rolling_metric", labels) == value
-    assert view.rolling["rmse"] > 0
 
 
 def test_promtool_finds_no_fault_in_the_metrics_of_the_service(promtool: str) -> None:

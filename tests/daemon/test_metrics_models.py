@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import re
-import signal
-import time
 from typing import Any
 
 import numpy as np
 import pytest
-from prometheus_client import CollectorRegistry
 from river import base
 
 from streamkernel import (
@@ -20,20 +16,15 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     KernelClassifier,
     KernelDensityRatio,
-    KernelLeastSquaresRegressor,
     KernelNoveltyDetector,
     growth,
 )
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart
-from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
-from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of
-from streamkernel.daemon.monitoring.view import View
-from streamkernel.daemon.run_state.models import published_entry
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.metrics import METRICS
+from streamkernel.daemon.monitoring.view import View, changes_of, check_margin_of
 from streamkernel.daemon.runtime import run
-from streamkernel.estimators.base import machine_of
-from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.conftest import Home
 from tests.daemon.endpoint import get, serving, values_of
 from tests.daemon.test_calibration import served
 
@@ -58,41 +49,17 @@ class TestChanges:
         assert value("streamkernel_drift_events_total") == value("streamkernel_metric_relearnings_total") == 0
         model.advance(xs[1_000:], ys[1_000:])
         model.advance(xs[700:], (-np.array(ys[700:])).tolist())
-        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5), 1.0)
+        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5))
         assert value("streamkernel_drift_events_total") == model.n_drifts_detected - before[0] > 0
         assert value("streamkernel_metric_relearnings_total") == model.n_metric_relearnings - before[1] > 0
-
-    def test_metrics_are_counted_where_they_take_effect(self) -> None:
-        xs, ys = drifting(600)
-        model = AdaptiveKernelRegressor(n_features=8, n_trees=0, metric_schedule=(50, 200), seed=1)
-        scales = [[1.0, 1.0]]
-        for x, y in zip(xs, ys, strict=True):
-            model.learn_one(x, y)
-            if (now := machine_of(model).core.columns.scales.tolist()) != scales[-1]:
-                scales.append(now)
-        assert model.n_drifts_detected == 0
-        assert model.n_metric_relearnings == len(scales) - 1 == 2
-        assert model.clone(include_attributes=True).n_metric_relearnings == 0  # it is not in the state
-        never = AdaptiveKernelRegressor(n_features=8, n_trees=0, metric_schedule=None, seed=1)
-        never.advance(xs, ys)
-        assert never.n_metric_relearnings == 0
-
-    def test_both_cores_of_a_model_with_lags_count(self) -> None:
-        xs, ys = drifting(400)
-        model = AdaptiveKernelRegressor(n_features=8, n_trees=0, metric_schedule=(100,), lags=2, seed=1)
-        model.advance(xs, ys)
-        assert model.n_metric_relearnings == 2
 
     def test_another_model_of_a_reload_adds_nothing_of_its_past(self) -> None:
         xs, ys = drifting()
         fresh, learned = (AdaptiveKernelRegressor(n_features=8, n_trees=0, seed=1) for _ in range(2))
         learned.advance(xs, ys)
-        registry = CollectorRegistry()
-        metrics = metrics_of(fresh, "streamkernel", registry)
-        assert metrics is not None
-        metrics.follow(learned)
-        metrics.refresh()
-        assert registry.get_sample_value("streamkernel_drift_events_total") == 0
+        exporter = Exporter(fresh, ["mae"], 10)
+        exporter.follow(learned)
+        assert exporter.registry.get_sample_value("streamkernel_drift_events_total") == 0
 
     def test_other_models_have_none(self) -> None:
         assert changes_of(KernelClassifier()) == {}
@@ -107,17 +74,13 @@ class TestCheckMargin:
         assert math.isnan(value("streamkernel_check_margin") or 0)
         xs, ys = drifting(400)
         model.advance(xs, [y > 0 for y in ys])
-        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5), 1.0)
+        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5))
         return value("streamkernel_check_margin") or 0, model
 
     def test_it_is_that_of_the_last_reuse(self) -> None:
         margin, model = self.margin(growth=growth.CDSG(), precondition=False)
         assert model.n_reused > 0
         assert margin == model.last_check_margin == check_margin_of(model)
-
-    @pytest.mark.parametrize("arguments", [{"growth": growth.DSG()}, {"growth": growth.CDSG(), "precondition": True}])
-    def test_where_nothing_is_checked_there_is_none(self, arguments: dict[str, Any]) -> None:
-        assert math.isnan(self.margin(**arguments)[0])
 
     def test_other_models_have_none(self) -> None:
         assert math.isnan(check_margin_of(AdaptiveKernelClassifier()))
@@ -158,7 +121,7 @@ def test_what_is_said_to_go_on_does_and_counters_begin_at_0(model: Any) -> None:
     model = model.clone()
     before = Exporter(model, [], 10)
     model.advance(xs, [y > 0 for y in ys])
-    before.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5), 1.0)
+    before.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5))
     restored = model.clone()
     restored.__setstate__(model.__getstate__())
     families = {family.name: family for family in Exporter(restored, [], 10).registry.collect()}
@@ -166,7 +129,7 @@ def test_what_is_said_to_go_on_does_and_counters_begin_at_0(model: Any) -> None:
     for family in before.registry.collect():
         again = families[family.name]
         bare = family.name.removeprefix("streamkernel_")
-        restart = after_restart(bare, family.type)
+        restart = METRICS[bare].restart
         if restart == "0" and bare != "process_cpu_seconds":
             assert all(sample.value == 0 for sample in again.samples), family.name
         elif restart == "kept" and bare not in ("lifetime_records", "checkpoint_last_success_timestamp_seconds"):
@@ -209,20 +172,6 @@ class TestMixture:
         assert sum(value for name, value in values.items() if name.startswith("input_importance")) == pytest.approx(1)
         assert values["random_features"] == 16
 
-    def test_experts_that_do_not_weigh_their_inputs_have_weights_all_the_same(self) -> None:
-        model = KernelLeastSquaresRegressor(n_features=8, seed=1)
-        model.advance([{"a": i % 7} for i in range(50)], [i % 7 for i in range(50)])
-        with serving(registry=Exporter(model, ["mae"], 10).registry) as url:
-            values = values_of(get(f"{url}/metrics")[1])
-        for expert, weight in model.expert_weights.items():
-            assert values[f"expert_weight{{expert={expert}}}"] == weight
-        assert not [name for name in values if name.startswith("input_importance")]
-
-    def test_before_the_first_record_there_are_none(self) -> None:
-        with serving(registry=Exporter(AdaptiveKernelRegressor(), ["mae"], 10).registry) as url:
-            values = values_of(get(f"{url}/metrics")[1])
-        assert not [name for name in values if name.startswith(("expert_weight", "input_importance"))]
-
     def test_only_the_most_important_inputs_are_exported(self) -> None:
         model = learned(50)
         with serving(registry=Exporter(model, ["accuracy"], 10).registry) as url:
@@ -236,7 +185,7 @@ class TestMixture:
         model = Weighing()
         exporter = Exporter(model, ["accuracy"], 10)
         model.feature_importances_ |= {f"new {i}": 0.1 for i in range(19)}
-        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5, rolling={}), 1.0)
+        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5, rolling={}))
         with serving(registry=exporter.registry) as url:
             found = [name for name in values_of(get(f"{url}/metrics")[1]) if name.startswith("input_importance")]
         assert len(found) == 20
@@ -247,35 +196,5 @@ class TestMixture:
         exporter = Exporter(model, ["accuracy"], 10)
         with pytest.warns(RuntimeWarning, match="max_inputs"):
             model.advance([{"a": 1.0, "b": 2.0}] * 3, [True] * 3)
-        exporter.refresh(View(account={"consumed": 3}, loss=0.5, loss_sum=0.5, rolling={}), 1.0)
+        exporter.refresh(View(account={"consumed": 3}, loss=0.5, loss_sum=0.5, rolling={}))
         assert exporter.registry.get_sample_value("streamkernel_ignored_inputs_total") == model.n_ignored_inputs == 3
-
-    @pytest.mark.parametrize("before", [[], ["river.preprocessing.StandardScaler"]], ids=["alone", "in a pipeline"])
-    def test_the_daemon_shows_them(self, home: Home, launcher: Launcher, before: list[str]) -> None:
-        write_stream(home.folder / "stream.csv", 400, bad=False)
-        steps = [{"river.compose.Select": {"args": ["a", "b"]}}, *before] if before else []
-        home.configure(
-            source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True},
-            model=[*steps, {"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}],
-            metrics={"port": 0},
-        )
-        daemon = launcher.start(home, "run", "config.yaml")
-        url = daemon.wait_for(r"serving metrics at (http://127\.0\.0\.1:\d+)/metrics")[1]
-        daemon.wait_for("reading csv file")
-        while (values := values_of(get(f"{url}/metrics")[1]))["lifetime_records"] < 400:
-            time.sleep(0.05)
-        figures = json.loads(get(f"{url}/api/status")[1])["figures"]
-        daemon.signal(signal.SIGTERM)
-        assert daemon.wait().returncode == 0
-        model = published_entry(home.header())
-        assert model["expert_weights"]
-        for expert, weight in model["expert_weights"].items():
-            assert values[f"expert_weight{{expert={expert}}}"] == weight
-        assert figures["expert_weights"] == model["expert_weights"]
-        # What is shown while it runs may be of a moment before.
-        assert {"a", "b"} <= set(figures["input_importance"]) <= set(model["input_importance"])
-        for name, share in figures["input_importance"].items():
-            assert values[f"input_importance{{input={name}}}"] == pytest.approx(share, abs=0.2)
-        table = launcher.call(home, "inspect", "out/state").stdout
-        assert re.search(r"^experts +\w[\w ,.]+: \d+\.\d%;", table, re.MULTILINE)
-        assert re.search(r"^inputs .*\ba: \d+\.\d%", table, re.MULTILINE)

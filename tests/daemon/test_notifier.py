@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,16 +80,6 @@ class TestSocket:
         shown = repr(name)[1:-1]
         assert all(shown[:107] in line and len(line) < 300 and line.isprintable() for line in caplog.messages)
 
-    def test_a_socket_that_goes_away_is_one_line_of_the_log(
-        self, by_path: ServiceManager, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        socket = take_notify_socket(environment(by_path))
-        assert socket is not None
-        assert socket.send(WATCHDOG=1)
-        by_path.close()
-        assert not any(socket.send(WATCHDOG=1) for _ in range(3))
-        assert len(caplog.records) == 1
-
 
 class TestHealthThatIsReported:
     @pytest.fixture
@@ -123,34 +112,10 @@ class TestHealthThatIsReported:
             trouble.clear()  # such as a refit, which may take long
             by_path.wait_for(several_pings)
 
-    def test_a_health_that_cannot_be_asked_stops_it_too(
-        self, health: Health, by_path: ServiceManager, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        health.trouble = lambda: str(1 / 0)
-        with Notifier(health, lambda: False):
-            assert by_path.silent(_SILENCE)
-        assert caplog.messages == ["the service manager cannot be notified: ZeroDivisionError: division by zero"]
-
-    def test_a_watchdog_of_a_microsecond_keeps_no_processor_busy(
-        self, by_path: ServiceManager, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for key, value in environment(by_path, WATCHDOG_USEC="1").items():
-            monkeypatch.setenv(key, value)
-        began = time.monotonic()
-        with Notifier(Health(), lambda: False):
-            lines = by_path.wait_for(several_pings)
-        assert lines.count("WATCHDOG=1") <= (time.monotonic() - began) / 0.02 + 1
-
     def test_a_run_that_is_over_at_once_was_ready(self, health: Health, by_path: ServiceManager) -> None:
         with Notifier(health, lambda: False):
             pass
         assert by_path.wait_for("STOPPING=1")[-2:] == ["READY=1", "STOPPING=1"]
-
-    def test_a_start_that_fails_was_not(self, health: Health, by_path: ServiceManager) -> None:
-        with pytest.raises(OSError, match="no room"), Notifier(health, lambda: False):
-            raise OSError("no room")
-        by_path.wait_for("STOPPING=1")
-        assert "READY=1" not in by_path.told
 
 
 def test_without_a_service_manager_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,12 +190,6 @@ def test_a_loop_that_is_stuck_is_no_longer_well(home: Home, launcher: Launcher, 
     assert not [line for line in by_path.told[told:] + by_path.read(_SILENCE) if line == "WATCHDOG=1"]
     daemon.signal(signal.SIGKILL)
     daemon.wait()
-
-
-def test_a_socket_that_is_not_there_changes_nothing(here: Home, launcher: Launcher) -> None:
-    ended = launcher.call(here, "run", "config.yaml", NOTIFY_SOCKET="/nobody/is/here", WATCHDOG_USEC=WATCHDOG_USEC)
-    assert ended.returncode == 0
-    assert ended.stderr.count("NOTIFY_SOCKET") == 1
 
 
 def test_a_service_that_predicts(home: Home, launcher: Launcher, by_path: ServiceManager) -> None:

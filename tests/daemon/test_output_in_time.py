@@ -17,7 +17,7 @@ from streamkernel.connectors.memory import MemorySink
 from streamkernel.connectors.ports import Position, SinkError
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.waiting_sink import WaitingSink
 from tests.daemon.conftest import Home, Launcher, write_stream

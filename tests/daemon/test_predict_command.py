@@ -17,9 +17,8 @@ import pytest
 
 from streamkernel.daemon import predict as predict_file
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint
+from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.run_state.component import Saved
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from tests.daemon.configurations import predicting
@@ -137,17 +136,6 @@ class TestLines:
         assert (status, lines) == (1, [])
         assert "the model has learned none of the inputs that arrive ('c', 'd'); it knows 'a', 'b', 'color': " in err
 
-    def test_an_argument_may_be_a_number_that_json_does_not_have(self, here: Home, predict: Predict) -> None:
-        (here.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 50)
-        source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
-        model = [{"river.linear_model.ALMAClassifier": {"B": float("inf")}}]
-        for _ in range(2):
-            run(prepare(here.configure(source=source, model=model)), max_records=50)
-        assert json.dumps(here.header()["models"]["learners"]).count("Infinity") == 1
-        assert here.header()["source"]["account"]["consumed"] == 100
-        status, lines, err = predict("out/state", "stream.csv")
-        assert (status, len(lines), err) == (0, 100, "")
-
     @pytest.mark.parametrize("kind", ["growing", "adaptive-regressor", "river", "late-labels"])
     def test_a_checkpoint_of_each_kind(self, kind: str, tmp_path: Path, predict: Predict) -> None:
         folder = GOLDEN / f"checkpoints-v{FORMAT_VERSION}" / kind
@@ -203,36 +191,6 @@ class TestRefusals:
         assert err.startswith(
             "--input-format: required, csv or jsonl: neither the name - nor the checkpoint says which"
         )
-
-    def test_of_a_topic_with_a_schema_registry_names_and_target_are_taken(
-        self, trained: Home, predict: Predict, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Neither the registry nor the variables of its secrets are asked for."""
-        _, lines, _ = predict("out/state", "other.csv")
-        learned = {
-            "kind": "kafka",
-            "topic": "clicks",
-            "bootstrap_servers": "broker:9092",
-            "target": "y",
-            "value_format": "avro",
-            "schema_registry": {"url": "https://registry", "username": "me", "password": "${NOT_SET}"},
-        }
-        opened = predict_file.open_checkpoint
-
-        def from_topic(checkpoint: Checkpoint) -> Saved:
-            checkpoint.header["source"]["config"] = learned
-            return opened(checkpoint)
-
-        monkeypatch.setattr(predict_file, "open_checkpoint", from_topic)
-        status, others, _ = predict("out/state", "other.csv")
-        assert status == 0
-        assert [(line["prediction"], line["target"]) for line in others] == [
-            (line["prediction"], line["target"]) for line in lines
-        ]
-        (trained.folder / "clicks.avro").write_bytes(b"Obj")
-        status, _, err = predict("out/state", "clicks.avro")
-        assert status == 2
-        assert err.startswith("--input-format: required, csv or jsonl: neither the name clicks.avro nor the checkpoint")
 
     @pytest.mark.parametrize(
         ("records", "arguments", "advice"),

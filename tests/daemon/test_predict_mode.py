@@ -20,7 +20,7 @@ from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.evaluate import evaluate
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.models import published_entry

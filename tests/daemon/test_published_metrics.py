@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import sys
 import threading
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry
 from river import linear_model
 
-from streamkernel import KernelClassifier
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.http.published import PublishedMetrics, Scrape
 from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.lifecycle import LifecycleListener
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.endpoint import get, values_of
@@ -42,72 +36,6 @@ def serving(metrics: CollectorRegistry | PublishedMetrics) -> Iterator[str]:
         server.close()
 
 
-def registry() -> CollectorRegistry:
-    made = CollectorRegistry()
-    Counter("records", "Records.", ["reason"], registry=made).labels('a "quoted"\nreason').inc(3)
-    Gauge("weight", "A weight.", registry=made).set(0.25)
-    Histogram("seconds", "Seconds.", registry=made).observe(0.3)
-    return made
-
-
-def asked(url: str, **fields: str) -> tuple[dict[str, str], bytes]:
-    request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in fields.items()})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return {name.lower(): value for name, value in answer.headers.items()}, answer.read()
-
-
-class _Recorded(Collector):
-    """A collector that notes which threads ask it."""
-
-    def __init__(self) -> None:
-        self.threads: list[int] = []
-
-    def collect(self) -> Iterator[Metric]:
-        self.threads.append(threading.get_ident())
-        yield GaugeMetricFamily("asked", "How often.", len(self.threads))
-
-    def describe(self) -> list[Metric]:
-        return []
-
-
-class TestAnswers:
-    """They are those of prometheus_client for the same metrics."""
-
-    def test_every_format_and_selection(self) -> None:
-        live = registry()
-        queries = ("", "?name[]=weight", "?name[]=records_total&name[]=seconds_sum", "?name[]=no")
-        accepted = ("*/*", OPEN_METRICS, "text/plain; version=0.0.4", "\xff, nonsense;;;q")
-        with serving(live) as one, serving(PublishedMetrics(live)) as other:
-            for query, accept, encoding in itertools.product(queries, accepted, ("identity", "gzip")):
-                found = []
-                for url in (one, other):
-                    headers, body = asked(url + query, Accept=accept, Accept_Encoding=encoding)
-                    again = asked(url + query, Accept=accept, Accept_Encoding=encoding)[1]
-                    text = gzip.decompress(body) if encoding == "gzip" else body
-                    assert text == (gzip.decompress(again) if encoding == "gzip" else again)
-                    # A selection of a registry comes in any order.
-                    kinds = headers["content-type"], headers.get("content-encoding")
-                    found.append((*kinds, sorted(text.splitlines())))
-                assert found[0] == found[1]
-                assert (b"weight 0.25" in found[1][2]) == (query in ("", "?name[]=weight"))
-                assert text.endswith(b"# EOF\n") == (accept == OPEN_METRICS)
-
-    def test_more_of_them_than_are_kept(self) -> None:
-        published = PublishedMetrics(registry())
-        for _ in range(2):
-            for number in range(50):
-                answer = published.answer(Scrape(f"name[]=weight&name[]={number}"))
-                assert answer.body.endswith(b"weight 0.25\n")
-
-    def test_all_counters_are_there_before_the_first_record(self) -> None:
-        exporter = Exporter(KernelClassifier(), ["accuracy"], 1000)
-        with serving(exporter.served) as url:
-            values = values_of(get(url)[1])
-        assert values["records_learned_total"] == values["records_consumed_total"] == 0
-        assert values["records_dead_lettered_total{reason=refused}"] == 0
-        assert values["feature_blocks_total{action=grown}"] == 0
-
-
 class TestSnapshot:
     """It is of one moment, and stays as it is."""
 
@@ -119,48 +47,13 @@ class TestSnapshot:
             exporter.publish()
             assert values_of(get(url)[1])["checkpoint_failures_total"] == 1
 
-    def test_figures_that_go_together_are_seen_together_while_they_change(self) -> None:
-        live = CollectorRegistry()
-        first, seconds = Counter("first", "First.", registry=live), Histogram("seconds", "Seconds.", registry=live)
-        last = Counter("last", "Last.", ["reason"], registry=live)
-        published = PublishedMetrics(live)
-        done = threading.Event()
-
-        def learn() -> None:
-            while not done.is_set():
-                first.inc()
-                seconds.observe(1.0)
-                last.labels("a").inc()
-                published.publish()
-
-        learning = threading.Thread(target=learn)
-        learning.start()
-        seen = [0.0]
-        try:
-            with serving(published) as url:
-                deadline = time.monotonic() + 30
-                while len(seen) < 100 and time.monotonic() < deadline:
-                    values = values_of(get(url)[1])
-                    count = values["first_total"]
-                    assert values["seconds_count"] == values["seconds_sum"] == count
-                    assert values.get("last_total{reason=a}", 0) == count
-                    assert count >= seen[-1]
-                    seen.append(count)
-        finally:
-            done.set()
-            learning.join()
-        assert seen[-1] > seen[1]
-
-    def test_no_thread_but_the_one_that_publishes_asks_the_collectors(self) -> None:
-        live, recorded = CollectorRegistry(), _Recorded()
-        live.register(recorded)
-        published = PublishedMetrics(live)
-        with serving(published) as url:
-            for query in ("", "?name[]=asked", ""):
-                assert "asked 1.0" in get(url + query)[1]
-            published.publish()
-            assert "asked 2.0" in get(url)[1]
-        assert set(recorded.threads) == {threading.get_ident()}
+    def test_a_scrape_may_ask_for_names_a_format_and_compression(self) -> None:
+        exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10)
+        answer = exporter.served.answer(Scrape("name[]=streamkernel_records_consumed_total", OPEN_METRICS, "gzip"))
+        text = gzip.decompress(answer.body)
+        assert b"\nstreamkernel_records_consumed_total 0.0\n" in text
+        assert b"learned" not in text
+        assert text.endswith(b"# EOF\n")
 
 
 class _Scraper(LifecycleListener):

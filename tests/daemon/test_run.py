@@ -23,7 +23,7 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.monitoring import describe
+from streamkernel.daemon.monitoring import inspection
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import loop
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -207,7 +207,7 @@ def test_inspect_shows_the_newest_of_a_directory_and_leaves_it_alone(here: Home)
     run(prepare(here.config))
     newest = sorted((here.folder / "out/state").glob("*.skc"))[-1]
     newest.write_bytes(b"broken")
-    described = describe.describe(here.folder / "out/state")
+    described = inspection.describe(here.folder / "out/state")
     assert described["number"] == 1
     assert "not a checkpoint" in described["invalid"][0]
     assert newest.exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -17,60 +16,18 @@ import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.http import protocol
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.serve.predictor import Predictor
 from tests.daemon.conftest import Home
-from tests.daemon.raw_http import connect, exchange, read, status, statuses
+from tests.daemon.raw_http import connect, exchange
 from tests.daemon.service import LATE, serving
 
-TLS = Path(__file__).with_name("tls")
 X = {"a": 0.25, "b": -1.0, "color": "red"}
 HEAD = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 def whole(body: bytes) -> bytes:
     return HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
-
-
-def test_slow_requests_end_and_hold_nobody_up(trained: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "_LOOK_SECONDS", 0.3)
-    with serving(trained, serve={"port": 0}) as (client, started):
-        slow = [connect(started.port) for _ in range(20)]
-        for one, begun in zip(slow, [HEAD, HEAD + b"Content-Length: 1000\r\n\r\n{"] * 10, strict=True):
-            one.sendall(begun)
-        assert client.ask("/predict", X)[0] == 200
-        for one in slow:
-            assert statuses(read(one)) == [408]
-            one.close()
-
-
-def test_connections_beyond_the_limit_are_refused(trained: Home) -> None:
-    with serving(trained, serve={"port": 0, "max_connections": 4}) as (client, started):
-        assert client.ask("/predict", X)[0] == 200  # and this connection stays
-        others = [connect(started.port) for _ in range(4)]
-        assert statuses(read(others[-1])) == [503]
-        assert client.ask("/predict", X)[0] == 200
-        for one in others:
-            one.close()
-
-
-def test_only_post(trained: Home) -> None:
-    with serving(trained, serve={"port": 0}) as (_, started):
-        for method in ("GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
-            head = f"{method} /predict HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-            answer = exchange(started.port, head.encode())
-            assert status(answer) == 405, method
-            assert b"allow: post" in answer.lower(), method
-
-
-def test_requests_of_one_connection_are_answered_in_order(trained: Home) -> None:
-    """Also where later ones could be answered sooner."""
-    bodies = [json.dumps([X] * 500).encode(), json.dumps(X).encode(), b"{"]
-    with serving(trained, serve={"port": 0}) as (_, started):
-        last = whole(b"{").replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
-        answer = exchange(started.port, b"".join(map(whole, bodies)) + last)
-        assert statuses(answer) == [200, 200, 400, 400]
 
 
 def test_numbers_that_are_none_are_told(trained: Home) -> None:
@@ -107,23 +64,6 @@ def test_a_large_request_lets_small_ones_pass(trained: Home) -> None:
         for answer in found:
             assert json.loads(answer.partition(b"\r\n\r\n")[2])[::100] == alone
         assert len(found) == 4
-
-
-def test_tls_and_a_password(trained: Home) -> None:
-    tls = {"certificate": str(TLS / "certificate.pem"), "key": str(TLS / "key.pem")}
-    settings = {"port": 0, "tls": tls, "basic_auth": {"username": "me", "password": "it"}}
-    context = ssl.create_default_context(cafile=TLS / "certificate.pem")
-    with serving(trained, serve=settings) as (_, started):
-        url = started.url.replace("127.0.0.1", "localhost")
-        assert url.startswith("https://")
-        body = json.dumps(X).encode()
-        assert status(exchange(started.port, whole(body))) == 0  # plain HTTP gets no answer
-        with urllib.request.urlopen(request(url, body, "me:it"), timeout=30, context=context) as answer:
-            assert answer.status == 200
-        for password in ("me:no", ":", "mé:it"):
-            with pytest.raises(urllib.error.HTTPError, match="401") as caught:
-                urllib.request.urlopen(request(url, body, password), timeout=30, context=context)
-            caught.value.close()
 
 
 def request(url: str, body: bytes, password: str) -> urllib.request.Request:

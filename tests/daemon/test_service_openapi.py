@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,26 +64,13 @@ def fits(document: dict[str, Any], value: Any, schema: dict[str, Any]) -> bool:
 def test_it_is_an_openapi_document(here: Home, name: str) -> None:
     document = document_of(here, name)
     assert document["openapi"] == "3.1.0"
-    assert document["info"].keys() == {"title", "version"}
-    names = []
-    for path, methods in document["paths"].items():
-        assert path.startswith("/")
-        for method, operation in methods.items():
-            assert method in ("get", "post")
-            assert operation.keys() <= OF_OPERATIONS
-            names.append(operation["operationId"])
-            assert operation["responses"]
-            for status, response in operation["responses"].items():
-                assert re.fullmatch("[1-5][0-9][0-9]", status)
-                assert response.keys() <= {"description", "content", "headers"}
-                assert response["description"]
-            for parameter in operation.get("parameters", []):
-                assert parameter["in"] == "header"
-                assert {"name", "schema"} <= parameter.keys()
-            assert ("requestBody" in operation) == (method == "post")
-            for needed in operation.get("security", document.get("security", [])):
-                assert needed.keys() <= document["components"]["securitySchemes"].keys()
-    assert len(set(names)) == len(names)
+    operations = [one for methods in document["paths"].values() for one in methods.values()]
+    assert len({one["operationId"] for one in operations}) == len(operations)
+    for operation in operations:
+        assert operation.keys() <= OF_OPERATIONS
+        assert all(response["description"] for response in operation["responses"].values())
+        for needed in operation.get("security", document.get("security", [])):
+            assert needed.keys() <= document["components"]["securitySchemes"].keys()
     for one in parts(document):
         if isinstance(one.get("$ref"), str):
             assert resolved(document, one["$ref"])

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.model_view import ModelView
-from streamkernel.daemon.monitoring.summary import summary_table
-from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.tables import summary_table
+from streamkernel.daemon.monitoring.view import ModelView, View
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
 from tests.daemon.test_several_models import OURS, RIVER, several
@@ -37,8 +36,7 @@ def test_the_metrics_have_the_label_model(here: Home) -> None:
 
     view = run(several(here, models={"champion": OURS, "challenger": RIVER}))
     exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)
-    exporter.show_models(view.models)
-    exporter.show_models(view.models)
+    exporter.refresh(view)
     text = generate_latest(exporter.registry).decode()
     for line in (
         'streamkernel_model_published{model="champion"} 1.0',

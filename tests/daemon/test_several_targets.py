@@ -17,8 +17,8 @@ from streamkernel import KernelMultiTargetRegressor
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.summary import summary_table
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.tables import summary_table
 from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.configurations import lines_of
@@ -103,7 +103,7 @@ def test_labels_come_from_json_and_have_probabilities(targets: Home) -> None:
 def test_each_target_has_metrics_of_its_own(targets: Home) -> None:
     view = run(prepare(targets.config))
     exporter = Exporter(KernelMultiTargetRegressor(), ["mae", "rmse", "r2"], 1000)
-    exporter.refresh(view, 0.0)
+    exporter.refresh(view)
     values = values_of(generate_latest(exporter.registry).decode())
     of = {name: values[f"rolling_target_metric{{metric=rmse,target={name},window=1000}}"] for name in ("sum", "wave")}
     assert of == {name: view.rolling_targets[name]["rmse"] for name in of}

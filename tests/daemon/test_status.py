@@ -8,7 +8,6 @@ import itertools
 import json
 import math
 import re
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -19,14 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.connectors.ports import Position
-from streamkernel.daemon.base.status_snapshot import StatusHistory
 from streamkernel.daemon.http.application import status_query
-from streamkernel.daemon.monitoring.model_view import ModelView
-from streamkernel.daemon.monitoring.status.history import INTERVAL_SECONDS, POINTS, FigureHistory
-from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
+from streamkernel.daemon.monitoring.dead_letters import LastDeadLetters
+from streamkernel.daemon.monitoring.status import INTERVAL_SECONDS, POINTS, FigureHistory
+from streamkernel.daemon.monitoring.view import ModelView
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import get, serving
 from tests.daemon.status import BoardedRun, account, letter
+from tests.daemon.test_loop_time import calls_of
 
 
 class TestHistory:
@@ -36,29 +35,20 @@ class TestHistory:
         for step, value in steps:
             now += step
             history.add(now, {"loss": value})
-        every = history.columns.newer(0.0)
-        times = every.time
-        assert len(times) == len(every.series["loss"]) <= POINTS
+        every = history.newer(0.0)
+        times = every["time"]
+        assert len(times) == len(every["series"]["loss"]) <= POINTS
         assert all(later - one >= INTERVAL_SECONDS - 0.002 for one, later in itertools.pairwise(times))
         assert bool(times) == bool(steps)
         since = times[at % len(times)] if times else 0.0
-        assert history.columns.newer(since).time == [one for one in times if one > since]
+        assert list(history.newer(since)["time"]) == [one for one in times if one > since]
 
     def test_it_keeps_the_last_hour(self) -> None:
         history = FigureHistory(["loss"])
         for point in range(POINTS + 100):
             history.add(point * INTERVAL_SECONDS, {"loss": point})
-        found = history.columns.newer(-1.0)
-        assert found.series["loss"] == list(range(100, POINTS + 100))
+        assert history.newer(-1.0)["series"]["loss"] == tuple(range(100, POINTS + 100))
         assert POINTS * INTERVAL_SECONDS == 3600
-
-    def test_who_reads_has_a_copy(self) -> None:
-        history = FigureHistory(["loss"])
-        history.add(5.0, {"loss": 1.0})
-        before = history.columns
-        for point in range(2 * POINTS):
-            history.add(10.0 + point * INTERVAL_SECONDS, {})
-        assert before.newer(0.0) == StatusHistory(INTERVAL_SECONDS, [5.0], {"loss": [1.0]})
 
 
 class TestLastDeadLetters:
@@ -176,29 +166,12 @@ def test_the_answer_is_bounded(here: Home) -> None:
 
 def test_a_refresh_costs_the_same_after_many_points(here: Home) -> None:
     run = BoardedRun(here)
-
-    def calls() -> int:
-        """How many calls a refresh with a point takes, a measure that no other process changes."""
-        count = 0
-
-        def profile(_frame: object, event: str, _argument: object) -> None:
-            nonlocal count
-            count += event in ("call", "c_call")
-
-        before = sys.getprofile()
-        sys.setprofile(profile)
-        try:
-            run.learn(loss=0.5)
-        finally:
-            sys.setprofile(before)
-        return count
-
     for _ in range(10):
         run.learn(loss=0.5)
-    early = calls()
+    early = calls_of(lambda: run.learn(loss=0.5))
     for _ in range(3 * POINTS):
         run.learn(loss=0.5)
-    assert calls() <= early + 5
+    assert calls_of(lambda: run.learn(loss=0.5)) <= early + 5
 
 
 def test_the_rate_is_that_of_the_last_seconds(here: Home) -> None:

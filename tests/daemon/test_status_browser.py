@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.monitoring.model_view import ModelView
+from streamkernel.daemon.monitoring.view import ModelView
 from tests.browser.chromium import Opened, chromium
 from tests.daemon.conftest import Home, Launcher, program, write_stream
 from tests.daemon.endpoint import serving

@@ -22,8 +22,8 @@ from streamkernel.daemon.checkpoints.store import checkpoint_files
 from streamkernel.daemon.checkpoints.unpickler import permits
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.evaluate import evaluate
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.summary import summary_table
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.tables import summary_table
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state import resume
@@ -230,7 +230,7 @@ def test_the_metrics_follow_the_model() -> None:
         "window_refit_seconds_total": 0,
     }
     model.advance([{"a": float(i % 7), "b": float(i % 11)} for i in range(500)], [i % 7 > i % 11 for i in range(500)])
-    exporter.refresh(View(account={"consumed": 750}, loss=0.1, loss_sum=1.0, rolling={}), 0.0)
+    exporter.refresh(View(account={"consumed": 750}, loss=0.1, loss_sum=1.0, rolling={}))
     after = exported(exporter)
     assert (after["window_records"], after["window_refits_total"]) == (500, 2)
     assert 0 < after["window_refit_last_seconds"] < after["window_refit_seconds_total"]

@@ -37,13 +37,6 @@ def test_a_manifest_is_valid(name: str) -> None:
     strictly_valid(manifest(name))
 
 
-def test_the_schemas_would_find_what_is_wrong() -> None:
-    service = manifest("service.yaml")
-    service["spec"]["ports"][0]["targetsPort"] = "metrics"
-    with pytest.raises(kubernetes_validate.ValidationError):
-        strictly_valid(service)
-
-
 def test_what_kustomize_makes_is_valid(tmp_path: Path) -> None:
     kubectl = needed_program("kubectl", "kubernetes-client")
     made = list(yaml.safe_load_all(checked(kubectl, "kustomize", str(FOLDER), HOME=str(tmp_path))))
@@ -106,10 +99,3 @@ class TestPod:
         (claim,) = self.stateful_set["volumeClaimTemplates"]
         kept = [one["mountPath"] for one in self.container["volumeMounts"] if one["name"] == claim["metadata"]["name"]]
         assert any(Path(plan.config.checkpoint.directory).is_relative_to(place) for place in kept)
-
-    def test_labels_select_its_pods(self) -> None:
-        labels = self.stateful_set["template"]["metadata"]["labels"]
-        assert self.stateful_set["selector"]["matchLabels"] == labels
-        service = manifest("service.yaml")
-        assert service["spec"]["selector"] == labels
-        assert service["metadata"]["name"] == self.stateful_set["serviceName"]

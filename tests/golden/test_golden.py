@@ -13,7 +13,7 @@ from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.monitoring.inspection import describe
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.monitoring.describe import describe
+from streamkernel.daemon.monitoring.inspection import describe
 from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.kafka.cluster import Cluster

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from streamkernel import KernelClassifier
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from tests.daemon.endpoint import get, serving, values_of
 from tests.mixin.boards import DAEMON, SERVICE, expressions, names_in, panels, read
 from tests.mixin.conftest import MIXIN

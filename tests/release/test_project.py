@@ -37,7 +37,7 @@ def test_the_badge_shows_a_workflow_of_the_repository():
 
 
 def test_the_status_page_leads_to_the_site():
-    script = (ROOT / "streamkernel/daemon/monitoring/status/page.js").read_text()
+    script = (ROOT / "streamkernel/daemon/monitoring/page/page.js").read_text()
     assert f'"{PROJECT["urls"]["Documentation"]}/how-to/status-page.html"' in script
 
 

@@ -11,10 +11,9 @@ from streamkernel.daemon.assembly.processor import feed_of
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.http.server import Server
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.status.board import StatusBoard
-from streamkernel.daemon.monitoring.switching import short_turns
+from streamkernel.daemon.http.server import Server, short_turns
+from streamkernel.daemon.monitoring.exporter import Exporter
+from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.run_state.component import OpenSource
 from streamkernel.daemon.run_state.header import sources_of
 from streamkernel.daemon.run_state.start import Start

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from streamkernel.daemon.assembly.processor import make_learner
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.run_state.models import RunModels
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.run_state.trained import TrainedModel

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from streamkernel.daemon.cli.printing import to_json
+from streamkernel.daemon.cli.configured import to_json
 
 __all__ = ["configs", "init", "schema", "warm_up"]
 

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare
-from streamkernel.daemon.cli.printing import prints_lines
+from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare, prints_lines
 
 __all__ = ["inspect", "promote", "replay"]
 
@@ -56,8 +55,7 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, which has all of it.")] = False,
 ) -> None:
     """Say what a checkpoint file or directory holds."""
-    from streamkernel.daemon.monitoring.describe import describe
-    from streamkernel.daemon.monitoring.description_lines import description_lines
+    from streamkernel.daemon.monitoring.inspection import describe, description_lines
 
     described = describe(checkpoint)
     if as_json:

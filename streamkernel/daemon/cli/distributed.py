@@ -44,7 +44,7 @@ def spark(
     from rich.console import Console
 
     from streamkernel.daemon.base.errors import DaemonError
-    from streamkernel.daemon.monitoring.summary import summary
+    from streamkernel.daemon.monitoring.tables import summary
 
     if trigger is not None and until_end:
         raise ConfigError(Problem("--trigger", "not together with --until-end: use one of them"))

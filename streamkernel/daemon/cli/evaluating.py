@@ -7,14 +7,13 @@ import itertools
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamkernel.daemon.cli.configured import SetOption, prepare
-from streamkernel.daemon.cli.printing import to_json
+from streamkernel.daemon.cli.configured import SetOption, prepare, to_json
 
 if TYPE_CHECKING:
     from streamkernel.daemon.config.plan import Plan
@@ -42,12 +41,12 @@ def evaluate(
     from streamkernel.daemon.base.errors import DaemonError
     from streamkernel.daemon.evaluate import evaluate as evaluate_plan
     from streamkernel.daemon.monitoring.log import start_logging
-    from streamkernel.daemon.monitoring.summary import summary
+    from streamkernel.daemon.monitoring.tables import summary
     from streamkernel.daemon.stream.stop import StopSignals
 
     for option, file in (("--plot", plot), ("--html", html)):
         if file is not None:
-            from streamkernel.daemon.monitoring.report.charts import require_matplotlib
+            from streamkernel.daemon.monitoring.charts import require_matplotlib
 
             require_matplotlib(option)  # before the work, not after it
     plans = [prepare(config, settings) for config in configs]
@@ -92,17 +91,23 @@ def evaluate(
 
 def _write_files(files: Mapping[str, Path], evaluations: Mapping[str, Evaluation]) -> list[str]:
     """Write all files that can be, for an evaluation may have taken hours; return a sentence for each other one."""
-    from streamkernel.daemon.base.errors import DaemonError
+    from datetime import UTC, datetime
 
-    write: dict[str, Callable[[Mapping[str, Evaluation], Path], None]] = {
-        "--json": _write_figures,
-        "--plot": _draw,
-        "--html": _write_report,
-    }
+    from streamkernel.daemon.base.errors import DaemonError
+    from streamkernel.daemon.monitoring.charts import plot
+    from streamkernel.daemon.monitoring.report import report
+    from streamkernel.daemon.monitoring.whole_file import write_whole
+
     failures = []
     for option, file in files.items():
         try:
-            write[option](evaluations, file)
+            if option == "--plot":
+                plot(evaluations, file)
+            elif option == "--html":
+                write_whole(file, report(evaluations, datetime.now(UTC)).encode())
+            else:
+                figures = {name: evaluation.to_json() for name, evaluation in evaluations.items()}
+                write_whole(file, to_json(figures).encode() + b"\n")
         except DaemonError as error:
             failures.append(str(error))
     return failures
@@ -151,27 +156,3 @@ def _obstacle(file: Path) -> int | None:
     if not file.parent.is_dir():
         return errno.ENOENT
     return None if os.access(file if file.exists() else file.parent, os.W_OK) else errno.EACCES
-
-
-def _write_figures(evaluations: Mapping[str, Evaluation], file: Path) -> None:
-    _write(file, to_json({name: evaluation.to_json() for name, evaluation in evaluations.items()}) + "\n")
-
-
-def _draw(evaluations: Mapping[str, Evaluation], file: Path) -> None:
-    from streamkernel.daemon.monitoring.report.charts import plot
-
-    plot(evaluations, file)
-
-
-def _write_report(evaluations: Mapping[str, Evaluation], file: Path) -> None:
-    from datetime import UTC, datetime
-
-    from streamkernel.daemon.monitoring.report.document import report
-
-    _write(file, report(evaluations, datetime.now(UTC)))
-
-
-def _write(file: Path, text: str) -> None:
-    from streamkernel.daemon.monitoring.whole_file import write_whole
-
-    write_whole(file, text.encode())

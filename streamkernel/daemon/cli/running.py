@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from streamkernel.daemon.cli.configured import ConfigArgument, FreshOption, SetOption, prepare
-from streamkernel.daemon.cli.printing import prints_lines
+from streamkernel.daemon.cli.configured import ConfigArgument, FreshOption, SetOption, prepare, prints_lines
 
 __all__ = ["check", "run"]
 
@@ -34,7 +33,7 @@ def run(
 
     from streamkernel.daemon.components.group_mode import group_of
     from streamkernel.daemon.config.problems import ConfigError, Problem
-    from streamkernel.daemon.monitoring.summary import summary
+    from streamkernel.daemon.monitoring.tables import summary
     from streamkernel.daemon.runtime import run as run_daemon
     from streamkernel.daemon.stream.stop import Stopped
 

@@ -7,11 +7,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from prometheus_client import CollectorRegistry, Gauge, Metric
+from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from streamkernel.daemon.config.schema import BasicAuthConfig
+from streamkernel.daemon.monitoring.metrics import make_metric
 
 __all__ = ["ANSWER_SECONDS", "Addresses", "Federation", "ask"]
 
@@ -42,8 +43,7 @@ class Federation(Collector):
         self._basic_auth = basic_auth
         self.registry = CollectorRegistry()
         self.registry.register(self)
-        gauge = Gauge("streamkernel_group_partitions", "Partitions this member holds.", registry=self.registry)
-        gauge.set_function(held)
+        make_metric("group_partitions", self.registry).set_function(held)
 
     def collect(self) -> Iterator[Metric]:
         """Ask the children; one that does not answer in time is left out."""

@@ -18,9 +18,8 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.group.child import Child
 from streamkernel.daemon.group.federation import ask
 from streamkernel.daemon.group.supervisor import Supervisor
-from streamkernel.daemon.monitoring.status.board import STATUS_VERSION
-from streamkernel.daemon.monitoring.status.document import status_document, status_policy
-from streamkernel.daemon.monitoring.status.pipeline import drawn, written
+from streamkernel.daemon.monitoring.status import STATUS_VERSION
+from streamkernel.daemon.monitoring.status_page import publish_page
 
 __all__ = ["MemberStatus"]
 
@@ -79,10 +78,7 @@ class MemberStatus:
         self._asking = threading.Lock()
         self._made: tuple[float, bytes] | None = None
         self._answers: dict[int, _Answer] = {}
-        models = plan.models or {"": plan.model}
-        self._pipelines = {name: written(model, plan.redact) for name, model in models.items()}
-        page = status_document({name: drawn(model, plan.redact) for name, model in models.items()})
-        health.page, health.policy, health.status = (lambda: page), status_policy(), self.to_json
+        self._pipelines = publish_page(plan, health, self.to_json)
 
     def to_json(self, since: float = 0.0, partition: int | None = None) -> bytes | None:
         """Return the status of the member, or of the child of a partition with its history; None where it has none.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
@@ -13,12 +12,9 @@ from prometheus_client.registry import Collector
 
 __all__ = ["PublishedMetrics", "Scrape", "ScrapeAnswer", "answer_scrape"]
 
-# Formats and selections of metrics that are kept of a snapshot, as many as a few Prometheus servers ask for.
-_MOST_KEPT = 8
-
 
 class Scrape(NamedTuple):
-    """What a request for the metrics asks for: its query string, and its fields Accept and Accept-Encoding."""
+    """A request for the metrics: its query string, and its fields Accept and Accept-Encoding."""
 
     query: str = ""
     accept: str = ""
@@ -42,18 +38,7 @@ def answer_scrape(registry: CollectorRegistry, scrape: Scrape) -> ScrapeAnswer:
     return ScrapeAnswer({"Content-Type": content_type}, body)
 
 
-class _Snapshot(Collector):
-    """The metrics of one moment, and the answers that were made of them."""
-
-    def __init__(self, families: Iterable[Metric]) -> None:
-        self._families = tuple(families)
-        self.answers: dict[Scrape, ScrapeAnswer] = {}
-
-    def collect(self) -> tuple[Metric, ...]:
-        return self._families
-
-
-class PublishedMetrics:
+class PublishedMetrics(Collector):
     """The metrics of a registry as they were published last.
 
     One thread publishes, between two chunks of records, so all figures are of one moment. Other threads render them,
@@ -85,16 +70,14 @@ class PublishedMetrics:
 
     def publish(self) -> None:
         """Collect all metrics, to be served from now on."""
-        self._snapshot = _Snapshot(self._registry.collect())
+        self._families = tuple(self._registry.collect())
+
+    def collect(self) -> tuple[Metric, ...]:
+        """Return the metrics of the last moment."""
+        return self._families
 
     def answer(self, scrape: Scrape) -> ScrapeAnswer:
-        """Answer a scrape from the last snapshot, rendered once for all who ask alike."""
-        snapshot = self._snapshot
-        made = snapshot.answers.get(scrape)
-        if made is None:
-            registry = CollectorRegistry(auto_describe=True)  # by names, for a scrape that asks for some only
-            registry.register(snapshot)
-            made = answer_scrape(registry, scrape)
-            if len(snapshot.answers) < _MOST_KEPT:
-                snapshot.answers[scrape] = made
-        return made
+        """Answer a scrape with the metrics of the last moment."""
+        registry = CollectorRegistry(auto_describe=True)  # by names, for a scrape that asks for some only
+        registry.register(self)
+        return answer_scrape(registry, scrape)

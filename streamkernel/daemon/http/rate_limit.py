@@ -6,11 +6,13 @@ import asyncio
 import logging
 import time
 
+from streamkernel.daemon.base.once_per_minute import OncePerMinute
+
 __all__ = ["RateLimit", "limited_logger"]
 
 
 class RateLimit(logging.Filter):
-    """Pass each kind of message once a minute, with the number of those held back; no client can fill a disk.
+    """Pass each kind of message once a minute, with the number of those held back.
 
     A kind is the text before its arguments are put in.
 
@@ -23,26 +25,19 @@ class RateLimit(logging.Filter):
 
     """
 
-    SECONDS = 60.0
-
     def __init__(self) -> None:
         super().__init__()
-        self._kinds: dict[str, tuple[float, int]] = {}  # when the next may pass, and how many were held back
+        self._minute = OncePerMinute(lambda: time.monotonic())
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a message is logged."""
-        kind, now = str(record.msg), time.monotonic()
+        kind = str(record.msg)
         cancelled = record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError)
         if cancelled or kind.startswith("Cancel %s running"):
             return False  # an answer that a server cancels when it stops is no failure
-        due, held = self._kinds.get(kind, (now, 0))
-        if now < due:
-            self._kinds[kind] = due, held + 1
-            return False
-        self._kinds[kind] = now + self.SECONDS, 0
-        if held:
-            record.msg, record.args = f"{record.getMessage().rstrip()} (and {held:,} more like it before)", None
-        return True
+        if (count := self._minute.due(kind)) > 1:
+            record.msg, record.args = f"{record.getMessage().rstrip()} (and {count - 1:,} more like it before)", None
+        return count > 0
 
 
 def limited_logger(name: str) -> logging.Logger:

@@ -1,18 +1,19 @@
-"""The HTTP server in a thread: /metrics for Prometheus, /healthz and /readyz for a supervisor, a status page."""
+"""The HTTP server, uvicorn in a thread: /metrics for Prometheus, /healthz and /readyz for a supervisor, a page."""
 
 from __future__ import annotations
 
 import errno
 import socket
 import ssl
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.endpoints import EndpointConfig, TlsConfig
-from streamkernel.daemon.http.listening import BACKLOG, affordable_connections, bind
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
 
     from streamkernel.daemon.http.published import PublishedMetrics
 
-__all__ = ["Server", "ServerError"]
+__all__ = ["Server", "ServerError", "bind", "short_turns"]
 
 _NAMES = {"metrics": "the metrics", "serve": "the predictions"}
 _HEAD_BYTES = 65_536
+# Python's 5 ms is how long the thread that learns keeps the interpreter once another one asks. An answer takes several
+# turns, because each look at a socket ends one. A turn costs nothing while no other thread waits.
+_TURN_SECONDS = 0.001
 
 
 class ServerError(Exception):
@@ -65,18 +69,18 @@ class Server:
         max_body_bytes: int = 0,
     ) -> None:
         # Now, not above: a daemon without an endpoint does without the time these take to import.
-        from uvicorn import Config
+        import uvicorn
 
         from streamkernel.daemon.http.application import make_application
-        from streamkernel.daemon.http.protocol import BoundedProtocol, UvicornServer
+        from streamkernel.daemon.http.protocol import bounded_protocol
         from streamkernel.daemon.http.rate_limit import limited_logger
 
         what = _NAMES.get(section, section)
         limited_logger("uvicorn.error")
-        config = Config(
+        config = uvicorn.Config(
             make_application(settings, metrics, health, routes, section, max_body_bytes),
             loop="asyncio",
-            http=BoundedProtocol,
+            http=bounded_protocol(settings.max_connections, _HEAD_BYTES + 2 * max_body_bytes, what),
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -85,8 +89,7 @@ class Server:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            backlog=BACKLOG,
-            h11_max_incomplete_event_size=_HEAD_BYTES + 2 * max_body_bytes,
+            backlog=settings.max_connections,  # accepted at once, before the protocol counts them
             timeout_keep_alive=5,
             timeout_graceful_shutdown=1,
         )
@@ -94,7 +97,6 @@ class Server:
         config.ssl = None if settings.tls is None else _tls_context(settings.tls, section)
         try:
             listening = bind(settings.host, settings.port)
-            listening.limit(affordable_connections(settings.max_connections, what), what, plain=config.ssl is None)
         except OSError as error:
             no_host = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
             what_to_do = "host to a name or an address of this machine" if no_host else "port to another one"
@@ -105,7 +107,7 @@ class Server:
         self.port: int = listening.getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.url = f"{'http' if config.ssl is None else 'https'}://{host}:{self.port}"
-        self._server = UvicornServer(config)
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listening],), name="http", daemon=True)
         self._thread.start()
 
@@ -117,6 +119,48 @@ class Server:
         """Stop serving; requests in progress have a second to be answered. Closing twice does nothing."""
         self._server.should_exit = True
         self._thread.join()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Open a listening socket.
+
+    Raises
+    ------
+    OSError
+        Where the address is none or in use.
+
+    """
+    # The protocol is named: without it asyncio does not set TCP_NODELAY, and each answer would take 40 ms.
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = min(found, key=lambda one: one[0] != socket.AF_INET)
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+@contextmanager
+def short_turns() -> Iterator[None]:
+    """Let a thread that waits for the interpreter have it after a millisecond, or sooner if somebody set that.
+
+    Examples
+    --------
+    >>> with short_turns():
+    ...     sys.getswitchinterval()
+    0.001
+
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _TURN_SECONDS))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _tls_context(settings: TlsConfig, section: str) -> ssl.SSLContext:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shlex
 from codecs import BOM_UTF8
 from collections import Counter
@@ -16,7 +17,6 @@ from typing import Any, Literal
 
 from streamkernel.connectors.files.bytes import open_file
 from streamkernel.connectors.files.fields import counted, csv_rows, n_named
-from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
 from streamkernel.connectors.names import nfc, with_normal_names
 from streamkernel.connectors.ports import SourceError
 from streamkernel.daemon.base.errors import DaemonError
@@ -25,12 +25,18 @@ __all__ = ["Sample", "SampleError", "read_sample"]
 
 _MOST_BYTES = 2**20
 _MOST_RECORDS = 1000
+_NUMBER = r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*"
 _DELIMITERS = ",;\t|"
-_PARQUET = b"PAR1"
 _PARQUET_TO_CSV = (
     "import sys, pyarrow.csv as c, pyarrow.parquet as p; c.write_csv(p.read_table(sys.argv[1]), sys.argv[2])"
 )
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+# By how a file begins, what it is and what to do.
+_OTHERS = {
+    b"\xff\xfe": "is UTF-16: convert it, for example with iconv -f utf-16 -t utf-8",
+    b"\xfe\xff": "is UTF-16: convert it, for example with iconv -f utf-16 -t utf-8",
+    b"PAR1": "is Parquet, which no source reads: pip install 'streamkernel[parquet]', convert it to CSV, "
+    "and init that: {parquet}",
+}
 
 
 class SampleError(DaemonError):
@@ -78,14 +84,10 @@ def read_sample(path: Path) -> Sample:
 
     """
     data = _first_bytes(path)
-    if data.startswith(_UTF_16):
-        raise SampleError(f"{path}: is UTF-16: convert it, for example with iconv -f utf-16 -t utf-8")
-    if data.startswith(_PARQUET):
-        command = shlex.join(["python", "-c", _PARQUET_TO_CSV, str(path), f"{path}.csv"])
-        raise SampleError(
-            f"{path}: is Parquet, which no source reads: pip install 'streamkernel[parquet]', convert it to CSV, "
-            f"and init that: {command}"
-        )
+    for start, why in _OTHERS.items():
+        if data.startswith(start):
+            command = shlex.join(["python", "-c", _PARQUET_TO_CSV, str(path), f"{path}.csv"])
+            raise SampleError(f"{path}: {why.format(parquet=command)}")
     if b"\0" in data:
         raise SampleError(f"{path}: is not text: init reads CSV and JSON lines")
     # Where files were put together, marks are inside, too.
@@ -157,12 +159,7 @@ def _csv(path: Path, text: str, encoding: str) -> Sample:
     doubled = _check_header(path, header)
     columns = {name: index for index, name in enumerate(header[: n_named(header)]) if name not in doubled}
     # Where files were put together, the header comes again.
-    again = HeaderAgain(header)
-    whole = [row for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(header)]
-    headers = [row for row in whole if again.has_names(row)]
-    if not all(map(again.in_order, headers)):
-        raise SampleError(f"{path}: {HEADER_MOVED}: split it there, or put all columns into one order")
-    whole = [row for row in whole if row not in headers]
+    whole = [row for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(header) and row != rows[0]]
     records = [{name: row[index] for name, index in columns.items()} for row in whole]
     if not records:
         raise SampleError(f"{path}: {_why_no_record(rows)}")
@@ -197,17 +194,9 @@ def _rows(text: str, delimiter: str) -> Iterable[list[str]]:
 def _check_header(path: Path, header: Sequence[str]) -> list[str]:
     """Return the names that several columns have."""
     named = header[: n_named(header)]
-    if all(map(_is_number, named)):
+    if all(re.fullmatch(_NUMBER, one) for one in named):
         raise SampleError(f"{path}: its first line has numbers instead of column names: add the names")
     doubled = [name for name, times in Counter(named).items() if times > 1]
     if len(doubled) == len(set(named)):
         raise SampleError(f"{path}: column names must differ, the header repeats {doubled[0]!r}: rename one")
     return doubled
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True

@@ -1,19 +1,21 @@
-"""Log lines about what is wrong with numbers: the first at once, then one a minute that says how many there were."""
+"""Log lines about a running loop: numbers that are wrong, at most one line a minute of each kind, and refits."""
 
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable
 
+from streamkernel.daemon.base.once_per_minute import OncePerMinute
+from streamkernel.daemon.base.window_refit import refit_sentence
+from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
+from streamkernel.daemon.stream.refit import windows_of
 
 __all__ = ["Notices"]
 
 _log = logging.getLogger(__name__)
 
-_PAUSE_SECONDS = 60.0
 _SENTENCES = {
     "n_not_finite": "%d predictions were not finite, the last before offset %d: their lines have null",
     "n_losses_not_finite": "%d losses were not finite, the last before offset %d: the metrics leave them out",
@@ -24,21 +26,36 @@ _SENTENCES = {
 
 
 class Notices:
-    """Logs predictions and losses that are not finite, and targets that were not taken as they came."""
+    """Logs predictions and losses that are not finite, targets and inputs not learned as they came, and refits.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._unlogged = dict.fromkeys(_SENTENCES, 0)
-        self._next = dict.fromkeys(_SENTENCES, -math.inf)
+    Parameters
+    ----------
+    processor
+        Has the models.
+    clock
+        Gives seconds, and never goes back.
+
+    """
+
+    def __init__(self, processor: Processor, clock: Callable[[], float] = time.monotonic) -> None:
+        self._processor = processor
+        self._minute = OncePerMinute(clock)
+        self._refits = {name: refit.last_refit for name, refit in windows_of(processor).items()}
 
     def chunk(self, processed: RecordBatch, offset: int) -> None:
-        """Note a chunk that ends at an offset."""
+        """Note a chunk that ends at an offset; of several refits of a model within it, the last."""
         for name, sentence in _SENTENCES.items():
-            count = getattr(processed, name)
-            if not count:
-                continue
-            self._unlogged[name] += count
-            now = self._clock()
-            if now >= self._next[name]:
-                _log.warning(sentence, self._unlogged[name], offset)
-                self._unlogged[name], self._next[name] = 0, now + _PAUSE_SECONDS
+            if (count := getattr(processed, name)) and (unlogged := self._minute.due(name, count)):
+                _log.warning(sentence, unlogged, offset)
+        if not self._refits:  # a model that replaces another one is of the same class
+            return
+        for name, refit in windows_of(self._processor).items():
+            # A model that was read again does not know its last refit.
+            if refit.last_refit is not None and refit.last_refit is not self._refits.get(name):
+                _log.info("%s", refit_sentence(refit.last_refit, name))
+            self._refits[name] = refit.last_refit
+
+    @property
+    def refitting(self) -> bool:
+        """Whether one of the models is refitted right now; any thread may ask."""
+        return any(refit.refitting for refit in windows_of(self._processor).values())

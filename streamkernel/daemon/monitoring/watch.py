@@ -8,16 +8,13 @@ import time
 from collections.abc import Callable
 
 from streamkernel.daemon.base.mixture import experts_of, important_inputs
-from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
-from streamkernel.daemon.monitoring.exporter.exporter import Exporter
-from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of, growth_of
-from streamkernel.daemon.monitoring.model_view import views_of_models
+from streamkernel.daemon.monitoring.dead_letters import DeadLetterLog
+from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.notices import Notices
-from streamkernel.daemon.monitoring.refit_log import RefitLog
-from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.monitoring.view import View, changes_of, check_margin_of, figures_of, views_of_models
 from streamkernel.daemon.stream.calibration import CalibrationError, IntervalCoverage
 from streamkernel.daemon.stream.loop_time import LoopTime
-from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.processor import Processor, Scores
 from streamkernel.daemon.stream.record_batch import RecordBatch
 
 __all__ = ["Watch"]
@@ -83,8 +80,8 @@ class Watch:
         self._line_after = self._start + _LINE_SECONDS
         self._offset = offset
         self._last_record = math.nan
-        self._notices = Notices(clock)
-        self._refits = RefitLog(processor)
+        self._memory = 0
+        self._notices = Notices(processor, clock)
         self._dead_letters = dead_letters or DeadLetterLog({}, clock)
         self.times = LoopTime()
         self.view = View()
@@ -99,7 +96,6 @@ class Watch:
             self._first = self._clock(), self._processor.counts.consumed
         self._notices.chunk(processed, self._offset)
         self._dead_letters.chunk(processed)
-        self._refits.chunk()
         if self._exporter is not None:
             self._exporter.chunk(processed)
 
@@ -123,7 +119,7 @@ class Watch:
         While a model is refitted it does not, for as long as that takes: a restart would have to begin it again.
         """
         silence = self._clock() - self._turned
-        if silence <= _SILENCE_SECONDS or self._refits.at_work:
+        if silence <= _SILENCE_SECONDS or self._notices.refitting:
             return None
         return f"the daemon has made no progress for {silence:.0f} s"
 
@@ -138,16 +134,9 @@ class Watch:
             seconds=now - self._start,
             rate=self._rate(now),
             offset=self._offset,
-            loss=processor.loss.mean(),
-            loss_sum=processor.loss.sum,
-            losses_not_finite=processor.loss.n_not_finite,
-            overall=processor.quality.overall(),
-            baseline=processor.quality.baseline(),
-            rolling=processor.quality.rolling(),
             targets=processor.quality.overall_of_targets(),
             rolling_targets=processor.quality.rolling_of_targets(),
             window=processor.quality.window,
-            growth=growth_of(model),
             experts=experts_of(model),
             inputs=important_inputs(model, exact),
             changes=changes_of(model),
@@ -156,17 +145,16 @@ class Watch:
             interval_coverage=calibration.value() if isinstance(calibration, IntervalCoverage) else math.nan,
             loop_seconds=dict(self.times.seconds),
             slowest_record=self.times.slowest(),
+            last_record=self._last_record,
+            memory=self._measured(),
             labels=processor.stage.to_json(),
             checkpoint=self._checkpoint(),
             models=views_of_models(processor),
+            **figures_of(Scores(processor.quality, processor.loss), model),
         )
         self._show(self.view)
         if self._exporter is not None:
-            self._exporter.refresh(self.view, self._last_record)
-            if now >= self._measure_at:
-                self._exporter.memory(sum(model._raw_memory_usage for model in processor.models))
-                self._measure_at = now + _MEMORY_PAUSE * (self._clock() - now)
-            self._exporter.publish()
+            self._exporter.refresh(self.view)
         return self.view
 
     def _rate(self, now: float) -> float:
@@ -174,3 +162,11 @@ class Watch:
         began, before = self._first or (now, 0)
         n_records = self._processor.counts.consumed - before
         return n_records / (now - began) if n_records and now > began else math.nan
+
+    def _measured(self) -> int:
+        """Return the size of the models, measured again when it is time."""
+        now = self._clock()
+        if self._exporter is not None and now >= self._measure_at:
+            self._memory = sum(model._raw_memory_usage for model in self._processor.models)
+            self._measure_at = now + _MEMORY_PAUSE * (self._clock() - now)
+        return self._memory

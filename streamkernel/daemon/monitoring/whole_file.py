@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
+import shutil
 from pathlib import Path
 
 from streamkernel.connectors.os_reason import os_reason
@@ -14,7 +13,7 @@ __all__ = ["write_whole"]
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name, then give it its own; a device, a pipe and the like are written as they are.
+    """Write a file under another name, then rename it. Write a device, a pipe and the like as they are.
 
     Raises
     ------
@@ -22,40 +21,27 @@ def write_whole(path: Path, content: bytes) -> None:
         Where the file cannot be written.
 
     """
+    real = Path(os.path.realpath(path))
+    aside = real.with_name(f".streamkernel-{os.getpid()}.tmp")
     try:
-        if not _replaced(Path(os.path.realpath(path)), content):
-            path.write_bytes(content)
+        if real.exists() and not real.is_file():
+            real.write_bytes(content)
+            return
+        try:
+            aside.write_bytes(content)
+            if real.exists():
+                shutil.copymode(real, aside)
+            _rename(aside, real)
+        except PermissionError:  # a folder in which only this file may be written
+            real.write_bytes(content)
+        finally:
+            aside.unlink(missing_ok=True)
     except OSError as error:
         raise DaemonError(f"{path}: cannot be written: {os_reason(error)}") from None
 
 
-def _replaced(real: Path, content: bytes) -> bool:
-    """Put a new file in the place of one; return False where that cannot be done."""
-    try:
-        before = os.stat(real)
-    except FileNotFoundError:
-        before = None
-    if before is not None and (not stat.S_ISREG(before.st_mode) or before.st_nlink > 1):
-        return False
-    aside = real.parent / f".streamkernel-{os.getpid()}.tmp"
-    try:
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except OSError:  # such as a folder in which this one file may be written
-        return False
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            if before is not None:
-                os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
-            file.write(content)
-        return _renamed(aside, real)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(aside)
-
-
-def _renamed(aside: Path, real: Path) -> bool:
+def _rename(aside: Path, real: Path) -> None:
     try:
         os.replace(aside, real)
-    except OSError:  # such as a file that is a mount point
-        return False
-    return True
+    except OSError:  # the file is a mount point
+        real.write_bytes(aside.read_bytes())

@@ -98,7 +98,7 @@ class ReplayFeed:
                 break
             fault = replayed.record.fault
             if fault is not None:
-                self._report.add_still_dead(f"line {letter.line}", *fault)
+                self._report.add_still_dead(f"line {letter.line}", fault.reason, fault.detail)
             elif not self._stopped():  # while it was tried whether the record kills
                 self._handed(replayed)
                 records.append(replayed.record)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.ports import Fault
-from streamkernel.daemon.monitoring.dead_letter_advice import remedy
+from streamkernel.daemon.monitoring.dead_letters import remedy
 
 __all__ = ["Records", "RefusedError", "fault_answer", "fault_status", "json_response", "split"]
 
@@ -64,7 +64,7 @@ def fault_answer(fault: Fault, section: str = "source") -> dict[str, dict[str, s
     """
     error = {"reason": fault.reason, "detail": fault.detail}
     if fault.reason in _SETTINGS:
-        error["remedy"] = remedy(fault.reason, section, "journal")
+        error["remedy"] = remedy(fault, section, "journal")
     return {"error": error}
 
 

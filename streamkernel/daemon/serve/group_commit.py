@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import queue
 import sqlite3
-import threading
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
 
 from streamkernel.connectors.journal.database import journal_reason
 from streamkernel.connectors.journal.writer import JournalEntry, JournalWriter, Refusal
@@ -44,14 +42,8 @@ _REFUSED = {
 _Answers = Sequence[list[bool] | Refusal | JournalError]
 
 
-class _Waiting(NamedTuple):
-    entries: Sequence[JournalEntry]
-    answer: asyncio.Future[list[bool]]
-    loop: asyncio.AbstractEventLoop
-
-
 class GroupCommit:
-    """A thread that appends the entries of coroutines to an open journal, in groups, until it is closed.
+    """Appends the entries of coroutines to an open journal, in groups, by a thread of its own.
 
     While a group is committed, the requests that come form the next group.
 
@@ -72,11 +64,11 @@ class GroupCommit:
     def __init__(self, writer: JournalWriter, counters: JournalCounters) -> None:
         self._writer = writer
         self._counters = counters
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._thread = ThreadPoolExecutor(1, "journal")
+        self._waiting: list[tuple[Sequence[JournalEntry], asyncio.Future[list[bool]]]] = []
+        self._committing: asyncio.Task[None] | None = None
         self._logged: float | None = None
         self.trouble: str | None = None
-        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
-        self._thread.start()
 
     async def append(self, entries: Sequence[JournalEntry]) -> list[bool]:
         """Append all entries or none, wait until they are durable, and return whether each is new.
@@ -87,35 +79,36 @@ class GroupCommit:
             Where nothing was appended.
 
         """
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[list[bool]] = loop.create_future()
-        self._queue.put(_Waiting(entries, answer, loop))
+        answer: asyncio.Future[list[bool]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((entries, answer))
+        if self._committing is None:
+            self._committing = asyncio.create_task(self._run())
         return await answer
 
     def close(self) -> None:
-        """Append what waits, then close the journal."""
-        self._queue.put(None)
-        self._thread.join()
+        """Finish the group at work, then close the journal."""
+        self._thread.shutdown()
         self._writer.close()
 
-    def _run(self) -> None:
-        last = False
-        while not last:
-            group = [self._queue.get()]
-            while not self._queue.empty():  # no other thread takes from it
-                group.append(self._queue.get())
-            last = None in group
-            if waiting := [one for one in group if one is not None]:
-                self._commit(waiting)
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                group, self._waiting = self._waiting, []
+                loop = asyncio.get_running_loop()
+                answers = await loop.run_in_executor(self._thread, self._commit, [entries for entries, _ in group])
+                for (_, future), answer in zip(group, answers, strict=True):
+                    _resolve(future, answer)
+        finally:
+            self._committing = None
 
-    def _commit(self, group: Sequence[_Waiting]) -> None:
+    def _commit(self, group: Sequence[Sequence[JournalEntry]]) -> _Answers:
         crash.point("journal-group")
         answers: _Answers
         try:
-            answers = self._writer.append([one.entries for one in group])
+            answers = self._writer.append(group)
             self.trouble = None
             self._counters.groups.inc()
-        except Exception as error:  # whatever it is: without this thread no request would ever be answered
+        except Exception as error:  # whatever it is: each request gets an answer
             answers = [self._failed(error)] * len(group)
         crash.point("journal-durable")
         for answer in answers:
@@ -124,8 +117,7 @@ class GroupCommit:
                 self._counters.repeated.inc(len(answer) - sum(answer))
             else:
                 self._counters.refused.inc()
-        # In one call: each call wakes the loop.
-        group[0].loop.call_soon_threadsafe(_resolve, [one.answer for one in group], answers)
+        return answers
 
     def _failed(self, error: Exception) -> JournalError:
         known = isinstance(error, OSError | sqlite3.Error)
@@ -138,11 +130,10 @@ class GroupCommit:
         return JournalError(f"the journal cannot be written: {reason}")
 
 
-def _resolve(futures: Sequence[asyncio.Future[list[bool]]], answers: _Answers) -> None:
-    for future, answer in zip(futures, answers, strict=True):
-        if future.done():  # its client is gone
-            continue
-        if isinstance(answer, list):
-            future.set_result(answer)
-        else:
-            future.set_exception(JournalError(_REFUSED[answer], answer) if isinstance(answer, Refusal) else answer)
+def _resolve(future: asyncio.Future[list[bool]], answer: list[bool] | Refusal | JournalError) -> None:
+    if future.done():  # its client is gone
+        return
+    if isinstance(answer, list):
+        future.set_result(answer)
+    else:
+        future.set_exception(JournalError(_REFUSED[answer], answer) if isinstance(answer, Refusal) else answer)

@@ -21,7 +21,7 @@ from streamkernel.daemon.assembly.processor import make_learner
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
+from streamkernel.daemon.monitoring.exporter import TrainedCounts
 from streamkernel.daemon.run_state.trained import TrainedModel
 from streamkernel.daemon.stream.known_inputs import ENOUGH, KnownInputs
 from streamkernel.daemon.stream.learner import Learner
@@ -73,7 +73,7 @@ class Predictor:
     """
 
     def __init__(
-        self, plan: Plan, reader: CheckpointReader[TrainedModel], seconds: float, metrics: TrainedMetrics
+        self, plan: Plan, reader: CheckpointReader[TrainedModel], seconds: float, metrics: TrainedCounts
     ) -> None:
         self._plan = plan
         self._reader = reader
@@ -155,7 +155,7 @@ class Predictor:
             first = str(error) != self._said
             self._said = str(error)
             if self._model is not None:
-                self._metrics.failed()
+                self._metrics.n_failures += 1
                 if first:
                     _log.error("%s; predictions continue with the previous checkpoint", error)
             elif isinstance(error, UnfitError) and not self._started:
@@ -172,12 +172,9 @@ class Predictor:
         # What a model computes at its first prediction, and compiles at the first of a process, holds up no request.
         with contextlib.suppress(Exception):
             learner.advance(RecordBatch(inputs=[self._sample], targets=[None]))
-        if self._model is None:
-            self._metrics.set(trained)
-            _log.info("predicting with %s", trained.describe())
-        else:  # as often as each second: answers and metrics say which it is
-            self._metrics.reloaded(trained)
-            _log.debug("predicting with %s", trained.describe())
+        self._metrics.take(trained)
+        # Reloads may come each second: answers and metrics say which model it is.
+        _log.log(logging.INFO if self._model is None else logging.DEBUG, "predicting with %s", trained.describe())
         self._model = _Model(trained, learner, trained.known_inputs())
 
     def _reload(self) -> None:

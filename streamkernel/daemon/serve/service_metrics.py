@@ -7,17 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, ProcessCollector
 
 from streamkernel.connectors.ports import Fault
-from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
+from streamkernel.daemon.monitoring.exporter import TrainedCounts
+from streamkernel.daemon.monitoring.metrics import TableCollector, make_metric
 
 __all__ = ["JournalCounters", "ServiceMetrics"]
-
-_PREFIX = "streamkernel"
-_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 @dataclass
@@ -42,34 +41,25 @@ class ServiceMetrics:
     registry
         The registry of all metrics.
     trained
-        The metrics of the model.
+        The model and its reloads.
 
     """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        counter = partial(Counter, namespace=_PREFIX, registry=self.registry)
-        gauge = partial(Gauge, namespace=_PREFIX, registry=self.registry)
-        self._requests = counter("http_requests", "Requests answered, by path and status.", ["path", "status"])
-        self._records = counter("http_records", "Records of requests: ok, or why they were unusable.", ["result"])
-        self._seconds = Histogram(
-            "http_request_duration_seconds",
-            "Seconds from the complete request to its answer.",
-            ["path"],
-            namespace=_PREFIX,
-            registry=self.registry,
-            buckets=_BUCKETS,
+        made = partial(make_metric, registry=self.registry)
+        self._requests, self._records = made("http_requests"), made("http_records")
+        self._seconds, self._open = made("http_request_duration_seconds"), made("http_requests_in_flight")
+        self._size, self._most = made("journal_bytes"), made("journal_max_bytes")
+        self._entries, self._groups, self._refused = (
+            made(f"journal_{name}") for name in ("records", "groups", "refused")
         )
-        self._open = gauge("http_requests_in_flight", "Requests being answered.")
-        self.trained = TrainedMetrics(_PREFIX, self.registry)
-        self._size = gauge("journal_bytes", "Size of a journal.", ["journal"])
-        self._most = gauge("journal_max_bytes", "Maximum size of a journal.", ["journal"])
-        records = "Records for a journal: new ones, and repeats."
-        self._entries = counter("journal_records", records, ["journal", "result"])
-        self._groups = counter("journal_groups", "Groups of records made durable together.", ["journal"])
-        refused = "Requests refused because the journal is full or cannot be written."
-        self._refused = counter("journal_refused", refused, ["journal"])
+        self.trained = TrainedCounts()
+        self.registry.register(TableCollector(self._figures, lambda: {"predict": True}))
         ProcessCollector(registry=self.registry)
+
+    def _figures(self) -> SimpleNamespace:
+        return SimpleNamespace(trained=self.trained, checkpoint_of_model=SimpleNamespace(**self.trained.figures()))
 
     def journal(self, section: str, size: Callable[[], int], max_bytes: int) -> JournalCounters:
         """Show a journal by the section of its source, and return its counters."""

@@ -155,8 +155,8 @@ class RecordBatch:
         Dead letters by reason.
     dead_numbers
         Their numbers among the records of the batch, the first being 1.
-    letters, letter_origins
-        The lines of the dead letters, and where their records begin.
+    letters, faults, letter_origins
+        The lines of the dead letters, their faults, and where their records begin.
     next
         Where the source continues; None if no record was taken.
     late
@@ -191,6 +191,7 @@ class RecordBatch:
     dead: Counter[str] = field(default_factory=Counter)
     dead_numbers: list[int] = field(default_factory=list)
     letters: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
     letter_origins: list[Position] = field(default_factory=list)
     next: Position | None = None
     late: LabelChunk | None = None
@@ -233,7 +234,8 @@ class RecordBatch:
         self._add_letter(position, fault, raw, LABELS, "utf-8")
 
     def _add_letter(self, position: Position, fault: Fault, raw: bytes, source: str | None, encoding: str) -> None:
-        self.letters.append(dead_letter(position, *fault, raw, source=source, written_in=encoding))
+        self.letters.append(dead_letter(position, fault.reason, fault.detail, raw, source=source, written_in=encoding))
+        self.faults.append(fault)
         # One topic may hold both: the place in one source differs from the same place in another.
         origin = position if source is None else position._replace(stream=f"{source}:{position.stream}")
         self.letter_origins.append(origin)

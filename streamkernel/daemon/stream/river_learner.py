@@ -13,7 +13,7 @@ import numpy as np
 from river import base
 from river.optim.losses import Squared
 
-from streamkernel.connectors.ports import Fault
+from streamkernel.connectors.ports import CausedFault
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.model import Model, advances
 from streamkernel.daemon.base.moments import Moments
@@ -83,7 +83,9 @@ class RiverLearner(Learner):
                 break
             # River's models raise whatever their arithmetic raises, its compiled parts a panic that is no Exception.
             except BaseException as error:
-                batch.refused[place] = Fault("refused", _why(error, x))
+                batch.refused[place] = CausedFault(
+                    "refused", _why(error, x), "type" if isinstance(error, TypeError) else ""
+                )
                 done.append((None, None, math.nan, math.nan))
             batch.stopped = stopped()
             if batch.stopped or (batch.until_refused and batch.refused):

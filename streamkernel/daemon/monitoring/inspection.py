@@ -1,26 +1,82 @@
-"""The description of a checkpoint as the lines that `inspect` prints: twelve that matter, or all of it."""
+"""What a checkpoint holds, without loading its model: as a mapping, and as the lines that `inspect` prints."""
 
 from __future__ import annotations
 
-import re
+import hashlib
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import yaml
+
+from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.checkpoints.file import Checkpoint, read
+from streamkernel.daemon.checkpoints.reader import is_gone, until_listed
+from streamkernel.daemon.checkpoints.store import checkpoint_files
+from streamkernel.daemon.components.group_mode import partition_directories
 from streamkernel.daemon.monitoring.visible import visible
+from streamkernel.daemon.run_state.header import check_header
 from streamkernel.daemon.run_state.models import published_entry
 
-__all__ = ["description_lines"]
+__all__ = ["describe", "description_lines"]
 
 # Enough to tell two models apart, and fit for a narrow terminal.
 _DIGEST_SHOWN = 12
-_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b")
-_SHARES = ("expert_weights", "input_importance")
 _MOST_SHARES = 3
-_DEEPEST = 20
 _MOST_POSITIONS = 4
 _COUNTS = ("n_features", "n_blocks", "n_refits")
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Describe a checkpoint file, or the newest valid one of a directory, or of each partition's in group mode.
+
+    Nothing is written, and no model loaded.
+
+    Raises
+    ------
+    CheckpointError
+        Where there is none, or none is valid.
+
+    """
+    if not path.is_dir():
+        return _about(path, read(path))
+    return until_listed(lambda: _describe_directory(path), path)
+
+
+def _describe_directory(path: Path) -> dict[str, Any]:
+    files = checkpoint_files(path)
+    begun = {one: inner for one, inner in partition_directories(path).items() if checkpoint_files(inner)}
+    if begun and not files:
+        return {"directory": str(path), "partitions": {str(one): describe(inner) for one, inner in begun.items()}}
+    if not files:
+        raise CheckpointError(f"{path}: holds no checkpoint")
+    invalid: list[str] = []
+    for file in reversed(files):
+        try:
+            found = _about(file, read(file))
+        except CheckpointError as error:
+            if is_gone(error):
+                raise
+            invalid.append(str(error))
+            continue
+        return {**found, "directory": [other.name for other in files], "invalid": invalid}
+    raise CheckpointError("; ".join(invalid))
+
+
+def _about(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
+    try:
+        check_header(checkpoint.header)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+    return {
+        "file": str(path),
+        "number": checkpoint.number,
+        **checkpoint.header,
+        "payload_bytes": len(checkpoint.payload),
+        "payload_sha256": hashlib.sha256(checkpoint.payload).hexdigest(),
+    }
 
 
 def description_lines(described: Mapping[str, Any], width: int, every: bool = False) -> list[str]:
@@ -33,16 +89,14 @@ def description_lines(described: Mapping[str, Any], width: int, every: bool = Fa
     width
         Of the terminal.
     every
-        Whether all that is in the header follows the lines that matter. Digests are cut there: JSON has them whole.
+        Whether the whole header follows the lines that matter, as YAML.
 
     """
     if "partitions" in described:
         return list(_partition_lines(described["partitions"]))
     lines = _aligned(_that_matter(described), width)
-    if not every:
-        return lines
-    run = described["run"]
-    return [*lines, "", *_tree({**described, "run": {**run, "written": _time(run["written"])}}, width)]
+    # ASCII: what a record brought must not steer the terminal.
+    return [*lines, "", *yaml.safe_dump(dict(described), sort_keys=False).splitlines()] if every else lines
 
 
 def _that_matter(described: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -100,29 +154,18 @@ def _largest(shares: Mapping[str, float]) -> str:
     return "; ".join([*shown, *([f"{more:,} more"] if more > 0 else [])])
 
 
-def _aligned(rows: Iterable[tuple[str, str]], width: int, indent: str = "") -> list[str]:
+def _aligned(rows: Iterable[tuple[str, str]], width: int) -> list[str]:
     """Return a line for each row that has a text, or several where it is too long: the names are a column."""
     texts = [(visible(name), visible(str(text))) for name, text in rows if text != ""]
     wide = max((len(name) for name, _ in texts), default=0)
     wrap = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     lines = []
     for name, text in texts:
-        wrap.initial_indent, wrap.subsequent_indent = f"{indent}{name:{wide}}  ", " " * (len(indent) + wide + 2)
+        wrap.initial_indent, wrap.subsequent_indent = f"{name:{wide}}  ", " " * (wide + 2)
         if len(wrap.initial_indent) + max(map(len, text.split()), default=0) > width:  # a long word begins a line
-            lines.append(f"{indent}{name}")
-            wrap.initial_indent = wrap.subsequent_indent = f"{indent}  "
+            lines.append(name)
+            wrap.initial_indent = wrap.subsequent_indent = "  "
         lines += wrap.wrap(text)
-    return lines
-
-
-def _tree(entries: Mapping[str, Any], width: int, indent: str = "", shares: bool = False) -> list[str]:
-    """Return all entries, those of a mapping below its name."""
-    below = {name: one for name, one in entries.items() if isinstance(one, dict) and one and len(indent) < _DEEPEST}
-    plain = [(name, one) for name, one in entries.items() if name not in below and one not in ([], {}, None)]
-    rows = [(name, _share(one) if shares else _DIGEST.sub(r"\1…", _shown(one))) for name, one in plain]
-    lines = _aligned(rows, width, indent)
-    for name, one in below.items():
-        lines += [f"{indent}{visible(name)}", *_tree(one, width, f"{indent}  ", name in _SHARES)]
     return lines
 
 
@@ -131,11 +174,7 @@ def _share(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, list):
-        return ", ".join(map(_shown, value))
-    return str(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _time(written: float) -> str:

@@ -1,4 +1,4 @@
-"""The figures of a run as they are shown next to those of others: their names, their texts, and which one is best."""
+"""The figures of runs side by side: their names, their texts, which one is best, and the table at the end of a run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from rich.box import SIMPLE
+from rich.console import Group
+from rich.table import Table
+
 from streamkernel.daemon.monitoring.view import View
 
-__all__ = ["Figure", "figure_rows", "shown_number"]
+__all__ = ["Figure", "figure_rows", "shown_number", "summary", "summary_table"]
 
 _LARGEST_IN_FULL = 1e12
 _LABELS = {"log_loss": "log loss, all records"}
@@ -22,6 +26,12 @@ _BETTER: Mapping[str, Literal["higher", "lower"]] = {
     "log_loss": "lower",
     "mae": "lower",
     "rmse": "lower",
+}
+_NOTES = {
+    "progressive loss": "the mean of the model's loss before it learns each record",
+    "majority class": "predicts the most frequent class so far",
+    "class shares": "the probability of a class is its share so far",
+    "mean so far": "predicts the mean of the targets so far",
 }
 
 
@@ -111,3 +121,27 @@ def _best(name: str, views: Iterable[View]) -> Sequence[int]:
         return []
     best = (max if _BETTER[name] == "higher" else min)(found.values())
     return [index for index, value in found.items() if value == best]
+
+
+def summary(views: Mapping[str, View]) -> Group:
+    """Return the table, and below it what is not said by the names of its rows."""
+    table = summary_table(views)
+    rows = figure_rows(views)
+    notes = {name: note for name, note in _NOTES.items() if any(name in label for label in rows)}
+    if "mae" in rows and "progressive loss" in notes:
+        of = ", summed over the targets" if any(view.targets for view in views.values()) else ""
+        notes["progressive loss"] = f"mean loss before learning a record, in target variances{of}"
+    if any(view.account and view.account["consumed"] != view.taken for view in views.values()):
+        notes["account"] = "of all runs since the first start; the rows above: of this run"
+    return Group(table, *(f"  {name}: {note}" for name, note in notes.items()), "")
+
+
+def summary_table(views: Mapping[str, View]) -> Table:
+    """Return a table with one column for each run: its last view, by its name."""
+    table = Table(box=SIMPLE, show_header=len(views) > 1)
+    table.add_column("")
+    for name in views:
+        table.add_column(name, justify="right")
+    for label, figures in figure_rows(views).items():
+        table.add_row(label, *("" if figure is None else figure.text for figure in figures))
+    return table

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.figures import shown_number
+from streamkernel.daemon.monitoring.tables import shown_number
 from streamkernel.daemon.monitoring.whole_file import write_whole
 
 if TYPE_CHECKING:

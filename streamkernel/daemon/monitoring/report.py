@@ -9,11 +9,11 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
-from importlib.resources import files
 
+from streamkernel.daemon.monitoring.charts import Panel, line_style, panels_of, svg
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.figures import Figure, figure_rows
-from streamkernel.daemon.monitoring.report.charts import Panel, line_style, panels_of, svg
+from streamkernel.daemon.monitoring.status_page import page_file
+from streamkernel.daemon.monitoring.tables import Figure, figure_rows
 
 __all__ = ["report"]
 
@@ -40,7 +40,7 @@ def report(evaluations: Mapping[str, Evaluation], when: datetime) -> str:
     if any(one.stopped for one in evaluations.values()):
         title += ", stopped before the end"
     charts = "\n".join(map(_chart, panels_of(evaluations, all_metrics=True)))
-    style = (files(__package__) / "report.css").read_text("utf-8")
+    style = page_file("report.css")
     runs = "\n".join(_run(place, name, one) for place, (name, one) in enumerate(evaluations.items()))
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">

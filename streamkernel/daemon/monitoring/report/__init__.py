@@ -1,1 +1,0 @@
-"""The report of an evaluation: one HTML document that needs no other file, no script and no network."""

@@ -1,1 +1,0 @@
-"""The status page, and the JSON that it draws: figures, their history of an hour, and the last dead letters."""
