@@ -37,10 +37,6 @@ from streamkernel.daemon.stream.record_batch import RecordBatch
 __all__ = ["Exporter", "ModelReading", "TrainedCounts"]
 
 _TOTALS = ("n_ignored", "n_clipped", "n_not_finite", "n_losses_not_finite", "n_ignored_inputs")
-_ATTRIBUTES = (
-    *("view", "totals", "counts", "dead", "n_losses", "late", "late_dead", "join", "trained", "checkpoint"),
-    *("histograms", "versions", "refreshed", "lag", "since"),
-)
 _DURATIONS = ("predict_duration", "learn_duration", "checkpoint_duration", "label_delay")
 
 
@@ -274,9 +270,11 @@ class Exporter(CheckpointObserver, ModelReading):
     def figures(self) -> dict[str, Any]:
         """Return all that the table names."""
         view, totals, late, join, window = self.view, self.totals, self.late, self.join, self._window
-        of_model = super().figures()
-        return of_model | {
-            **{name: getattr(self, name) for name in _ATTRIBUTES},
+        return {
+            **super().figures(),
+            **vars(self),
+            "since": self.since,
+            "lag": self.lag,
             "lifetime": view.account.get("consumed", 0),
             "not_finite": {"prediction": totals.n_not_finite, "loss": totals.n_losses_not_finite},
             "ignored_inputs": totals.n_ignored_inputs + self.since("n_ignored_inputs") + self.since("n_ignored_labels"),
