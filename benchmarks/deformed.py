@@ -38,14 +38,10 @@ class DeformedImages:
 
     Parameters
     ----------
-    images
-        uint8 of shape (n, side, side).
-    labels
-        Shape (n,).
-    seed
-        Of orders and deformations.
-    deformation
-        How far.
+    images, labels
+        uint8 of shape (n, side, side), and shape (n,).
+    seed, deformation
+        Of orders and deformations, and how far these are.
 
     """
 

@@ -38,29 +38,14 @@ class Line(NamedTuple):
 
 @dataclass
 class Findings:
-    """What an account shows.
-
-    Attributes
-    ----------
-    records
-        How many were produced.
-    lost, doubled
-        Records without the line they should have, or not learned; lines too many for a record, or learned too often.
-    faults
-        Everything that is not as it must be, one sentence each.
-    digest
-        Whether the model is that of an undisturbed run; None where that is not promised.
-    said
-        The line of the log that tells of the failure.
-
-    """
+    """What an account shows."""
 
     records: int = 0
-    lost: int = 0
-    doubled: int = 0
+    lost: int = 0  #: records without the line they should have, or not learned
+    doubled: int = 0  #: lines too many for a record, or learned too often
     faults: list[str] = field(default_factory=list)
-    digest: bool | None = None
-    said: str = ""
+    digest: bool | None = None  #: whether the model is that of an undisturbed run; None where that is not promised
+    said: str = ""  #: the line of the log that tells of the failure
 
     @property
     def good(self) -> bool:
@@ -101,18 +86,7 @@ def _small(text: bytes) -> bytes:
 def account(
     expected: Mapping[Place, Row], predictions: Sequence[Line], letters: Sequence[Line], books: Mapping[str, int]
 ) -> Findings:
-    """Compare what was to become of each record with what did.
-
-    Parameters
-    ----------
-    expected
-        Every record that was produced, by its place.
-    predictions, letters
-        The lines downstream.
-    books
-        The account in the newest checkpoint.
-
-    """
+    """Compare what was to become of each record with what did."""
     found = Findings(records=len(expected))
     told, dead = Counter(line.place for line in predictions), Counter(line.place for line in letters)
     wrong: dict[str, list[Place]] = defaultdict(list)
@@ -153,18 +127,7 @@ def _compare_books(rows: Iterable[Row], books: Mapping[str, int], found: Finding
 
 
 def compare(found: Findings, ours: Sequence[bytes], digest: str, theirs: Sequence[bytes], undisturbed: str) -> None:
-    """Compare predictions, in the order they were made, and the model with those of an undisturbed run.
-
-    Parameters
-    ----------
-    found
-        Added to.
-    ours, theirs
-        The texts of the lines.
-    digest, undisturbed
-        The `state_digest` of each.
-
-    """
+    """Compare predictions, in the order they were made, and the model with those of an undisturbed run."""
     same = digest == undisturbed
     found.digest = same and found.digest is not False
     if not same:
@@ -178,18 +141,7 @@ def compare(found: Findings, ours: Sequence[bytes], digest: str, theirs: Sequenc
 
 
 def listen(found: Findings, log: str, says: Iterable[str]) -> None:
-    """Look for what an operator must be told, and for what no log should hold.
-
-    Parameters
-    ----------
-    found
-        Added to.
-    log
-        Of all lives of the daemon.
-    says
-        Patterns, each of which some line must hold.
-
-    """
+    """Look for what an operator must be told, and for what no log should hold."""
     lines = log.splitlines()
     for pattern in says:
         told = [line for line in lines if re.search(pattern, line)]

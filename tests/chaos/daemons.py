@@ -29,14 +29,7 @@ class Hung(AssertionError):
 
 
 def until(holds: Callable[[], bool], what: Callable[[], str], seconds: float = _SECONDS) -> None:
-    """Wait until something holds.
-
-    Raises
-    ------
-    Hung
-        When it never does; `what` says what was waited for.
-
-    """
+    """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
@@ -45,16 +38,7 @@ def until(holds: Callable[[], bool], what: Callable[[], str], seconds: float = _
 
 
 class Daemon:
-    """One life of the daemon, made by a `Starter`.
-
-    Attributes
-    ----------
-    pid
-        Its number.
-    killed
-        Whether it was killed from here.
-
-    """
+    """One life of the daemon, made by a `Starter`."""
 
     def __init__(self, starter: Starter, pid: int, err: Path) -> None:
         self._starter = starter
@@ -134,14 +118,7 @@ class Daemon:
 
 
 class Starter:
-    """The warm process daemons are forked from; a context manager, which leaves none alive.
-
-    Parameters
-    ----------
-    folder
-        Where their standard output and standard error go.
-
-    """
+    """The warm process daemons are forked from; a context manager, which leaves none alive."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -165,20 +142,7 @@ class Starter:
         return json.loads(self._process.stdout.readline())
 
     def start(self, folder: Path, *arguments: str, crash: str = "", sabotage: Sabotage = ()) -> Daemon:
-        """Start the command line in a folder.
-
-        Parameters
-        ----------
-        folder
-            The working directory.
-        arguments
-            Of the command line.
-        crash
-            Where to die, as `streamkernel.daemon.base.crash` has it.
-        sabotage
-            What goes wrong inside.
-
-        """
+        """Start the command line in a folder."""
         self._started += 1
         out, err = (self._folder / f"{self._started:05}.{name}" for name in ("out", "err"))
         err.touch()

@@ -20,34 +20,15 @@ Inject: TypeAlias = Callable[[Trial], int]
 
 @dataclass(frozen=True)
 class Failure:
-    """A way to fail.
-
-    Attributes
-    ----------
-    name
-        What the table calls it.
-    says
-        A pattern: the line of the log that tells an operator.
-    inject
-        Does it; afterwards the trial is finished.
-    settings
-        What it is tried on; the first one in the short form.
-    trial
-        How its trials are made.
-    death
-        Whether the process dies at a known place, so that it may die at several of them in one trial.
-    short
-        Whether there is a short form.
-
-    """
+    """A way to fail."""
 
     name: str
-    says: str
+    says: str  #: a pattern: the line of the log that tells an operator
     inject: Inject
-    settings: Sequence[Setting]
-    trial: dict[str, Any] = field(default_factory=dict)
-    death: bool = False
-    short: bool = True
+    settings: Sequence[Setting]  #: the first one in the short form
+    trial: dict[str, Any] = field(default_factory=dict)  #: how its trials are made
+    death: bool = False  #: whether the process dies at a known place: then at several of them in one trial
+    short: bool = True  #: whether there is a short form
 
 
 FAILURES: list[Failure] = []
@@ -77,27 +58,7 @@ class Outcome:
 def run(
     site: Site, failures: Sequence[Failure], setting: Setting, seed: int = 0, number: int = 0, long: bool = False
 ) -> Outcome:
-    """Make a trial of a failure, or of several one after the other, and leave the site well.
-
-    Parameters
-    ----------
-    site
-        Where it takes place.
-    failures
-        What goes wrong; several may be tried together where they ask for nothing special.
-    setting
-        What is configured.
-    seed, number
-        Of the random moments: of all trials, and of this one among those of the failure.
-    long
-        Whether to take the time that is promised to operators.
-
-    Raises
-    ------
-    Exception
-        When something does not come about; what the last daemons said is among its notes.
-
-    """
+    """Make a trial of a failure, or of several one after the other, and leave the site well."""
     draw = random.Random(f"{seed} {failures[0].name} {setting.name} {number}")
     with Trial(site, setting, draw, long=long, **failures[0].trial) as trial:
         times = sum(failure.inject(trial) for failure in failures)

@@ -19,14 +19,7 @@ _PAUSE, _REST = 0.05, 0.6
 
 
 class Intake(Protocol):
-    """Where the records of a trial go, beside its configuration.
-
-    Attributes
-    ----------
-    section
-        What the configuration says of it as a source.
-
-    """
+    """Where the records of a trial go, beside its configuration."""
 
     section: Mapping[str, Any]
 
@@ -97,18 +90,7 @@ def pauses() -> Iterator[float]:
 
 
 class IntakeFeeder:
-    """Puts records into an intake in waves, on a thread of its own.
-
-    Parameters
-    ----------
-    put
-        Adds records.
-    rows
-        The records.
-    rate
-        Records a second, with the rests between the waves.
-
-    """
+    """Puts records into an intake in waves, on a thread of its own."""
 
     def __init__(self, put: Callable[[Sequence[Row]], None], rows: Iterator[Row], rate: float) -> None:
         self.sent = 0

@@ -38,18 +38,7 @@ class _Connection:
 class Proxy:
     """Passes connections to one of its ports on to another port of this machine, well or badly.
 
-    A context manager, on a thread of its own. It passes everything until it is told otherwise, and from `flow` on.
-
-    Attributes
-    ----------
-    port
-        Where clients connect; outside the range from which the kernel serves outgoing connections.
-    target
-        The port behind it, to be set before the first connection.
-    passed
-        The requests to end a transaction that were passed on.
-
-    """
+    A context manager, on a thread of its own. It passes everything until it is told otherwise, and from `flow` on."""
 
     def __init__(self) -> None:
         self.port = reserved_port()

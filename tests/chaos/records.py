@@ -18,29 +18,7 @@ __all__ = ["TrialRecords"]
 
 
 class TrialRecords:
-    """The stream of a trial, in a topic or in what the setting has instead.
-
-    Parameters
-    ----------
-    site, setting
-        As `tests.chaos.trial.Trial` has them.
-    topic
-        Its name, where it is one.
-    folder
-        Of the trial.
-    poison
-        The number of a record that kills the process.
-
-    Attributes
-    ----------
-    expected
-        What was produced, by its place, as far as `book` read it.
-    partitions
-        How many the topic of records has by now.
-    intake
-        Where records go instead of the topic; None: they go there.
-
-    """
+    """The stream of a trial, in a topic or in what the setting has instead."""
 
     def __init__(self, site: Site, setting: Setting, topic: str, folder: Path, poison: int | None) -> None:
         self.expected: dict[Place, Row] = {}
@@ -57,20 +35,7 @@ class TrialRecords:
             self._broker.create_topic(topic, self.partitions)
 
     def produce(self, count: int, *, partition: int | None = None, keyless: bool = False, **options: Any) -> None:
-        """Put the next records into the topic, in batches of their own; not while it is fed.
-
-        Parameters
-        ----------
-        count
-            How many.
-        partition
-            Where all of them go; None: to all partitions in turn.
-        keyless
-            Whether they have no keys, and none of them is a tombstone, which must have one.
-        options
-            More for `tests.kafka.producing.produce`, such as ``transactional_id`` and ``abort``.
-
-        """
+        """Put the next records into the topic, in batches of their own; not while it is fed."""
         assert self._feeder is None, "the records would not be in order"
         if self.intake is not None:
             self._put(list(islice(self._with_value(), count)))

@@ -40,16 +40,7 @@ def warm_lines(n_records: int) -> bytes:
 
 
 class References:
-    """Runs the daemon over values, each list of them once.
-
-    Parameters
-    ----------
-    starter
-        Of the daemons.
-    folder
-        Where their files go.
-
-    """
+    """Runs the daemon over values, each list of them once."""
 
     def __init__(self, starter: Starter, folder: Path) -> None:
         self._starter = starter

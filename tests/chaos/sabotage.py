@@ -55,18 +55,7 @@ def refuse_files(directory: str, number: int, while_there: str) -> None:
 
 
 def die_at(call: str, count: int, after: bool) -> None:
-    """Die by SIGKILL at a call of a method, before or after it.
-
-    Parameters
-    ----------
-    call
-        ``"module:Class.method"``.
-    count
-        The how manieth call of the process.
-    after
-        Whether the call is made before.
-
-    """
+    """Die by SIGKILL at a call of a method, before or after it."""
 
     def deadly(method: Callable[[], Any]) -> Any:
         if after:
@@ -74,22 +63,6 @@ def die_at(call: str, count: int, after: bool) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     _at_call(call, count, deadly)
-
-
-def miscall(call: str, count: int, times: int) -> None:
-    """Make a call of a method twice, or not at all: what a fault of the daemon's own might be.
-
-    Parameters
-    ----------
-    call
-        ``"module:Class.method"``.
-    count
-        The how manieth call of the process.
-    times
-        How many times it is made.
-
-    """
-    _at_call(call, count, lambda method: [None, *(method() for _ in range(times))][-1])
 
 
 def _at_call(call: str, count: int, instead: Callable[[Callable[[], Any]], Any]) -> None:
@@ -109,7 +82,7 @@ def _at_call(call: str, count: int, instead: Callable[[Callable[[], Any]], Any])
     setattr(owner, name, other)
 
 
-_KNOWN: dict[str, Callable[..., None]] = {each.__name__: each for each in (shift_clock, refuse_files, die_at, miscall)}
+_KNOWN: dict[str, Callable[..., None]] = {each.__name__: each for each in (shift_clock, refuse_files, die_at)}
 
 
 def apply(wanted: Sequence[tuple[str, dict[str, Any]]]) -> None:

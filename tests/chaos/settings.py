@@ -28,31 +28,14 @@ FLUSH_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Setting:
-    """A kind of configuration.
-
-    Attributes
-    ----------
-    name
-        What the table calls it.
-    partitions
-        Of the topic of records.
-    outputs
-        ``"topics"``, ``"transactions"`` (topics, several transactions a checkpoint) or ``"files"``.
-    order
-        As the source has it.
-    group
-        Whether the daemons are members of a group, with a model for each partition.
-    source
-        ``"kafka"``, or where records come from instead: a key of `tests.chaos.intake.INTAKES`.
-
-    """
+    """A kind of configuration."""
 
     name: str
     partitions: int = 1
-    outputs: str = "topics"
+    outputs: str = "topics"  #: or "transactions" (topics, several transactions a checkpoint), or "files"
     order: str = "arrival"
-    group: bool = False
-    source: str = "kafka"
+    group: bool = False  #: whether the daemons are members of a group, with a model for each partition
+    source: str = "kafka"  #: or a key of `tests.chaos.intake.INTAKES`
 
     @property
     def reproducible(self) -> bool:
@@ -60,18 +43,7 @@ class Setting:
         return self.partitions == 1 or self.order == "logged" or self.group
 
     def sections(self, bootstrap: str, topics: dict[str, str], **source: Any) -> dict[str, Any]:
-        """Make the sections of the configuration that say where records come from and lines go to.
-
-        Parameters
-        ----------
-        bootstrap
-            The broker's address, for the daemon.
-        topics
-            The names of the topics for ``"records"``, ``"predictions"`` and ``"dead_letters"``.
-        source
-            More settings of the source; where no topic is read, all of them.
-
-        """
+        """Make the sections of the configuration that say where records come from and lines go to."""
         kafka = {"kind": "kafka", "bootstrap_servers": bootstrap}
         reading = {"target": "y", **source}
         if self.source == "kafka":

@@ -26,25 +26,7 @@ _FORGETFUL = {
 class Site:
     """A broker of its own, to be paused and killed, and everything a trial needs besides.
 
-    A context manager; it leaves no process and no file of the broker behind.
-
-    Parameters
-    ----------
-    folder
-        Where everything lies; the files of the daemons stay.
-
-    Attributes
-    ----------
-    broker
-        It runs, or `mend` starts it again.
-    network
-        Between the broker and who connects to `by_network`.
-    starter
-        Of daemons.
-    references
-        Undisturbed runs.
-
-    """
+    A context manager; it leaves no process and no file of the broker behind."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

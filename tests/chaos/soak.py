@@ -50,31 +50,14 @@ _NEWS_SECONDS = 60.0
 
 @dataclass
 class Soaked:
-    """What a soak came to.
-
-    Attributes
-    ----------
-    seconds
-        How long records were fed.
-    done
-        How many times each harm was done.
-    lives
-        Of the daemon.
-    memory, files
-        The most resident bytes, and the most open files, of any life.
-    recovery
-        The longest time in seconds from when nothing was in its way any more to the next checkpoint with more records.
-    findings
-        The account.
-
-    """
+    """What a soak came to."""
 
     seconds: float
     done: Counter[str] = field(default_factory=Counter)
     lives: int = 0
     memory: int = 0
     files: int = 0
-    recovery: float = 0.0
+    recovery: float = 0.0  #: the longest time from when nothing was in its way to the next checkpoint with more records
     findings: Findings = field(default_factory=Findings)
 
     def row(self) -> dict[str, object]:
@@ -145,20 +128,7 @@ class _Watch:
 
 
 def soak(site: Site, seconds: float, seed: int = 0, rate: float = 200.0) -> Soaked:
-    """Feed records and do harm for so long, then take the account.
-
-    Parameters
-    ----------
-    site
-        Where it takes place.
-    seconds
-        How long.
-    seed
-        Of the random moments.
-    rate
-        Records a second.
-
-    """
+    """Feed records and do harm for so long, then take the account."""
     draw = random.Random(seed)
     soaked = Soaked(seconds)
     with Trial(site, _SETTING, draw, by_network=True) as trial:

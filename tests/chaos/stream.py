@@ -50,16 +50,7 @@ class Row(NamedTuple):
 
 
 def rows(seed: int, poison: int | None = None) -> Iterator[Row]:
-    """Make records without end: two rings to tell apart, and every kind that is not learned among them.
-
-    Parameters
-    ----------
-    seed
-        Makes the numbers.
-    poison
-        The number of a record that a `Deadly` model dies of; None: there is none.
-
-    """
+    """Make records without end: two rings to tell apart, and every kind that is not learned among them."""
     draw = random.Random(seed)
     number = 0
     while True:
@@ -84,22 +75,7 @@ def rows(seed: int, poison: int | None = None) -> Iterator[Row]:
 
 
 class Feeder:
-    """Produces records steadily, on a thread of its own, through whatever happens to the broker.
-
-    Parameters
-    ----------
-    bootstrap
-        The broker's address.
-    topic
-        The topic.
-    source
-        The records.
-    partition
-        The partition of a record, by its number among those of this feeder.
-    rate
-        Records a second, as far as the broker takes them.
-
-    """
+    """Produces records steadily, on a thread of its own, through whatever happens to the broker."""
 
     def __init__(
         self, bootstrap: str, topic: str, source: Iterator[Row], partition: Callable[[int], int], rate: float
@@ -123,14 +99,7 @@ class Feeder:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, when the broker has everything.
-
-        Raises
-        ------
-        KafkaError
-            The first record's that the broker did not take.
-
-        """
+        """Stop, when the broker has everything."""
         self._stopping.set()
         self._thread.join()
         try:

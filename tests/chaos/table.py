@@ -22,20 +22,7 @@ _MOST_SAID = 160
 
 @dataclass
 class Row:
-    """All trials of a failure on a configuration.
-
-    Attributes
-    ----------
-    trials
-        How many there were.
-    times
-        How many times the harm was done.
-    same
-        Whether every model was that of an undisturbed run; None where that is not promised.
-    faults
-        Everything that was not as it must be.
-
-    """
+    """All trials of a failure on a configuration."""
 
     failure: Failure
     setting: Setting
@@ -90,16 +77,7 @@ def surroundings() -> str:
 
 
 def report(rows: Sequence[Row], command: str, where: str) -> str:
-    """Write down what was tried.
-
-    Parameters
-    ----------
-    rows
-        One for each failure and configuration.
-    command, where
-        What was run, and where.
-
-    """
+    """Write down what was tried."""
     header = ["failure", "configuration", "times", "records", "lost", "doubled", "same model", "what the log says"]
     total = ["all", "", *(sum(getattr(row, name) for row in rows) for name in ("times", "records", "lost", "doubled"))]
     lines = [

@@ -32,41 +32,7 @@ _LOOKS = 5
 class Trial(TrialRecords):
     """A stream, its topics, a configuration, and the daemons that ran on it one after the other.
 
-    A context manager: it leaves no process of its own, and the site well.
-
-    Parameters
-    ----------
-    site
-        Where it takes place.
-    setting
-        What is configured.
-    draw
-        Random moments come from it.
-    long
-        Whether to take the time that is promised to operators, and not just enough to show it.
-    by_network
-        Whether the daemon reaches the broker through the site's network.
-    poison
-        The number of a record that kills the process.
-    sections
-        Further sections of the configuration, or others.
-    source
-        Further settings of the source.
-    n_warm
-        How many records of a file are learned before those of the source; 0: there is no such file.
-
-    Attributes
-    ----------
-    topics
-        The names of the topics for ``"records"``, ``"predictions"`` and ``"dead_letters"``.
-    daemons
-        Every life.
-    says
-        A pattern that a line of the log must hold, where it is only known now; None: that of the failure.
-    stack
-        What is closed with the trial.
-
-    """
+    A context manager: it leaves no process of its own, and the site well."""
 
     def __init__(
         self,
@@ -157,6 +123,29 @@ class Trial(TrialRecords):
         headers = [*header["partitions"].values()] if "partitions" in header else [header]
         return sum((Counter(each.get("account", {})) for each in headers), Counter())
 
+    def learns(self, count: int) -> Daemon:
+        """Produce records, and start a daemon that takes all of them."""
+        self.produce(count)
+        daemon = self.start()
+        self.wait_for(count)
+        return daemon
+
+    def works(self, count: int, rate: float, taken: int) -> Daemon:
+        """Produce records, more of them at a rate, and start a daemon that takes some."""
+        self.produce(count)
+        self.feed(rate)
+        daemon = self.start()
+        self.wait_for(taken)
+        return daemon
+
+    def retain(self, end: int, *, partition: int = 0, first: int = 0) -> None:
+        """Let retention take the records of a partition up to an offset, of which those from `first` were not read."""
+        self.book()
+        self.site.broker.delete_records(self.topics["records"], {partition: end})
+        for offset in range(first, end):
+            del self.expected[partition, offset]
+        self.book(last=True)
+
     def consumed(self) -> int:
         """Tell how many records the newest checkpoints hold."""
         return self.books()["consumed"]
@@ -208,14 +197,7 @@ class Trial(TrialRecords):
         return predictions, letters
 
     def findings(self, says: Sequence[str]) -> Findings:
-        """Take the account.
-
-        Parameters
-        ----------
-        says
-            Patterns, each of which some line of the log must hold.
-
-        """
+        """Take the account."""
         predictions, letters = self.outputs()
         found = account(self.expected, predictions, letters, self.books())
         if self.setting.reproducible and not found.lost and not found.doubled:

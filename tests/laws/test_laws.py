@@ -40,14 +40,6 @@ def test_any_cut_gives_the_same_state_and_predictions(family, data, cut):
     assert_any_cut(case, data.draw(st.sampled_from([cut, cut, cut, [("advance", len(case.xs))]])))
 
 
-@pytest.mark.long
-@EVERY
-@settings(max_examples=2000, derandomize=False)
-@given(data=st.data(), cut=cuts())
-def test_any_cut_at_length(family, data, cut):
-    assert_any_cut(data.draw(cases(family, longest=700)), cut)
-
-
 # Copy -----------------------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import yaml
 from tests.chaos.daemons import Daemon, Starter, until
 from tests.daemon.conftest import Home, program
 from tests.mixin.conftest import MIXIN
-from tests.mixin.hurried import FACTOR, HURRIED_BOUNDS, hurried_rules, wait_until_clear, wait_until_fired
+from tests.mixin.hurried import hurried_rules, wait_until_clear, wait_until_fired
 from tests.mixin.scraping import answer, prometheus, rules
 from tests.ports import reserved_port
 
@@ -25,8 +24,6 @@ FLOOD, DOWN = "StreamkernelDeadLetters", "StreamkernelDown"
 # Time that runs 200 times as fast makes a moment of a busy machine a stall of minutes; and a stream of seven
 # different records is no measure of what is learned.
 _HASTY = {"StreamkernelLoopStuck", "StreamkernelCheckpointStale", "StreamkernelSourceSilent", "StreamkernelOutputLate"}
-_DURATION = re.compile(r"\b(\d+)(ms|[smhdw])\b")
-_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
 
 def shipped() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -40,29 +37,6 @@ def unrelated() -> set[str]:
     """The alerts that neither fault has to do with."""
     known = {rule["alert"] for group, rule in shipped() if group != "streamkernel-learning"}
     return known - {FLOOD, DOWN} - _HASTY
-
-
-def in_milliseconds(text: str) -> list[int]:
-    return [int(number) * _MILLISECONDS[unit] for number, unit in _DURATION.findall(text)]
-
-
-def test_only_time_is_hurried(tmp_path: Path) -> None:
-    n_durations = 0
-    slowed = {f"{seconds / FACTOR:g}": f"{seconds:g}" for seconds in HURRIED_BOUNDS.values()}
-    for path in hurried_rules(tmp_path):
-        name = path.name.removeprefix("hurried-")
-        both = [yaml.safe_load(file.read_text())["groups"] for file in (MIXIN / name, path)]
-        for was, now in zip(*([rule for group in one for rule in group["rules"]] for one in both), strict=True):
-            before, after = in_milliseconds(was["expr"]), in_milliseconds(now["expr"])
-            assert [duration // FACTOR for duration in before] == after
-            assert in_milliseconds(was.get("for", "")) == [FACTOR * n for n in in_milliseconds(now.get("for", ""))]
-            n_durations += len(before)
-            texts = [_DURATION.sub("TIME", rule["expr"]) for rule in (was, now)]
-            assert texts[0] == re.sub(r"(?<=> )[\d.]+(?= |$)", lambda found: slowed.get(found[0], found[0]), texts[1])
-            assert {key for key in was if key not in ("expr", "for", "annotations")} == {
-                key for key in now if key not in ("expr", "for", "annotations")
-            }
-    assert n_durations > 30
 
 
 class _Fed:

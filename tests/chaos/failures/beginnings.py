@@ -66,16 +66,8 @@ def idle_gap(trial: Trial) -> int:
     _begun(trial, daemon)
     daemon.kill()
     trial.produce(100 * trial.partitions)
-    trial.book()
-    _remove(trial, 0, 60)
-    trial.book(last=True)
+    trial.retain(60)
     return 1
-
-
-def _remove(trial: Trial, partition: int, end: int) -> None:
-    trial.site.broker.delete_records(trial.topics["records"], {partition: end})
-    for offset in range(end):
-        del trial.expected[partition, offset]
 
 
 @failure(
@@ -88,9 +80,7 @@ def _remove(trial: Trial, partition: int, end: int) -> None:
 )
 def added_while_read(trial: Trial) -> int:
     """Add partitions, and kill the daemon when it reads them."""
-    trial.produce(900)
-    daemon = trial.start()
-    trial.wait_for(900)
+    daemon = trial.learns(900)
     trial.add_partitions(2)
     trial.produce(1500)
     daemon.wait_until_it_says("has new partitions")
@@ -103,9 +93,7 @@ def added_while_read(trial: Trial) -> int:
 @failure("partitions added to the source of a group", r"holding partitions 0, 1, 2, 3, 4", GROUP, short=False)
 def added_to_a_group(trial: Trial) -> int:
     """Add partitions: the members share them out."""
-    trial.produce(900)
-    member = trial.start()
-    trial.wait_for(900)
+    member = trial.learns(900)
     trial.add_partitions(2)
     trial.produce(1500)
     trial.wait_for(1200)
@@ -117,9 +105,7 @@ def added_to_a_group(trial: Trial) -> int:
 @failure("partitions added to the source while down", _GOES_ON, LOGGED, ARRIVAL, GROUP, short=False)
 def added_while_down(trial: Trial) -> int:
     """Add partitions: the next start reads them whole."""
-    trial.produce(900)
-    daemon = trial.start()
-    trial.wait_for(900)
+    daemon = trial.learns(900)
     daemon.kill()
     trial.add_partitions(2)
     trial.produce(1500)
@@ -137,13 +123,9 @@ def added_while_down(trial: Trial) -> int:
 )
 def added_gap(trial: Trial) -> int:
     """Remove what was never read: it is a gap, though no place in the partition was known."""
-    trial.produce(900)
-    daemon = trial.start()
-    trial.wait_for(900)
+    daemon = trial.learns(900)
     daemon.kill()
     trial.add_partitions(1)
     trial.produce(800, partition=3)
-    trial.book()
-    _remove(trial, 3, 200)
-    trial.book(last=True)
+    trial.retain(200, partition=3)
     return 1

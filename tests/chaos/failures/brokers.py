@@ -33,10 +33,7 @@ def killed(trial: Trial) -> int:
 @failure("broker SIGSTOP", _AWAY, PLAIN, TRANSACTIONS, LOGGED, short=False)
 def stopped(trial: Trial) -> int:
     """Freeze the broker: 30 s in the long form, until it is told of in the short one."""
-    trial.produce(2000)
-    trial.feed(300)
-    daemon = trial.start()
-    trial.wait_for(1000)
+    daemon = trial.works(2000, 300, 1000)
     time.sleep(trial.draw.uniform(0.0, 1.0))
     trial.site.broker.pause()
     if trial.long:
@@ -73,10 +70,7 @@ def down(trial: Trial) -> int:
 @failure("SIGTERM while the broker is frozen", _AWAY, TRANSACTIONS, PLAIN, short=False)
 def stopped_while_frozen(trial: Trial) -> int:
     """Ask the daemon to end while nobody answers: what it cannot save it says, and does again later."""
-    trial.produce(2000)
-    trial.feed(300)
-    daemon = trial.start()
-    trial.wait_for(1000)
+    daemon = trial.works(2000, 300, 1000)
     trial.site.broker.pause()
     daemon.wait_until_it_says(_AWAY)
     assert daemon.stop() in (0, 1), f"status {daemon.status}"

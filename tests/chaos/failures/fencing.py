@@ -14,9 +14,7 @@ from tests.chaos.trial import Trial
 @failure("a second daemon with the same transactional id", r"error .*has fenced this one off", TRANSACTIONS, ARRIVAL)
 def fenced(trial: Trial) -> int:
     """Go on elsewhere from a copy of the checkpoints while the first daemon still lives, as after a network split."""
-    trial.produce(1500)
-    first = trial.start()
-    trial.wait_for(1500)
+    first = trial.learns(1500)
     _copy(trial.directory, trial.folder / "copy")
     trial.move("copy")
     second = trial.start()

@@ -72,14 +72,8 @@ def restored(trial: Trial) -> int:
 )
 def older_than_retention(trial: Trial) -> int:
     """Remove what a partition would go on with, while its member is down."""
-    trial.produce(3000)
-    member = trial.start()
-    trial.wait_for(3000)
+    member = trial.learns(3000)
     assert member.stop() == 0, f"status {member.status}"
     trial.produce(3000)
-    trial.book()
-    trial.site.broker.delete_records(trial.topics["records"], {0: 1500})
-    for offset in range(1000, 1500):
-        del trial.expected[0, offset]
-    trial.book(last=True)
+    trial.retain(1500, first=1000)
     return 1

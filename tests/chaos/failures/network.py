@@ -14,11 +14,8 @@ _BACK = r"a broker answers again"
 _READING = r"reading kafka topic"
 
 
-def _while_working(trial: Trial) -> None:
-    trial.produce(1000)
-    trial.feed(300)
-    trial.start()
-    trial.wait_for(500)
+def _works(trial: Trial) -> None:
+    trial.works(1000, 300, 500)
     time.sleep(trial.draw.uniform(0.0, 1.0))
 
 
@@ -26,7 +23,7 @@ def _outage(fail: Inject) -> Inject:
     """Fail while records come, until it is told of, or for half a minute."""
 
     def inject(trial: Trial) -> int:
-        _while_working(trial)
+        _works(trial)
         fail(trial)
         if trial.long:
             time.sleep(30.0)
@@ -57,7 +54,7 @@ _does("network swallows everything", "lose", TRANSACTIONS, PLAIN, LOGGED, short=
 @failure("network resets connections", _READING, PLAIN, TRANSACTIONS, LOGGED, by_network=True)
 def cut(trial: Trial) -> int:
     """Reset all connections, again and again: each is created again at once."""
-    _while_working(trial)
+    _works(trial)
     times = 50 if trial.long else 10
     for _ in range(times):
         time.sleep(trial.draw.uniform(0.0, 0.3))
@@ -68,7 +65,7 @@ def cut(trial: Trial) -> int:
 @failure("network is slow", _READING, TRANSACTIONS, PLAIN, by_network=True, short=False)
 def slow(trial: Trial) -> int:
     """Hand everything on a fifth of a second later: nothing is wrong, nothing is complained of."""
-    _while_working(trial)
+    _works(trial)
     trial.site.network.delay(0.2)
     time.sleep(10.0 if trial.long else 1.0)
     return 1
@@ -78,7 +75,7 @@ def slow(trial: Trial) -> int:
 def killed_with_lines_under_way(trial: Trial) -> int:
     """Die with requests on the wire that reach the broker when the next life has begun."""
     times = 10 if trial.long else 2
-    _while_working(trial)
+    _works(trial)
     for _ in range(times):
         trial.site.network.stall()
         time.sleep(trial.draw.uniform(0.0, 0.5))

@@ -20,13 +20,6 @@ _READING = r"reading kafka topic"
 _OUTPUTS = ("predictions", "dead_letters")
 
 
-def _while_working(trial: Trial) -> None:
-    trial.produce(1000)
-    trial.feed(300)
-    trial.start()
-    trial.wait_for(500)
-
-
 def _next_end(trial: Trial) -> bytes:
     """Wait for the next request to end a transaction."""
     passed = trial.site.network.passed
@@ -39,7 +32,7 @@ def _next_end(trial: Trial) -> bytes:
 def answer_lost(trial: Trial) -> int:
     """End the connection as the broker says that a transaction is committed: it is asked again."""
     times = 20 if trial.long else 4
-    _while_working(trial)
+    trial.works(1000, 300, 500)
     for _ in range(times):
         trial.site.network.lose_answer()
         _next_end(trial)
@@ -49,7 +42,7 @@ def answer_lost(trial: Trial) -> int:
 @failure("the answer to EndTxn comes late", _READING, TRANSACTIONS, ARRIVAL, by_network=True, short=False)
 def answer_late(trial: Trial) -> int:
     """Hold it back; in the long form until the client has given up waiting and asked again."""
-    _while_working(trial)
+    trial.works(1000, 300, 500)
     trial.site.network.hold_answer()
     _next_end(trial)
     time.sleep(45.0 if trial.long else trial.draw.uniform(0.5, 1.5))
@@ -60,7 +53,7 @@ def answer_late(trial: Trial) -> int:
 @failure("EndTxn comes once more, into the next transaction", _READING, TRANSACTIONS, ARRIVAL, by_network=True)
 def end_repeated(trial: Trial) -> int:
     """Deliver a copy that was held up on the way: the broker must not end the transaction that is open by then."""
-    _while_working(trial)
+    trial.works(1000, 300, 500)
     times = 20 if trial.long else 5
     for _ in range(times):
         request = _next_end(trial)
@@ -78,9 +71,7 @@ def end_repeated(trial: Trial) -> int:
 )
 def forgotten(trial: Trial) -> int:
     """Give it nothing to write for longer than the broker keeps it in mind."""
-    trial.produce(500)
-    trial.start()
-    trial.wait_for(500)
+    trial.learns(500)
     with trial.site.broker.admin() as admin:
 
         def gone() -> bool:
@@ -101,9 +92,7 @@ def forgotten(trial: Trial) -> int:
 def foreign(trial: Trial) -> int:
     """Have somebody leave one open while the daemon works, is killed and starts again: nobody waits for it."""
     times = 5 if trial.long else 2
-    trial.produce(300)
-    trial.start()
-    trial.wait_for(300)
+    trial.learns(300)
     with _open_transaction(trial):
         for number in range(times):
             trial.produce(500)
@@ -134,9 +123,7 @@ def _open_transaction(trial: Trial) -> Iterator[None]:
 )
 def directory_lost(trial: Trial) -> int:
     """Take it away: nothing is written a second time, until it is there again."""
-    trial.produce(1000)
-    trial.start()
-    trial.wait_for(1000)
+    trial.learns(1000)
     assert trial.daemons[-1].stop() == 0
     away = trial.folder / "away"
     shutil.move(trial.directory, away)

@@ -10,13 +10,6 @@ from tests.chaos.trial import Trial
 from tests.kafka.damage import corrupt_batch
 
 
-def _remove(trial: Trial, first: int, end: int) -> None:
-    """Let retention take records that were not read, up to an offset."""
-    trial.site.broker.delete_records(trial.topics["records"], {0: end})
-    for offset in range(first, end):
-        del trial.expected[0, offset]
-
-
 @failure(
     "retention past our offset, on_gap: stop",
     r"error .*partition 0: offsets 1000 to 1499 \(500 of them\) were removed by retention before they were read",
@@ -47,14 +40,10 @@ def retention_skips(trial: Trial) -> int:
 
 
 def _go_to_a_gap(trial: Trial) -> None:
-    trial.produce(1000)
-    daemon = trial.start()
-    trial.wait_for(1000)
+    daemon = trial.learns(1000)
     daemon.kill()
     trial.produce(1000)
-    trial.book()
-    _remove(trial, 1000, 1500)
-    trial.book(last=True)
+    trial.retain(1500, first=1000)
 
 
 @failure(
@@ -65,9 +54,7 @@ def _go_to_a_gap(trial: Trial) -> None:
 )
 def replaced(trial: Trial) -> int:
     """Replace the topic: a start refuses to take one for the other; what was learned stays as it is."""
-    trial.produce(1000)
-    daemon = trial.start()
-    trial.wait_for(1000)
+    daemon = trial.learns(1000)
     daemon.kill()
     _replace(trial)
     refused = trial.start()
@@ -79,9 +66,7 @@ def replaced(trial: Trial) -> int:
 @failure("topic deleted and created again while it is read", r"error .*the topic was deleted", TRANSACTIONS, PLAIN)
 def replaced_while_read(trial: Trial) -> int:
     """Replace the topic under the daemon: it ends, and what it learned before is saved."""
-    trial.produce(1000)
-    daemon = trial.start()
-    trial.wait_for(1000)
+    daemon = trial.learns(1000)
     _replace(trial)
     assert daemon.wait() == 1, f"status {daemon.status}"
     trial.end()
