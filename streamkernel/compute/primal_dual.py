@@ -21,23 +21,6 @@ AHEAD = 2
 Choices = tuple[Array, Array, Array]
 
 
-@jit
-def _block(choices: Choices, t: int) -> Array:
-    """The coordinates that iteration t updates; none after the last."""
-    order, starts, chosen = choices
-    if t >= chosen.shape[0]:
-        return order[:0]
-    return order[starts[chosen[t]] : starts[chosen[t] + 1]]
-
-
-@jit
-def prefetch_record(i: int, beta: Array, y: Array, weights: Array) -> None:
-    """Have a record's numbers fetched into the cache."""
-    prefetch(beta, i)
-    prefetch(y, i)
-    prefetch(weights, i)
-
-
 @jit_long
 def advance_factorized(
     kind: int,
@@ -74,31 +57,48 @@ def advance_factorized(
         Updated: x, of shape (blocks, width of a tile), or (1, p) where columns are gathered; v = V x, and V xbar.
     """
     wide()
-    (y, weights), (U, V, tiles) = records, factors
-    (beta, u), (x, v, vbar) = dual, primal
+    y, weights = records
+    U, V, tiles = factors
+    (row_order, row_starts, chosen_rows), (column_order, column_starts, chosen_columns) = choices
+    beta, u = dual
+    x, v, vbar = primal
     tau, dual_step, dual_ratio, extrapolation = steps
     numbers = (-tau / y.shape[0], tau * elastic_net[1], 1.0 / (1.0 + tau * elastic_net[0]), extrapolation)
     own_x = np.zeros((1, tiles.shape[2]))
     ubar = np.zeros(tiles.shape[1])
-    for t in range(choices[0][2].shape[0]):
-        for i in _block(choices[0], t + AHEAD):
-            prefetch_row(U, i)
-            prefetch_record(i, beta, y, weights)
+    for t in range(chosen_rows.shape[0]):
+        block = chosen_rows[t]
+        if t + AHEAD < chosen_rows.shape[0]:
+            following = chosen_rows[t + AHEAD]
+            for r in range(row_starts[following], row_starts[following + 1]):
+                i = row_order[r]
+                prefetch_row(U, i)
+                prefetch_record(i, beta, y, weights)
         start = u
-        for i in _block(choices[0], t):
+        for r in range(row_starts[block], row_starts[block + 1]):
+            i = row_order[r]
             before = beta[i]
             after = dual_update(kind, before, row_product(U, i, vbar), y[i], dual_step)
             beta[i] = after
             add_row(U, i, weights[i] * (after - before), dual_ratio, start, u, ubar)
             start = ubar
+        block = chosen_columns[t]
         if V.shape[1]:
-            columns = _block(choices[1], t)
+            columns = column_order[column_starts[block] : column_starts[block + 1]]
             _gather(V, x, columns, tiles, own_x)
             step_tile(tiles, 0, ubar, V.shape[0], numbers, own_x, v, vbar)
             for j in range(columns.shape[0]):
                 x[0, columns[j]] = own_x[0, j]
         else:
-            step_tile(tiles, choices[1][2][t], ubar, V.shape[0], numbers, x, v, vbar)
+            step_tile(tiles, block, ubar, V.shape[0], numbers, x, v, vbar)
+
+
+@jit
+def prefetch_record(i: int, beta: Array, y: Array, weights: Array) -> None:
+    """Have a record's numbers fetched into the cache."""
+    prefetch(beta, i)
+    prefetch(y, i)
+    prefetch(weights, i)
 
 
 @jit
@@ -124,7 +124,8 @@ def _step_columns(
     tau, _, _, extrapolation = steps
     x, xbar = primal
     shrink = 1.0 / (1.0 + tau * elastic_net[0])
-    for j in columns:
+    for k in range(columns.shape[0]):
+        j = columns[k]
         before = x[j]
         after = soft_threshold(before - tau / n * ubar[j], tau * elastic_net[1]) * shrink
         x[j] = after
@@ -134,12 +135,13 @@ def _step_columns(
 @jit
 def _stop(choices: Choices, t: int, x: Array, xbar: Array) -> None:
     """Let xbar be x after iteration t stepped; before the first all may differ."""
+    order, starts, chosen = choices
     if t < 0:
         for j in range(x.shape[0]):
             xbar[j] = x[j]
     else:
-        for j in _block(choices, t):
-            xbar[j] = x[j]
+        for k in range(starts[chosen[t]], starts[chosen[t] + 1]):
+            xbar[order[k]] = x[order[k]]
 
 
 @jit_long
@@ -167,20 +169,28 @@ def advance_rows(
         Updated: x and xbar, shape (p,).
     """
     wide()
-    (y, weights), (beta, u), (x, xbar) = records, dual, primal
+    y, weights = records
+    (row_order, row_starts, chosen_rows), (column_order, column_starts, chosen_columns) = choices
+    beta, u = dual
+    x, xbar = primal
     n, p = A.shape
     ubar = np.empty(p)
-    for t in range(choices[0][2].shape[0]):
-        for i in _block(choices[0], t + AHEAD):
-            prefetch_row(A, i)
-            prefetch_record(i, beta, y, weights)
-        rows = _block(choices[0], t)
-        for r in range(rows.shape[0]):
-            i = rows[r]
-            row, before = A[i], beta[i]
+    for t in range(chosen_rows.shape[0]):
+        if t + AHEAD < chosen_rows.shape[0]:
+            block = chosen_rows[t + AHEAD]
+            for r in range(row_starts[block], row_starts[block + 1]):
+                i = row_order[r]
+                prefetch_row(A, i)
+                prefetch_record(i, beta, y, weights)
+        block = chosen_rows[t]
+        first = row_starts[block]
+        for r in range(first, row_starts[block + 1]):
+            i = row_order[r]
+            row = A[i]
+            before = beta[i]
             beta[i] = dual_update(kind, before, dot(row, xbar), y[i], steps[1])
             moved = weights[i] * (beta[i] - before)
-            if r == 0:  # written out: a loop over what may be u or ubar would not be vectorized
+            if r == first:
                 for j in range(p):
                     added = moved * row[j]
                     ubar[j] = multiply_add(steps[2], added, u[j])
@@ -191,7 +201,9 @@ def advance_rows(
                     ubar[j] = multiply_add(steps[2], added, ubar[j])
                     u[j] += added
         _stop(choices[1], t - 1, x, xbar)
-        _step_columns(elastic_net, steps, n, _block(choices[1], t), ubar, primal)
+        block = chosen_columns[t]
+        columns = column_order[column_starts[block] : column_starts[block + 1]]
+        _step_columns(elastic_net, steps, n, columns, ubar, (x, xbar))
 
 
 @jit_long
@@ -214,16 +226,23 @@ def advance_sparse(
     A
         data, indices and indptr.
     """
-    (y, weights), (beta, u), (x, xbar) = records, dual, primal
+    y, weights = records
     data, indices, indptr = A
+    (row_order, row_starts, chosen_rows), (column_order, column_starts, chosen_columns) = choices
+    beta, u = dual
+    x, xbar = primal
     ubar = u.copy()
-    for t in range(choices[0][2].shape[0]):
-        for i in _block(choices[0], t + AHEAD):
-            prefetch_record(i, beta, y, weights)
-            prefetch_part(data, indptr[i], indptr[i + 1])
-            prefetch_part(indices, indptr[i], indptr[i + 1])
-        rows = _block(choices[0], t)
-        for i in rows:
+    for t in range(chosen_rows.shape[0]):
+        if t + AHEAD < chosen_rows.shape[0]:
+            block = chosen_rows[t + AHEAD]
+            for r in range(row_starts[block], row_starts[block + 1]):
+                i = row_order[r]
+                prefetch_record(i, beta, y, weights)
+                prefetch_part(data, indptr[i], indptr[i + 1])
+                prefetch_part(indices, indptr[i], indptr[i + 1])
+        block = chosen_rows[t]
+        for r in range(row_starts[block], row_starts[block + 1]):
+            i = row_order[r]
             z = 0.0
             for e in range(indptr[i], indptr[i + 1]):
                 z += data[e] * xbar[indices[e]]
@@ -234,8 +253,11 @@ def advance_sparse(
                 u[indices[e]] += moved * data[e]
                 ubar[indices[e]] += steps[2] * moved * data[e]
         _stop(choices[1], t - 1, x, xbar)
-        _step_columns(elastic_net, steps, beta.shape[0], _block(choices[1], t), ubar, primal)
-        for i in rows:
+        own = chosen_columns[t]
+        columns = column_order[column_starts[own] : column_starts[own + 1]]
+        _step_columns(elastic_net, steps, beta.shape[0], columns, ubar, (x, xbar))
+        for r in range(row_starts[block], row_starts[block + 1]):
+            i = row_order[r]
             for e in range(indptr[i], indptr[i + 1]):
                 ubar[indices[e]] = u[indices[e]]
 
@@ -265,20 +287,27 @@ def advance_columns(
         Updated: x (p,), h = A x and A xbar, shape (n,).
     """
     wide()
-    (y, weights), (beta, weighted), (x, h, hbar) = records, dual, primal
+    y, weights = records
+    (row_order, row_starts, chosen_rows), (column_order, column_starts, chosen_columns) = choices
+    beta, weighted = dual
+    x, h, hbar = primal
     tau, dual_step, dual_ratio, extrapolation = steps
     shrink = 1.0 / (1.0 + tau * elastic_net[0])
     n = h.shape[0]
     added = np.zeros(n)
-    for t in range(choices[0][2].shape[0]):
-        rows = _block(choices[0], t)
-        for i in rows:
+    for t in range(chosen_rows.shape[0]):
+        block = chosen_rows[t]
+        first, last = row_starts[block], row_starts[block + 1]
+        for r in range(first, last):
+            i = row_order[r]
             before = beta[i]
             beta[i] = dual_update(kind, before, hbar[i], y[i], dual_step)
             weighted[i] = weights[i] * (before + dual_ratio * (beta[i] - before))
         for i in range(n):
             added[i] = 0.0
-        for j in _block(choices[1], t):
+        block = chosen_columns[t]
+        for c in range(column_starts[block], column_starts[block + 1]):
+            j = column_order[c]
             column = A[j]
             before = x[j]
             x[j] = soft_threshold(before - tau / n * dot(column, weighted), tau * elastic_net[1]) * shrink
@@ -288,5 +317,5 @@ def advance_columns(
         for i in range(n):
             hbar[i] = multiply_add(extrapolation, added[i], h[i])
             h[i] += added[i]
-        for i in rows:
-            weighted[i] = weights[i] * beta[i]
+        for r in range(first, last):
+            weighted[row_order[r]] = weights[row_order[r]] * beta[row_order[r]]

@@ -5,10 +5,8 @@ import numpy as np
 from tests.naive.window_losses import dual_update, elastic_net_step
 
 
-def _block(choices, t):
+def _chosen(choices, t):
     order, starts, chosen = choices
-    if t >= len(chosen):
-        return order[:0]
     return order[starts[chosen[t]] : starts[chosen[t] + 1]]
 
 
@@ -20,11 +18,11 @@ def _iterate(kind, records, elastic_net, steps, A, choices, beta, x, xbar):
     beta, x, xbar = (np.array(given, float) for given in (beta, x, xbar))
     for t in range(len(choices[0][2])):
         before = beta.copy()
-        for i in _block(choices[0], t):
+        for i in _chosen(choices[0], t):
             beta[i] = dual_update(kind, before[i], A[i] @ xbar, y[i], dual_step)
         beta_bar = before + dual_ratio * (beta - before)
         old = x.copy()
-        for j in _block(choices[1], t):
+        for j in _chosen(choices[1], t):
             x[j] = elastic_net_step(old[j] - tau * (A[:, j] @ (weights * beta_bar)) / len(y), tau, l2, l1)
         xbar = old + extrapolation * (x - old)
     return beta, x, xbar
@@ -77,7 +75,7 @@ def _gather(V, x, columns):
 
 def _stop(choices, t, x, xbar):
     """Of its `xbar`, what becomes x."""
-    columns = range(len(x)) if t < 0 else list(_block(choices, t))
+    columns = range(len(x)) if t < 0 else list(_chosen(choices, t))
     return [x[j] if j in columns else xbar[j] for j in range(len(x))]
 
 
