@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
 
-from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.figures import shown_number
-from streamkernel.daemon.monitoring.report.charts import plot
 from streamkernel.daemon.monitoring.report.document import report
 from streamkernel.daemon.monitoring.view import View
-from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.report_page import ReportPage
 from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting
@@ -108,15 +103,6 @@ def test_secrets_are_not_in_it(here: Home, monkeypatch: pytest.MonkeyPatch) -> N
     assert "${PW}.csv" in ReportPage(text).text
 
 
-def test_the_same_evaluation_gives_the_same_bytes(here: Home) -> None:
-    def document() -> str:
-        found = evaluate(prepare(here.config), StopSignals())
-        found.view = replace(found.view, rate=1.0)
-        return report({"config": found}, WHEN)
-
-    assert document() == document()
-
-
 def test_several_models_of_one_configuration(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
     write_drifting(here.folder / "stream.csv")
     models = {"first": GROWING, "second": ADAPTIVE, "broken": ["river.linear_model.LogisticRegression"]}
@@ -134,53 +120,9 @@ def test_several_models_of_one_configuration(here: Home, capsys: pytest.CaptureF
     assert "n_features=16" in page.text
 
 
-@pytest.mark.parametrize(
-    ("evaluation", "told"),
-    [
-        (Evaluation(View()), "Progressive loss by records, at the end: a none"),
-        (Evaluation(View(), [50], [0.5], [32]), "Progressive loss by records, at the end: a 0.5000"),
-        (Evaluation(View(), [50, 100], [math.nan, math.nan]), "Progressive loss by records, at the end: a none"),
-        (Evaluation(View(), [50, 100, 150], [math.nan, 1.0, math.nan]), "at the end: a none"),
-        (Evaluation(View(), [50, 100], [-1.7e308, 1.7e308]), "at the end: a 1.7000e+308"),
-        (Evaluation(View(), [50, 100], [0.0, 5e-324]), "at the end: a 0.0000"),
-        (Evaluation(View(losses_not_finite=1200), [50], [1.0]), "a (without 1,200 losses that are not finite) 1.0000"),
-    ],
-)
-def test_curves_of_few_or_strange_values(evaluation: Evaluation, told: str) -> None:
-    text = report({"a": evaluation}, WHEN)
-    page = ReportPage(text)
-    assert page.labels[0].endswith(told)
-    drawn = text[text.index("<main>") :]
-    assert " nan" not in drawn.replace("<td>nan", "")
-    assert "inf" not in drawn
-
-
-def test_no_run_at_all_and_many_of_them(tmp_path: Path) -> None:
-    assert "Evaluation of 0 runs" in ReportPage(report({}, WHEN)).text
-    view = View(loss=1.0)
-    runs = {f"run {number} {'x' * 2 * number}": Evaluation(view, [50, 100], [number, 2.0]) for number in range(50)}
-    page = ReportPage(report(runs, WHEN))
-    assert "Evaluation of 50 runs" in page.text
-    assert len(page.rows["progressive loss"]) == 50
-    for some in ({}, runs):
-        plot(some, tmp_path / "curves.png")
-        assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_a_point_between_gaps_is_a_dot() -> None:
     dotted = report({"a": Evaluation(View(), [50, 100, 150], [math.nan, 1.0, math.nan])}, WHEN)
     assert dotted.count("<use") == report({"a": Evaluation(View(), [50, 100], [1.0, 1.0])}, WHEN).count("<use") + 1
-
-
-def test_records_without_labels(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    (here.folder / "stream.csv").write_text("a,y\n" + "1,\n" * 120)
-    files = ["--html", "report.html", "--plot", "curves.png"]
-    assert main(["evaluate", "config.yaml", *files]) == 1  # they should have one
-    assert main(["evaluate", "config.yaml", *files, "--set", "source.target=null"]) == 0
-    assert "no record had a label" in capsys.readouterr().err
-    page = ReportPage((here.folder / "report.html").read_text("utf-8"))
-    assert not {"accuracy", "progressive loss, last 120"} & set(page.rows)
-    assert page.labels[0] == "Progressive loss by records, at the end: config none"
 
 
 def test_late_labels_and_a_model_that_only_predicts(here: Home) -> None:

@@ -80,11 +80,6 @@ def test_a_child_that_does_not_answer_is_left_out(
     assert answers[2][1].startswith("no answer (")
 
 
-def test_no_children_is_no_trouble() -> None:
-    federation = Federation(dict, lambda: 0)
-    assert "streamkernel_group_partitions 0.0" in generate_latest(federation.registry).decode()
-
-
 def test_promtool_finds_no_fault(promtool: str) -> None:
     model = AdaptiveKernelClassifier(seed=1)
     model.learn_one({"a": 1.0}, "x")

@@ -81,16 +81,6 @@ class TestSocket:
         shown = repr(name)[1:-1]
         assert all(shown[:107] in line and len(line) < 300 and line.isprintable() for line in caplog.messages)
 
-    def test_a_socket_that_goes_away_is_one_line_of_the_log(
-        self, by_path: ServiceManager, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        socket = take_notify_socket(environment(by_path))
-        assert socket is not None
-        assert socket.send(WATCHDOG=1)
-        by_path.close()
-        assert not any(socket.send(WATCHDOG=1) for _ in range(3))
-        assert len(caplog.records) == 1
-
 
 class TestHealthThatIsReported:
     @pytest.fixture
@@ -140,23 +130,6 @@ class TestHealthThatIsReported:
         with Notifier(Health(), lambda: False):
             lines = by_path.wait_for(several_pings)
         assert lines.count("WATCHDOG=1") <= (time.monotonic() - began) / 0.02 + 1
-
-    def test_a_run_that_is_over_at_once_was_ready(self, health: Health, by_path: ServiceManager) -> None:
-        with Notifier(health, lambda: False):
-            pass
-        assert by_path.wait_for("STOPPING=1")[-2:] == ["READY=1", "STOPPING=1"]
-
-    def test_a_start_that_fails_was_not(self, health: Health, by_path: ServiceManager) -> None:
-        with pytest.raises(OSError, match="no room"), Notifier(health, lambda: False):
-            raise OSError("no room")
-        by_path.wait_for("STOPPING=1")
-        assert "READY=1" not in by_path.told
-
-
-def test_without_a_service_manager_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    with Notifier(Health(), lambda: False) as notifier:
-        assert not notifier.running
 
 
 def test_the_children_of_a_member_do_not_have_the_socket(
@@ -225,12 +198,6 @@ def test_a_loop_that_is_stuck_is_no_longer_well(home: Home, launcher: Launcher, 
     assert not [line for line in by_path.told[told:] + by_path.read(_SILENCE) if line == "WATCHDOG=1"]
     daemon.signal(signal.SIGKILL)
     daemon.wait()
-
-
-def test_a_socket_that_is_not_there_changes_nothing(here: Home, launcher: Launcher) -> None:
-    ended = launcher.call(here, "run", "config.yaml", NOTIFY_SOCKET="/nobody/is/here", WATCHDOG_USEC=WATCHDOG_USEC)
-    assert ended.returncode == 0
-    assert ended.stderr.count("NOTIFY_SOCKET") == 1
 
 
 def test_a_service_that_predicts(home: Home, launcher: Launcher, by_path: ServiceManager) -> None:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import mmap
-import os
 import re
 import signal
-import socket
 import struct
-import subprocess
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from streamkernel.daemon.base import crash
-from tests.chaos import points
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.launcher import hold_clocks
-from tests.kills.runs import MODELS, OUTPUTS, REPLAY, SOURCES, Features, Run
-from tests.kills.simulated import SimulatedKill, dies, killed, may_die
+from tests.kills.runs import REPLAY, Features, Run
+from tests.kills.simulated import killed
 
 CASES = [
     (
@@ -104,92 +96,3 @@ def test_the_same_files_are_left(
     if [run.mend() and features.source == "file" for run in homes] == [True, True]:
         for where in ("mid-batch:1", "flushed:1", "checkpoint-before-rename:1", "checkpoint-after-rename:1"):
             both(homes, where, launcher, *REPLAY)
-
-
-def test_the_cases_have_every_feature_and_every_point() -> None:
-    assert sum(len(places) for _, places in CASES) > 20
-    places = {where.split(":")[0] for _, places in CASES for where in places}
-    assert places == {point for features, _ in CASES for point in features.points} == points.RUN | points.WARM_START
-    assert {features.model for features, _ in CASES} | {"behind a scaler", "ratio"} == set(MODELS)
-    assert {features.source for features, _ in CASES} == set(SOURCES)
-    assert {features.output for features, _ in CASES} | {"csv.gz"} == set(OUTPUTS)
-
-
-@pytest.mark.usefixtures("processes")  # the process that it starts in vain
-def test_nothing_of_the_dead_run_reaches_a_file(tmp_path: Path) -> None:
-    """Its `finally` blocks, buffers, mappings and threads write in vain, and its locks are gone."""
-    page, text, old = tmp_path / "page", tmp_path / "text", tmp_path / "old"
-    page.write_bytes(bytes(4096))
-    old.write_bytes(b"old")
-    ours, theirs = socket.socketpair()
-    go, refused = threading.Event(), []
-
-    def change(descriptor: int, mapped: mmap.mmap) -> None:
-        os.write(descriptor, b"later")
-        os.fsync(descriptor)
-        mapped[:5] = b"later"
-        unconnected = socket.socket()
-        for late in (
-            lambda: old.rename(tmp_path / "new"),
-            old.unlink,
-            (tmp_path / "folder").mkdir,
-            lambda: (tmp_path / "more").write_bytes(b"x"),
-            lambda: os.truncate(old, 1),
-            lambda: os.link(old, tmp_path / "second"),
-            lambda: os.utime(old),
-            lambda: subprocess.Popen(["true"]),
-            lambda: unconnected.connect(("127.0.0.1", 9)),
-        ):
-            with pytest.raises(SimulatedKill):
-                late()
-            refused.append(late)
-        unconnected.close()
-
-    def from_a_thread(descriptor: int, mapped: mmap.mmap) -> None:
-        go.wait()
-        change(descriptor, mapped)
-
-    def run() -> None:
-        descriptor = os.open(text, os.O_RDWR | os.O_CREAT)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.write(descriptor, b"handed over")
-        with page.open("r+b") as file:
-            mapped = mmap.mmap(file.fileno(), 4096)
-        mapped[:4] = b"then"
-        sending = os.dup(ours.fileno())
-        buffered = text.open("ab")
-        thread = threading.Thread(target=from_a_thread, args=(descriptor, mapped))
-        thread.start()
-        try:
-            buffered.write(b"in a buffer")
-            crash.point("consumed")
-            refused.append(None)
-        finally:
-            os.write(sending, b"later")
-            buffered.close()
-            change(descriptor, mapped)
-            go.set()
-            thread.join()
-            mapped.flush()
-            mapped.close()
-
-    assert dies("consumed:1", run)
-    assert len(refused) == 18
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["old", "page", "text"]
-    assert (text.read_bytes(), old.read_bytes()) == (b"handed over", b"old")
-    assert page.read_bytes() == b"then".ljust(4096, b"\0")
-    theirs.setblocking(False)
-    with pytest.raises(BlockingIOError):
-        theirs.recv(1)
-    with text.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    old.rename(tmp_path / "new")  # whoever lives may
-    ours.close()
-    theirs.close()
-
-
-def test_a_point_that_is_not_passed_kills_nobody(tmp_path: Path) -> None:
-    run = Run(tmp_path / "home", Features("River's"))
-    assert not may_die(run.home, "consumed:100000")
-    with pytest.raises(AssertionError, match="it never came to seam:1"):
-        killed(run.home, "seam:1")
