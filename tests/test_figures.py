@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -82,30 +80,3 @@ def test_a_claim_names_its_table(subtests):
             text = _FENCED.sub("", page.read_text())
             text = re.sub(rf"(?:{_NUMBER.pattern})%?{_COMMENT.pattern}", "measured", text, flags=re.DOTALL)
             assert _CLAIM.findall(text) == []
-
-
-@pytest.mark.parametrize(
-    ("figure", "measured", "same"),
-    [
-        ("1,100", "1,136 (1,121 to 1,154)", True),
-        ("1,000", "1,136 (1,121 to 1,154)", True),
-        ("1,200", "1,136", False),
-        (".49", "0.489 ± 0.004", True),
-        ("0.48", "0.489 ± 0.004", False),
-        ("87", "87.27 ± 0.02", True),
-        ("90,000", "88,498", True),
-        ("100", "88,498", False),
-    ],
-)
-def test_a_figure_is_rounded_as_the_text_rounds_it(figure, measured, same):
-    assert agrees(figure, measured) is same
-
-
-def test_a_comment_that_names_no_cell_or_two_says_so(tmp_path):
-    (tmp_path / "a.md").write_text(
-        "| x | y |\n| --- | --- |\n| one | 1 |\n| one | 2 |\n\n| x | z |\n| - | - |\n| one | 3 |\n"
-    )
-    assert cell("a.md; one; z", tmp_path) == "3"
-    for comment in ("a.md; one; y", "a.md; two; z", "a.md; one; w"):
-        with pytest.raises(LookupError, match=r"a\.md"):
-            cell(comment, tmp_path)

@@ -3,9 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
-
-from tests.sources import read, sources
+from tests.sources import sources
 
 ROOT = Path(__file__).parent.parent
 
@@ -186,42 +184,3 @@ def test_every_import_follows_the_rules():
     stacks = [sentence for folder, stack in STACKS.items() for sentence in _upward(_arrows(ROOT, folder), stack)]
     others = [*_wrong_layers(), *_wrong_of_spark(), *_wrong_of_the_http_server(), *_wrong_of_numba()]
     assert stacks + others == []
-
-
-def test_an_import_counts_wherever_it_stands(tmp_path):
-    for name in ("low", "high", "side"):
-        (tmp_path / "a" / name).mkdir(parents=True)
-    (tmp_path / "a/low/one.py").write_text("if TYPE_CHECKING:\n    from a.high import two\n")
-    (tmp_path / "a/high/two.py").write_text("def f():\n    import a.low.one\n    from a import side\n")
-    (tmp_path / "a/side/three.py").write_text("from a import anything\n")
-    arrows = _arrows(tmp_path, "a")
-    assert {part: set(others) for part, others in arrows.items()} == {
-        "low": {"high"},
-        "high": {"low", "side"},
-        "side": {"__init__"},
-    }
-    assert len(_upward(arrows, [{"low"}, {"high", "side"}])) == 3
-    with pytest.raises(AssertionError, match="side"):
-        _upward(arrows, [{"low"}, {"high"}])
-
-
-def test_what_breaks_a_rule_is_told():
-    assert _imported(read("import os\nfrom . import a\ndef f():\n    import streamkernel.connectors.files")) == {
-        ".",
-        "streamkernel.connectors.files",
-    }
-    allowed = [
-        ("daemon", "streamkernel.connectors.files"),
-        ("growth", "streamkernel.compute.trees"),
-        ("daemon", "streamkernel"),
-    ]
-    assert [_wrong_in_streamkernel(*one) for one in allowed] == [None] * 3
-    wrong = [
-        ("daemon", "."),
-        ("growth", "streamkernel.connectors"),
-        ("growth", "streamkernel"),
-        ("compute", "streamkernel.growth"),
-        ("growth", "streamkernel.adaptive"),
-        ("kernels", "streamkernel.records"),
-    ]
-    assert all(_wrong_in_streamkernel(*one) for one in wrong)

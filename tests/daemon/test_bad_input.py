@@ -144,30 +144,6 @@ class TestTooMany:
         letters = home.lines("out/dead.jsonl")
         assert len(letters) >= 11
 
-    def test_it_bears_as_many_as_it_says(self, home: Home) -> None:
-        rate = {"max_rate": 0.5, "max_rate_window": 20}
-        assert go(home, (GOOD + self.BAD) * 100, dead_letters=rate)["dead"] == 100
-        assert go(home, GOOD * 5 + self.BAD * 10 + GOOD * 5, dead_letters=rate)["dead"] == 10
-
-    def test_all_may_be_borne(self, home: Home) -> None:
-        assert go(home, self.BAD * 3000, dead_letters={"max_rate": 1.0})["dead"] == 3000
-
-    def test_a_restart_does_not_forget_the_last_ones(self, home: Home) -> None:
-        stream = home.folder / "stream.jsonl"
-        stream.write_bytes(GOOD * 10 + self.BAD * 30)
-        config = home.configure(
-            source={"kind": "jsonl", "path": str(stream), "target": "y"},
-            model=CLASSIFIER,
-            predictions=None,
-            dead_letters={"kind": "none", "max_rate": 0.5, "max_rate_window": 20},
-            checkpoint={"directory": str(home.folder / "state"), "every_records": 5},
-        )
-        assert run(prepare(config), max_records=18).account["dead"] == 8
-        with pytest.raises(TooManyDeadLettersError):
-            run(prepare(config), max_records=5)
-        # What stopped it is not saved: with a mended configuration these records come again.
-        assert home.header("state")["source"]["account"]["consumed"] == 20
-
 
 def account_of(folder: Path, kind: str, content: bytes, **source: Any) -> tuple[dict[str, int], int, int]:
     home = Home(folder)

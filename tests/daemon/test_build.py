@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from river import compose, linear_model, multiclass, optim, preprocessing
+from river import compose, linear_model, optim, preprocessing
 
 from streamkernel.daemon.assembly.model import build_model
 from streamkernel.daemon.assembly.names import NameRefused, resolve
@@ -38,23 +38,6 @@ def test_several_steps_are_a_pipeline_of_rivers() -> None:
     assert repr(model) == repr(expected)
     assert isinstance(last_step(model), linear_model.LogisticRegression)
     assert task_of(model) == "classification"
-
-
-def test_objects_may_stand_in_lists_and_in_positional_arguments() -> None:
-    model = build_model(
-        [
-            {
-                "river.compose.TransformerUnion": {
-                    "args": [{"river.preprocessing.StandardScaler": {}}, {"river.compose.Select": {"args": ["a"]}}]
-                }
-            },
-            {"river.multiclass.OneVsRestClassifier": {"classifier": {LOGISTIC: {"l2": 0.25}}}},
-        ]
-    )
-    last = last_step(model)
-    assert isinstance(last, multiclass.OneVsRestClassifier)
-    assert last.classifier.l2 == 0.25
-    assert task_of(build_model(["river.linear_model.LinearRegression"])) == "regression"
 
 
 def test_what_cannot_be_built_is_one_line(subtests: pytest.Subtests) -> None:
@@ -159,16 +142,6 @@ class TestImports:
         assert "nowhere_to_be_found" in refused(["broken_models.A"], imports=["broken_models"])[0]
 
 
-def test_a_wrong_value_is_told_beside_an_unknown_argument() -> None:
-    keywords = {"max_feature": 5, "max_features": -5, "seed": 1, "block_size": 0, "kernel": {"os.system": {}}}
-    found = refused([{"streamkernel.KernelClassifier": keywords}])
-    assert found[:2] == [
-        "model[0].max_feature: unknown argument of streamkernel.KernelClassifier, did you mean 'max_features'?",
-        "model[0].kernel: os.system is outside river and streamkernel; list its package under imports",
-    ]
-    assert [line.partition(": ")[0] for line in found[2:]] == ["model[0].block_size", "model[0].max_features"]
-
-
 def test_all_wrong_values_of_an_estimator_at_once() -> None:
     keywords = {"max_features": -5, "batch_size": 0, "seed": 1, "regularization": -1.0}
     found = refused([{"streamkernel.KernelClassifier": keywords}, {"streamkernel.KernelRegressor": {"batch_size": -1}}])
@@ -178,9 +151,3 @@ def test_all_wrong_values_of_an_estimator_at_once() -> None:
         "model[0].regularization",
         "model[1].batch_size",
     ]
-
-
-def test_nothing_is_told_that_only_follows_from_a_mistake() -> None:
-    """The argument is required: without its value the class says so, which is no mistake of the file."""
-    (line,) = refused([{"river.preprocessing.TargetStandardScaler": {"regressor": {"os.system": {}}}}])
-    assert line == "model[0].regressor: os.system is outside river and streamkernel; list its package under imports"

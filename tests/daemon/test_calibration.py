@@ -21,12 +21,11 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import batch_size
 from streamkernel.daemon.stream.calibration import (
     SAMPLED,
-    Calibration,
     CalibrationError,
     IntervalCoverage,
     make_calibration,
 )
-from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
+from streamkernel.daemon.stream.quality import REPORTS, Quality
 from streamkernel.daemon.stream.record_batch import Labeled
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.labels_stream import sections, write_pair
@@ -74,38 +73,6 @@ def test_the_coverage_of_intervals_equals_its_twin(chunks: list[list[tuple[Any, 
     told = [one for chunk in chunks for one in chunk if one[1] is not None and not math.isnan(one[2])]
     columns: list[Any] = list(zip(*told[-window:], strict=True)) or [[], [], []]
     assert coverage.value() == pytest.approx(interval_coverage(*columns), nan_ok=True)
-
-
-def test_what_is_well_calibrated_is_near_to_its_word() -> None:
-    draw = random.Random(5)
-    error, coverage = CalibrationError(4000), IntervalCoverage(4000)
-    for _ in range(250):
-        given_ = [draw.random() for _ in range(SAMPLED)]
-        labels = ["a" if draw.random() < p else "b" for p in given_]
-        tops = ["a" if p > 0.5 else "b" for p in given_]
-        error.add(Labeled(targets=list(labels), predictions=tops, probabilities=[{"a": p, "b": 1 - p} for p in given_]))
-        spread = np.array([draw.uniform(0.1, 3) for _ in range(SAMPLED)])
-        noise: list[Any] = [draw.gauss(0, deviation) for deviation in spread]
-        coverage.add(Labeled(targets=noise, predictions=[0.0] * SAMPLED, deviations=spread))
-    assert error.value() < 0.04
-    assert coverage.value() == pytest.approx(0.9, abs=0.03)
-
-
-@pytest.mark.parametrize("n", [0, 1, SAMPLED, SAMPLED + 1, 31, 512, 100_000])
-def test_of_a_chunk_so_many_are_looked_at_at_most(n: int) -> None:
-    looked: list[int] = []
-
-    class Counting(Calibration):
-        def value(self) -> float:
-            return math.nan
-
-        def _kept(self, labeled: Labeled, place: int) -> None:  # noqa: ARG002
-            looked.append(place)
-
-    Counting(10).add(Labeled(targets=[0.0] * n))
-    assert len(looked) == len(set(looked)) <= SAMPLED
-    assert min(n, SAMPLED // 2) <= len(looked)
-    assert not n or max(looked) >= n // 2  # and not the first ones only
 
 
 def test_what_says_nothing_of_how_sure_it_is_has_no_figure() -> None:
@@ -234,13 +201,6 @@ def test_they_equal_rivers_over_all_and_over_the_window(task: str) -> None:
     assert quality.rolling() == pytest.approx(of_river(task, rows[-300:]), rel=1e-9)
 
 
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_before_the_first_record_there_is_no_number(task: str) -> None:
-    quality = Quality(task, REPORTS[task], window=10)
-    quality.add([], [], None)
-    assert all(math.isnan(value) for value in {**quality.overall(), **quality.rolling()}.values())
-
-
 rows = st.tuples(
     st.sampled_from("abc"),
     st.sampled_from(["a", "b", "c", None]),
@@ -270,24 +230,3 @@ def test_in_any_chunks_they_are_what_the_records_make_one_by_one(
         f1 = [2 * right[label] / (n + guessed[label]) for label, n in came.items()]
         assert found["macro_f1"] == pytest.approx(np.mean(f1))
         assert found["log_loss"] == pytest.approx(np.mean(losses) if losses else math.nan, nan_ok=True)
-
-
-def test_a_classifier_without_probabilities_has_no_log_loss() -> None:
-    quality = Quality("classification", ["accuracy", "log_loss"], window=10)
-    quality.add(["a"], ["a"], None)
-    assert quality.overall()["accuracy"] == 1.0
-    assert math.isnan(quality.overall()["log_loss"])
-
-
-@given(st.lists(st.lists(st.floats(-100, 100) | st.just(math.nan), max_size=20), max_size=10), st.integers(1, 15))
-def test_the_progressive_loss_is_the_mean_of_the_last(chunks: list[list[float]], window: int) -> None:
-    loss = ProgressiveLoss(window)
-    for chunk in chunks:
-        loss.add(chunk)
-    seen = [value for chunk in chunks for value in chunk if not math.isnan(value)]
-    assert loss.count == len(seen)
-    assert loss.sum == pytest.approx(sum(seen))
-    if seen:
-        assert loss.mean() == pytest.approx(np.mean(seen[-window:]))
-    else:
-        assert math.isnan(loss.mean())

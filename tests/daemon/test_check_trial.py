@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from streamkernel.connectors.memory import MemorySource
-from streamkernel.connectors.ports import Record, SinkError
+from streamkernel.connectors.ports import SinkError
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
 
@@ -74,16 +74,6 @@ class TestAtTheCheckpoint:
         said = "the model has not learned 'betrag', and its input 'amount' does not arrive"
         assert any(said in line for line in found.good)
 
-    def test_no_label_behind_it_is_told_and_no_error(self, home: Home) -> None:
-        (home.folder / "x.jsonl").write_text(lines("amount"))
-        run(prepare(home.configure(source=jsonl())))
-        with (home.folder / "x.jsonl").open("a") as file:
-            file.write('{"amount": 1}\n' * 3)
-        good, bad = told(home, source=jsonl())
-        assert bad == []
-        assert good[0].endswith("none of its first 3 records has the label 'y'")
-        assert run(prepare(home.config)).account["unlabeled"] == 3
-
     def test_late_labels_are_read_on_there_too(self, home: Home) -> None:
         def both(of: str, n: int) -> tuple[str, str]:
             return (
@@ -102,14 +92,6 @@ class TestAtTheCheckpoint:
         (said,) = told(home, **sections)[1]
         assert "the model has learned none of the inputs that arrive ('betrag')" in said
 
-    def test_records_that_killed_a_process_are_not_tried(self, resumed: Home) -> None:
-        assert told(resumed, source=jsonl())[1] != []
-        marker = resumed.folder / "out/state/learning"
-        marker.write_bytes(b"A" + marker.read_bytes()[1:])
-        good, bad = told(resumed, source=jsonl())
-        assert bad == []
-        assert any("are not tried: a process learns them now, or was killed by them" in line for line in good)
-
 
 class TestTheFirstRecords:
     def test_labels_that_the_model_refuses_fail_as_in_a_run(self, home: Home) -> None:
@@ -127,37 +109,6 @@ class TestTheFirstRecords:
         assert said.count("TypeError: ") == 1
         assert said.endswith(": source.inputs.exclude leaves out columns that a step cannot use")
 
-    @pytest.mark.parametrize(
-        ("model", "kind"),
-        [
-            ({"KernelClassifier": {}}, "str"),
-            ({"AdaptiveKernelClassifier": {"lags": 1}}, "str"),
-            ({"AdaptiveKernelRegressor": {}}, "float"),
-            ({"KernelLeastSquaresRegressor": {}}, "float"),
-            ({"KernelNoveltyDetector": {}}, "str"),
-            ({"KernelDensityRatio": {"p": "1", "q": "2"}}, "str"),
-            ({"WindowRefit": {"model": {"streamkernel.KernelRegressor": {}}}}, "float"),
-        ],
-        ids=lambda one: next(iter(one)) if isinstance(one, dict) else one,
-    )
-    def test_our_estimators_admit_them_without_computing_anything(
-        self, home: Home, monkeypatch: pytest.MonkeyPatch, model: dict[str, Any], kind: str
-    ) -> None:
-        (home.folder / "x.jsonl").write_text(lines("a", labels="12").replace('"1"', "1").replace('"2"', "2"))
-        ((name, arguments),) = model.items()
-        plan = prepare(home.configure(source=jsonl(target_type=kind), model=[{f"streamkernel.{name}": arguments}]))
-        monkeypatch.delattr("streamkernel.estimators.base.StreamEstimator.advance")
-        found = check(plan)
-        assert found.bad == []
-        assert not any("cannot be used" in line for line in found.good)
-
-    def test_so_do_the_late_labels(self, home: Home) -> None:
-        (home.folder / "x.jsonl").write_text("".join(f'{{"id": {i}, "a": {i % 7}}}\n' for i in range(60)))
-        (home.folder / "l.jsonl").write_text("".join(f'{{"id": {i}, "y": "k"}}\n' for i in range(60)))
-        late = {"key": "id", "source": jsonl("l.jsonl"), "timeout_seconds": 60}
-        (said,) = told(home, source=jsonl(target=None), labels=late, model=LOGISTIC)[1]
-        assert said.startswith("the first 50 labels are all dead letters (the last one: refused, ValueError")
-
     def test_a_warm_start_is_learned_before(self, home: Home) -> None:
         (home.folder / "x.jsonl").write_text(lines("betrag"))
         (home.folder / "old.jsonl").write_text(lines("amount", n=40))
@@ -167,23 +118,15 @@ class TestTheFirstRecords:
             run(prepare(home.config))
         assert "the model has learned none of the inputs that arrive ('betrag')" in said
 
-    def test_so_does_whatever_a_model_raises(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-        def learn_one(*_: Any) -> None:
-            raise MemoryError("no room")
-
+    def test_nothing_is_kept(self, home: Home) -> None:
         (home.folder / "x.jsonl").write_text(lines("a"))
-        plan = prepare(home.configure(source=jsonl(), model=BAYES))
-        monkeypatch.setattr("river.naive_bayes.GaussianNB.learn_one", learn_one)
-        assert check(plan).bad == ["unexpected MemoryError: no room"]
-
-    def test_a_step_without_its_input_fails_where_a_trained_model_predicts(self, home: Home) -> None:
-        select = [{"river.compose.Select": {"args": ["a", "b"]}}, *BAYES]
-        (home.folder / "x.jsonl").write_text('{"a": 1, "b": 2, "y": "k"}\n' * 60)
-        run(prepare(home.configure(source=jsonl(), model=select)))
-        (home.folder / "x.jsonl").write_text('{"a": 1}\n' * 60)
-        off = {"checkpoint": None, "predictions": None, "dead_letters": None}
-        bad = told(home, source=jsonl(), model=select, mode="predict", serve_from="out/state", **off)[1]
-        assert "a step of the model needs this input" in bad[0]
+        plan = prepare(home.configure(source=jsonl()))
+        check(plan)
+        assert sorted(path.name for path in Path(home.folder).iterdir()) == ["config.yaml", "x.jsonl"]
+        assert run(plan).account["learned"] == 60
+        before = published_entry(home.header())
+        run(prepare(home.config), fresh=True)
+        assert published_entry(home.header()) == before
 
 
 def test_a_header_in_another_order_among_the_first_records_fails(home: Home) -> None:
@@ -191,46 +134,6 @@ def test_a_header_in_another_order_among_the_first_records_fails(home: Home) -> 
     (home.folder / "x.csv").write_text("a,b,y\n" + 10 * row + "b,a,y\n" + row)
     (said,) = check(prepare(home.configure(source={"kind": "csv", "path": "x.csv", "target": "y"}))).bad
     assert "the header is repeated with its columns in another order, at line 12 (offset 66)" in said
-
-
-def test_columns_and_places_are_those_of_the_file_that_a_record_stands_in(home: Home) -> None:
-    (home.folder / "in").mkdir()
-    (home.folder / "in/a.csv").write_text("a,empty,y\nx,,maybe\n1,,true\n")
-    (home.folder / "in/b.csv").write_text("empty,a,y\n,2,true\n")
-    source = {"kind": "csv", "path": "in/*.csv", "target": "y", "target_type": "bool"}
-    found = check(prepare(home.configure(source=source)))
-    assert [line.split()[0] for line in found.columns[1:]] == ["y", "a", "empty"], found
-    assert any("the first, at line 2 (offset 10) of in/a.csv" in line for line in found.good), found
-
-
-def test_advice_names_the_section_of_a_warm_start(home: Home) -> None:
-    (home.folder / "old.csv").write_text("a,y\n1,maybe\n")
-    (home.folder / "x.csv").write_text("a,y\n1,true\n")
-    settings = {"kind": "csv", "target": "y", "target_type": "bool"}
-    warm = {"source": {**settings, "path": "old.csv"}}
-    (said,) = check(prepare(home.configure(source={**settings, "path": "x.csv"}, warm_start=warm))).bad
-    assert "set warm_start.source.target_type to the type of warm_start.source.target" in said
-
-
-@pytest.mark.parametrize(("lags", "n_polls", "is_empty"), [([{}, {("t", 0): 9}], 3, False), ([{("t", 0): 0}], 1, True)])
-def test_a_topic_is_empty_once_its_end_is_known(
-    home: Home, monkeypatch: pytest.MonkeyPatch, lags: list[Any], n_polls: int, *, is_empty: bool
-) -> None:
-    """A slow broker's first records come after the first polls."""
-
-    class Topic(MemorySource):
-        polls = 0
-        lag = property(lambda self: lags[min(self.polls, len(lags)) - 1])
-
-        def poll(self, max_records: int, timeout: float) -> list[Record]:
-            self.polls += 1
-            return [] if is_empty or self.polls < n_polls else super().poll(max_records, timeout)
-
-    topic = Topic([({"a": i}, "km"[i % 2]) for i in range(60)])
-    monkeypatch.setattr("streamkernel.daemon.check.make_source", lambda *_, **__: topic)
-    source = {"kind": "kafka", "bootstrap_servers": "b:9092", "topic": "t", "target": "y"}
-    assert any("no record yet" in line for line in check(prepare(home.configure(source=source))).good) == is_empty
-    assert topic.polls == n_polls or not is_empty
 
 
 @pytest.mark.parametrize(

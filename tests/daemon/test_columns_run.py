@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from streamkernel.connectors import MemorySource
-from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import SinkError, SourceError
-from streamkernel.daemon.assembly.connectors import let_pass, passed_columns, target_type_of
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
-from streamkernel.daemon.config.schema import CsvPredictionsConfig, KafkaPredictionsConfig
 from streamkernel.daemon.runtime import run
-from tests.daemon.configurations import GOOD, KAFKA, MODEL, SOURCE, lines_of, plan_of
+from tests.daemon.configurations import GOOD, SOURCE, lines_of
 from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured
 from tests.importing import import_again
@@ -82,24 +77,6 @@ def test_what_passes_stands_in_the_rows(home: Home) -> None:
     }
 
 
-def test_with_late_labels_the_key_passes_too(home: Home) -> None:
-    (home.folder / "stream.csv").write_text("order,a\n" + "".join(f"{n:03d},{n % 5}\n" for n in range(50)))
-    (home.folder / "labels.csv").write_text("order,y\n" + "".join(f"{n:03d},{n % 2}\n" for n in range(50)))
-    labels = {"kind": "csv", "path": "labels.csv", "target": "y", "target_type": "bool"}
-    configured(
-        home,
-        source={"kind": "csv", "path": "stream.csv"},
-        model=RIVER,
-        labels={"key": "order", "source": labels},
-        predictions={"kind": "jsonl", "path": "out/p.jsonl", "include": ["order", {"column": "a", "name": "seen"}]},
-    )
-    run(prepare(home.config))
-    assert [(line["order"], line["seen"]) for line in home.lines("out/p.jsonl")] == [
-        (f"{number:03d}", str(number % 5)) for number in range(50)
-    ]
-    assert home.header()["labels"]["account"]["matched"] == 50
-
-
 @TABLES
 def test_other_columns_are_refused_and_each_way_on_leads_on(home: Home, output: dict[str, Any]) -> None:
     arranged(home, output)
@@ -140,70 +117,9 @@ def test_a_column_that_is_not_there_is_told_before_anything_begins(home: Home) -
     assert not (home.folder / "out/predictions.csv").exists()
 
 
-def test_check_tells_of_the_folder_and_leaves_it_alone(home: Home) -> None:
-    arranged(home, PARQUET)
-    assert "predictions: folder out/predictions" in check(prepare(home.config)).good
-    assert not (home.folder / "out/predictions").exists()
-    (home.folder / "out").mkdir(exist_ok=True)
-    (home.folder / "out/predictions").write_bytes(b"mine")
-    (bad,) = [line for line in check(prepare(home.config)).bad if "predictions" in line and "is a file" in line]
-    assert "Parquet needs a folder: give another path" in bad
-
-
 ROWS = GOOD + "predictions: {kind: csv, path: out.csv, "
 PARTS = GOOD + "predictions: {kind: parquet, path: out, "
 TOPIC = "\npredictions: {kind: kafka, topic: out, bootstrap_servers: a:1, "
-
-
-def test_a_name_stands_for_a_column(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, ROWS + "include: [id, {column: when, name: at, type: timestamp}]}")
-    assert isinstance(plan.config.predictions, CsvPredictionsConfig)
-    assert passed_columns(plan.config.predictions) == [
-        PassedColumn("id", "id"),
-        PassedColumn("when", "at", "timestamp"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("source", "written", "passes"),
-    [
-        (KAFKA, "}", True),
-        (KAFKA, "key: position}", False),
-        (KAFKA, "key: position, pass_through: [headers]}", True),
-        (GOOD, "}", False),  # its lines have keys of their own
-    ],
-)
-def test_by_default_lines_have_the_keys_of_messages(tmp_path: Path, source: str, written: str, passes: bool) -> None:
-    asked: list[bool] = []
-
-    class Asked(MemorySource):
-        def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
-            assert not columns
-            asked.append(message)
-
-    let_pass(Asked([]), plan_of(tmp_path, source + TOPIC + written).config)
-    assert asked == [True] * passes
-
-
-def test_the_time_of_a_message_is_a_timestamp(tmp_path: Path) -> None:
-    text = KAFKA + TOPIC + "key: source, include: [kafka.timestamp, {column: kafka.timestamp, name: s, type: float}]}"
-    plan = plan_of(tmp_path, text)
-    assert isinstance(plan.config.predictions, KafkaPredictionsConfig)
-    assert [one.type for one in passed_columns(plan.config.predictions)] == ["timestamp", "float"]
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        (GOOD, "str"),
-        (GOOD.replace("target: y", "target: y, target_type: bool"), "bool"),
-        (GOOD + "labels: {key: id, source: {kind: csv, path: b.csv, target: y, target_type: int}}", "int"),
-        ("source: {kind: river, dataset: synth.Friedman}\nmodel: [streamkernel.KernelRegressor]", "float"),
-        ("source: {kind: river, dataset: Phishing}\n" + MODEL, "str"),
-    ],
-)
-def test_predictions_are_what_targets_are(tmp_path: Path, text: str, kind: str) -> None:
-    assert target_type_of(plan_of(tmp_path, text)) == kind
 
 
 def test_what_cannot_be_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> None:

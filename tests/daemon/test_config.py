@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.config import document
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
 from tests.daemon.configurations import CSV, GOOD, KAFKA, MODEL, PREDICT, SAVED, SOURCE, lines_of, plan_of, topic
@@ -214,29 +213,6 @@ def test_a_topic_of_kafka(tmp_path: Path) -> None:
     assert plan.source.describe() == "kafka topic t at a:1,b"
 
 
-def test_a_tilde_in_a_path_is_the_home_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    more = "checkpoint: {directory: ~/state}\npredictions: {kind: jsonl, path: ~/p.jsonl}\n"
-    config = plan_of(tmp_path, GOOD.replace("a.csv", "~/a.csv") + more).config
-    home = f"{tmp_path}/home"
-    assert (config.source.path, config.checkpoint.directory) == (f"{home}/a.csv", f"{home}/state")
-    assert config.predictions.path == f"{home}/p.jsonl"
-    config = plan_of(tmp_path, GOOD.replace("a.csv", "[~/a.csv, ./~/b.csv, b~.csv]")).config
-    assert config.source.path == [f"{home}/a.csv", "./~/b.csv", "b~.csv"]
-    assert plan_of(tmp_path, topic("group: '~g', ") + "\ncheckpoint: {directory: a}\n").config.source.group == "~g"
-
-
-def test_floats_are_read_as_people_write_them() -> None:
-    assert document.parse("{a: 1e-6, b: 1E5, c: -.5e3, d: 1.5, e: 1e, f: '1e-6'}").values == {
-        "a": 1e-6,
-        "b": 1e5,
-        "c": -500.0,
-        "d": 1.5,
-        "e": "1e",
-        "f": "1e-6",
-    }
-
-
 def test_the_schema_describes_what_is_accepted() -> None:
     schema = Config.model_json_schema()
     assert set(schema["required"]) == {"source"}
@@ -268,16 +244,6 @@ sections = st.fixed_dictionaries(
         ]
     },
 )
-
-
-@pytest.mark.parametrize("key", ['"\\uD800"', '"\\0"', "1", "null", "? [a]\n"])
-def test_a_key_that_is_no_text_is_one_clear_line(tmp_path: Path, key: str) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(f"{key}: 1\n")
-    with pytest.raises(ConfigError) as caught:
-        prepare(path, {})
-    assert caught.value.lines
-    assert all(line and "\n" not in line for line in caught.value.lines)
 
 
 @given(sections)

@@ -19,15 +19,6 @@ class TestEnvironment:
         assert plan.raw["source"]["path"] == "${PLACE}/a.csv"
         assert plan.redact("cannot read /data/a.csv") == "cannot read /data/a.csv"
 
-    def test_what_is_no_secret_is_no_secret_anywhere(self, tmp_path: Path) -> None:
-        text = GOOD.replace("KernelClassifier", "KernelClassifier: {seed: '${SEED}'}") + (
-            "metrics: {basic_auth: {username: me, password: '${PASSWORD}'}}"
-        )
-        plan = plan_of(tmp_path, text, SEED="1", PASSWORD="hunter2")
-        line = "reading record 1 of 11"
-        assert plan.redact(line) == line
-        assert plan.redact(f"{line} of hunter2") == f"{line} of ${{PASSWORD}}"
-
     def test_numbers_become_numbers(self, tmp_path: Path) -> None:
         text = f"""{SOURCE}
 model: [{{streamkernel.KernelClassifier: {{seed: "${{SEED}}", regularization: "${{NU}}"}}}}]
@@ -52,12 +43,6 @@ metrics: {{port: "${{PORT}}"}}"""
         (line,) = lines_of(tmp_path, text, SECRET="hunter2")
         assert "hunter2" not in line
         assert "${SECRET}" in line
-
-    def test_neither_does_an_error_of_a_constructor(self, tmp_path: Path) -> None:
-        text = SOURCE + "model: [{streamkernel.KernelClassifier: {dtype: '${SECRET}'}}]"
-        (line,) = lines_of(tmp_path, text, SECRET="hunter2")
-        assert line.startswith("model[0]")
-        assert "hunter2" not in line
 
     def test_what_is_no_variable_is_an_error(self, tmp_path: Path) -> None:
         assert lines_of(tmp_path, GOOD + "log: {level: '${9}'}") == [

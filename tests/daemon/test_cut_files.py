@@ -39,14 +39,3 @@ def test_predict_gives_the_lines_before_the_cut(
         line.partition('"prediction')[2] for line in whole[: len(some)]
     ]
     assert (err + caplog.text).count(SENTENCE) == 1
-
-
-@pytest.mark.parametrize("command", ["init", "check", "run", "evaluate"])
-def test_a_file_without_a_whole_line_is_one_sentence(
-    trained: Home, command: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    trained.configure(source={"kind": "csv", "path": "other.csv.gz", "target": "y"}, checkpoint={"directory": "new"})
-    assert cut(trained.folder, 0.01) == b""
-    assert main([command, "other.csv.gz" if command == "init" else "config.yaml"]) == 1
-    out, err = capfd.readouterr()
-    assert (out + err + caplog.text).count(SENTENCE) == 1

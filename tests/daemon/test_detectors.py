@@ -8,13 +8,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from river import preprocessing
 
 from streamkernel import KernelDensityRatio, KernelNoveltyDetector
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.components.caveats import caveats
 from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
@@ -71,53 +69,6 @@ def test_a_novelty_detector_behind_a_scaler(home: Home) -> None:
     for x, line in zip(inputs(60), home.lines("out/predictions.jsonl"), strict=True):
         assert line["prediction"] == model.score_one(x)
         model.learn_one(x)
-
-
-def test_a_density_ratio_behind_a_scaler(home: Home) -> None:
-    account = dict(run(configured(home, 60, "river.preprocessing.StandardScaler", RATIO)).account)
-    assert account["learned"] == 60 - [row["y"] for row in rows(60)].count(None)
-    assert all(math.isfinite(line["prediction"]) for line in home.lines("out/predictions.jsonl"))
-
-
-@pytest.mark.parametrize("target", [None, "float"], ids=["no target", "a number"])
-def test_scores_in_an_output_of_one_type(home: Home, target: str | None) -> None:
-    """Parquet has one type for predictions and targets: a score is a number, and so must the target be."""
-    with (home.folder / "scored.jsonl").open("w") as stream:
-        stream.writelines(
-            json.dumps({**x, **({"y": n / 2} if target else {})}) + "\n" for n, x in enumerate(inputs(60))
-        )
-    source = {"kind": "jsonl", "path": "scored.jsonl"}
-    if target:
-        source |= {"target": "y", "target_type": target}
-    output = {"kind": "parquet", "path": "out/scores"}
-    account = dict(run(configured(home, 0, NOVELTY, source=source, predictions=output)).account)
-    assert account["learned"] == 60
-    table = pq.read_table(home.folder / "out/scores")
-    alone = KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
-    assert table.column("prediction").to_pylist() == alone.advance(inputs(60)).predictions
-    assert table.column("target").to_pylist() == [n / 2 if target else None for n in range(60)]
-
-
-def test_a_density_ratio_that_only_predicts_writes_an_output_of_one_type(home: Home) -> None:
-    run(configured(home, 200, RATIO))
-    with (home.folder / "new.jsonl").open("w") as stream:
-        stream.writelines(json.dumps(x) + "\n" for x in inputs(50))
-    plan = configured(
-        home,
-        200,
-        RATIO,
-        mode="predict",
-        serve_from="out/state",
-        checkpoint=None,
-        dead_letters={"kind": "none"},
-        source={"kind": "jsonl", "path": "new.jsonl"},
-        predictions={"kind": "parquet", "path": "out/ratios"},
-    )
-    assert dict(run(plan).account)["learned"] == 0
-    model = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
-    model.advance(inputs(200), [row["y"] for row in rows(200)])
-    ratios = pq.read_table(home.folder / "out/ratios").column("prediction").to_pylist()
-    assert ratios == [model.predict_one(x) for x in inputs(50)]
 
 
 @BOTH
@@ -194,20 +145,3 @@ NOVEL = CSV + "model: [streamkernel.KernelNoveltyDetector]\n"
 )
 def test_what_does_not_fit_is_told(tmp_path: Path, text: str, line: str) -> None:
     assert line in lines_of(tmp_path, text)
-
-
-def test_check_tells_of_a_filter_that_keeps_a_detector_from_learning(home: Home) -> None:
-    def told(**given: Any) -> list[str]:
-        filtered = {"river.anomaly.QuantileFilter": {"anomaly_detector": NOVELTY, "q": 0.9, **given}}
-        steps = [filtered, {"river.linear_model.LogisticRegression": {}}]
-        plan = configured(home, 10, {"river.compose.Pipeline": {"args": steps}})
-        return [line for line in caveats(plan, {}) if "protect_anomaly_detector: false" in line]
-
-    assert len(told()) == 1
-    assert told(protect_anomaly_detector=False) == []
-
-
-def test_one_that_needs_no_label_is_not_said_to_learn_nothing(home: Home) -> None:
-    source = {"kind": "jsonl", "path": "stream.jsonl"}
-    assert not [line for line in caveats(configured(home, 10, NOVELTY, source=source), {}) if "no record" in line]
-    assert [line for line in caveats(configured(home, 10, RATIO, source=source), {}) if "no record" in line]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,6 @@ from streamkernel.connectors.ports import Position, SinkError
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
-from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.run_state import coordinator as coordinating
@@ -152,17 +150,6 @@ def test_other_errors_are_not_borne(coordinator: Any) -> None:
         coordinator.save(0)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
-def test_disk_trouble_is_known_also_below_other_errors(number: int) -> None:
-    sink = FullSink(Disk(number))
-    sink.disk.full = True
-    with pytest.raises(SinkError) as caught:
-        sink.flush()
-    assert may_pass(caught.value)
-    assert not may_pass(SinkError("no column"))
-    assert not may_pass(None)
-
-
 def test_lines_wait_in_memory_and_none_is_lost_or_double() -> None:
     clock, disk = Time(), Disk()
     box = Sinks({"predictions": FullSink(disk), "dead_letters": MemorySink()}, clock, max_waiting_bytes=4)
@@ -186,39 +173,6 @@ def test_lines_wait_in_memory_and_none_is_lost_or_double() -> None:
     assert box.sinks["dead_letters"].pending  # type: ignore[attr-defined]  # only a checkpoint makes these durable
     box.flush()
     assert [line["d"] for line in box.sinks["dead_letters"].lines] == [1, 2, 3]  # type: ignore[attr-defined]
-
-
-def test_a_sink_that_fails_for_another_reason_stops_the_daemon() -> None:
-    disk = Disk(errno.EPIPE)
-    disk.full = True
-    box = Sinks({"predictions": FullSink(disk)})
-    with pytest.raises(SinkError):
-        box.write({"predictions": [{"n": 0}]})
-
-
-@pytest.mark.parametrize(("number", "borne"), [(errno.ENOSPC, True), (errno.EPIPE, False)])
-def test_what_is_written_while_no_record_comes_is_borne_or_not_in_the_same_way(number: int, borne: bool) -> None:
-    disk = Disk(number)
-
-    class DueSink(FullSink):
-        waiting = 1  # type: ignore[assignment]
-
-    box = Sinks({"predictions": DueSink(disk)}, Time())
-    disk.full = True
-    with contextlib.nullcontext() if borne else pytest.raises(SinkError):
-        box.move()
-    disk.full = False
-    box.move()
-    box.flush()
-
-
-def test_backoff_starts_anew_after_a_success() -> None:
-    clock = Time()
-    backoff = Backoff(clock)
-    assert [backoff.failed() for _ in range(3)] == [1, 2, 4]
-    backoff.succeeded()
-    assert not backoff.waiting
-    assert backoff.failed() == 1
 
 
 def test_the_daemon_learns_on_while_the_disk_is_full(
@@ -281,16 +235,3 @@ def test_a_last_part_that_cannot_be_made_ends_the_run_with_status_1(
     assert list((home.folder / "out/parts").iterdir()) == []
     assert main(["run", "config.yaml"]) == 0
     assert pq.read_table(home.folder / "out/parts").num_rows == home.header()["source"]["account"]["predicted"] > 200
-
-
-def test_what_ended_the_run_is_its_error_and_what_cannot_be_closed_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(MemorySink):
-        def close(self) -> None:
-            raise SinkError("out: cannot be written")
-
-    with pytest.raises(SinkError, match="out"), Sinks({"one": Broken(), "two": Broken()}):
-        pass
-    assert caplog.messages == ["out: cannot be written"]
-    with pytest.raises(DaemonError, match="the model"), Sinks({"one": Broken()}):
-        raise DaemonError("the model")
-    assert caplog.messages == ["out: cannot be written"] * 2

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-
 import pytest
 from river import datasets, linear_model, metrics, preprocessing
 
@@ -13,11 +9,8 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
-from streamkernel.daemon.monitoring import charts as plotting
-from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.stop import StopSignals
-from tests.daemon.conftest import Home, Launcher
+from tests.daemon.conftest import Home
 
 PHISHING = {"kind": "river", "dataset": "Phishing"}
 
@@ -51,13 +44,6 @@ def test_a_source_without_an_end_is_refused(home: Home, source: dict[str, object
         evaluate(prepare(home.configure(source=source)), StopSignals())
 
 
-def test_two_runs_of_one_name_are_refused(home: Home, launcher: Launcher) -> None:
-    home.configure()
-    ended = launcher.call(home, "evaluate", "config.yaml", "config.yaml")
-    assert ended.returncode == 2
-    assert "these names repeat: config, config" in ended.stderr
-
-
 @pytest.mark.parametrize("option", ["--plot", "--html"])
 def test_charts_without_matplotlib_say_what_to_install(
     option: str, here: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -66,12 +52,3 @@ def test_charts_without_matplotlib_say_what_to_install(
     assert main(["evaluate", "config.yaml", option, "a.file"]) == 1
     assert f"{option} needs matplotlib: pip install 'streamkernel[plot]'" in caplog.text
     assert not (here.folder / "a.file").exists()
-
-
-def test_a_plot_goes_through_a_pipe(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with ThreadPoolExecutor(1) as pool:
-        read = pool.submit(pipe.read_bytes)
-        plotting.plot({"a": Evaluation(View(), [1], [0.5], [32])}, pipe)
-        assert read.result(60).startswith(b"\x89PNG")

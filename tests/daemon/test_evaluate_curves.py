@@ -20,10 +20,7 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring import evaluation
-from streamkernel.daemon.monitoring.charts import panels_of
 from streamkernel.daemon.monitoring.evaluation import CurveRecorder, Evaluation
-from streamkernel.daemon.monitoring.tables import figure_rows
-from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.whole_file import write_whole
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.stop import StopSignals
@@ -86,26 +83,23 @@ def test_a_long_stream_has_few_points(home: Home, monkeypatch: pytest.MonkeyPatc
     assert whole.features[-1] == whole.view.growth["features"]
 
 
-def test_a_model_that_was_disabled_has_no_features_from_there_on() -> None:
-    found = Evaluation(View())
-    found.add(50, 1.0, {"features": 32}, {})
-    found.add(100, 1.0, {}, {})
-    assert found.features == [32, None]
-    (loss, features) = panels_of({"a": found}, all_metrics=True)
-    assert [panel.title for panel in (loss, features)] == ["progressive loss", "random features"]
-    assert features.summary == "Random features by records, at the end: a none"
-
-
-def test_the_best_of_a_metric_is_known_where_runs_differ() -> None:
-    views = {
-        name: View(overall={"accuracy": accuracy, "log_loss": loss, "flagged": accuracy}, loss=loss)
-        for name, accuracy, loss in (("a", 0.9, 0.5), ("b", 0.9, 0.2), ("c", math.nan, 0.3))
-    }
-    rows = figure_rows(views)
-    best = {label: [figure is not None and figure.best for figure in row] for label, row in rows.items()}
-    assert best["log loss, all records"] == [False, True, False]
-    for label in ("accuracy", "flagged", "records", "progressive loss"):
-        assert best[label] == [False] * 3  # the same, of no known direction, or chance
+def test_challengers_have_their_own_curves_and_marks(here: Home) -> None:
+    write_drifting(here.folder / "stream.csv")
+    models = {"steady": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}], "adaptive": ADAPTIVE}
+    config = here.config
+    written = json.dumps({"source": {"kind": "csv", "path": "stream.csv", "target": "y"}, "models": models})
+    config.write_text(written)
+    assert main(["evaluate", "config.yaml", "--json", "figures.json"]) == 0
+    figures = json.loads((here.folder / "figures.json").read_text())
+    assert list(figures) == ["config: steady", "config: adaptive"]
+    steady, adaptive = (one["curve"] for one in figures.values())
+    assert len(adaptive["records"]) == len(adaptive["progressive_loss"])
+    assert adaptive["records"][-1] == steady["records"][-1] == 900
+    assert steady["drifts"] == steady["metric_relearnings"] == []
+    assert len(adaptive["drifts"]) == 1
+    assert "features" not in adaptive
+    assert len(steady["features"]) == len(adaptive["records"])
+    assert adaptive["rolling"]["accuracy"] != steady["rolling"]["accuracy"]
 
 
 MODEL = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]
@@ -146,36 +140,6 @@ def test_an_evaluation_that_is_stopped_says_so(
     assert f"by {number.name} before the end of the source" in page.text
 
 
-def test_a_run_that_fails_does_not_cost_the_one_before(small: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    gone = {"kind": "csv", "path": "gone.csv", "target": "y"}
-    small.configure(source=gone, model=MODEL).rename(small.folder / "gone.yaml")
-    files = ["--json", "figures.json", "--html", "report.html"]
-    assert main(["evaluate", "first.yaml", "gone.yaml", "second.yaml", *files]) == 1
-    told = capsys.readouterr()
-    assert "the evaluation is not complete: gone failed, second did not start" in told.err
-    assert told.err.endswith("gone.csv: there is no such file\n")
-    assert "accuracy" in told.out
-    assert list(json.loads((small.folder / "figures.json").read_text())) == ["first"]
-    assert "Evaluation of first" in (small.folder / "report.html").read_text("utf-8")
-
-
-def test_one_that_came_to_its_end_says_so(small: Home) -> None:
-    small.configure(model=MODEL, metrics={"port": 1}).rename(small.folder / "first.yaml")
-    before = {path.name for path in small.folder.iterdir()}
-    assert main(["evaluate", "first.yaml", "--json", "figures.json"]) == 0
-    assert json.loads((small.folder / "figures.json").read_text())["first"]["stopped"] is None
-    # Neither outputs nor checkpoints are made.
-    assert {path.name for path in small.folder.iterdir()} == before | {"figures.json"}
-
-
-def test_the_other_files_are_written_where_one_cannot_be(small: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", "first.yaml", "--json", "/dev/full", "--html", "report.html"]) == 1
-    told = capsys.readouterr()
-    assert told.err.endswith("/dev/full: cannot be written: No space left on device\n")
-    assert "accuracy" in told.out
-    assert "Evaluation of first" in (small.folder / "report.html").read_text("utf-8")
-
-
 def test_a_full_disk_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "report.html"
     file.write_text("before")
@@ -189,14 +153,3 @@ def test_a_full_disk_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.
         write_whole(file, b"after")
     assert file.read_text() == "before"
     assert list(tmp_path.iterdir()) == [file]
-
-
-def test_rights_and_links_stay(tmp_path: Path) -> None:
-    file, link = tmp_path / "file", tmp_path / "link"
-    file.write_text("before")
-    file.chmod(0o640)
-    link.symlink_to("file")
-    write_whole(link, b"after")
-    assert link.is_symlink()
-    assert file.read_bytes() == b"after"
-    assert file.stat().st_mode & 0o777 == 0o640

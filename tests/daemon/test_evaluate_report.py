@@ -120,25 +120,31 @@ def test_several_models_of_one_configuration(here: Home, capsys: pytest.CaptureF
     assert "n_features=16" in page.text
 
 
-@pytest.mark.parametrize(
-    ("evaluation", "told"),
-    [
-        (Evaluation(View()), "Progressive loss by records, at the end: a none"),
-        (Evaluation(View(), [50], [0.5], [32]), "Progressive loss by records, at the end: a 0.5000"),
-        (Evaluation(View(), [50, 100], [math.nan, math.nan]), "Progressive loss by records, at the end: a none"),
-        (Evaluation(View(), [50, 100, 150], [math.nan, 1.0, math.nan]), "at the end: a none"),
-        (Evaluation(View(), [50, 100], [-1.7e308, 1.7e308]), "at the end: a 1.7000e+308"),
-        (Evaluation(View(), [50, 100], [0.0, 5e-324]), "at the end: a 0.0000"),
-        (Evaluation(View(losses_not_finite=1200), [50], [1.0]), "a (without 1,200 losses that are not finite) 1.0000"),
-    ],
-)
-def test_curves_of_few_or_strange_values(evaluation: Evaluation, told: str) -> None:
-    text = report({"a": evaluation}, WHEN)
-    page = ReportPage(text)
-    assert page.labels[0].endswith(told)
-    drawn = text[text.index("<main>") :]
-    assert " nan" not in drawn.replace("<td>nan", "")
-    assert "inf" not in drawn
+def test_a_point_between_gaps_is_a_dot() -> None:
+    dotted = report({"a": Evaluation(View(), [50, 100, 150], [math.nan, 1.0, math.nan])}, WHEN)
+    assert dotted.count("<use") == report({"a": Evaluation(View(), [50, 100], [1.0, 1.0])}, WHEN).count("<use") + 1
+
+
+def test_late_labels_and_a_model_that_only_predicts(here: Home) -> None:
+    assert main(["run", "config.yaml"]) == 0
+    rows = (here.folder / "stream.csv").read_text().splitlines()[1:]
+    kept = [row for row in rows if row.count(",") == 3 and not row.startswith(("inf", ","))]
+    late = [f"{number},{row.rpartition(',')[2]}" for number, row in enumerate(kept)]
+    (here.folder / "inputs.csv").write_text(
+        "id,a,b,color\n" + "".join(f"{i},{row.rpartition(',')[0]}\n" for i, row in enumerate(kept))
+    )
+    (here.folder / "labels.csv").write_text("id,y\n" + "\n".join(late) + "\n")
+    here.configure(
+        source={"kind": "csv", "path": "inputs.csv"},
+        labels={"source": {"kind": "csv", "path": "labels.csv", "target": "y"}, "key": "id"},
+    )
+    for extra in ([], ["--set", "mode=predict", "--set", "serve_from=out/state", "--set", "checkpoint=null"]):
+        assert main(["evaluate", "config.yaml", "--html", "report.html", "--json", "f.json", *extra]) == 0
+        page = ReportPage((here.folder / "report.html").read_text("utf-8"))
+        figures = json.loads((here.folder / "f.json").read_text())["config"]
+        assert shown_number(figures["metrics"]["accuracy"]) == page.rows["accuracy"][0]
+        assert len(figures["curve"]["rolling"]["accuracy"]) == len(figures["curve"]["records"])
+        assert "csv file labels.csv" in page.text
 
 
 @pytest.mark.parametrize("option", ["--json", "--plot", "--html"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from river import base
 
-from streamkernel import AdaptiveKernelRegressor, KernelRegressor
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.classes import ClassNumbers
-from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
+from streamkernel.daemon.stream.quality import REPORTS, Quality
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from tests.daemon.conftest import Home, Launcher
@@ -64,25 +60,6 @@ def test_no_report_metric_of_finite_numbers_is_infinite(
         assert all_finite(quality.rolling().values())
 
 
-@given(STREAM, st.integers(1, 40))
-@example([1.7e308] * 9, 40)
-@example([1.7e308, -1.7e308] * 9, 40)
-def test_the_sum_and_the_mean_of_any_losses_are_finite(losses: list[float], window: int) -> None:
-    loss = ProgressiveLoss(window)
-    for one in losses:
-        loss.add([one, math.inf, math.nan])
-        loss.add(losses)
-        assert all_finite((loss.sum, loss.mean()))
-
-
-@given(FINITE, FINITE, FINITE.map(abs))
-@example(1.7e308, -1.7e308, 5e-324)
-@example(1.0, 2.0, 0.0)
-def test_the_loss_of_an_earlier_prediction_is_finite(y: float, predicted: float, deviation: float) -> None:
-    for model in (KernelRegressor(), AdaptiveKernelRegressor(), Constant(0.0)):
-        assert math.isfinite(learner_for(model).loss(y, Prediction(predicted), deviation))
-
-
 class Constant(base.Regressor):
     """Predicts what it is given, in turn, and remembers what it was given to learn."""
 
@@ -106,18 +83,6 @@ def test_a_prediction_that_is_no_finite_number_is_none_and_counted() -> None:
     assert [math.isfinite(loss) for loss in learned.result.losses] == [True, False, False, True]
 
 
-class Compared(int):
-    """A whole number that counts how often any was compared."""
-
-    times = 0
-
-    def __eq__(self, other: object) -> bool:
-        Compared.times += 1
-        return int(self) == other
-
-    __hash__ = int.__hash__
-
-
 class TestClasses:
     """Neither many labels nor labels of one hash cost memory or time; counted, not timed."""
 
@@ -128,30 +93,6 @@ class TestClasses:
         assert quality.overall()["accuracy"] == pytest.approx(3 / 6)
         assert quality.overall()["macro_f1"] == pytest.approx((2 / 4 + 1 + 2 / 6) / 3)
         assert quality.rolling() == quality.overall()
-
-    def test_what_is_kept_does_not_grow_with_the_labels(self) -> None:
-        quality = Quality("classification", ["accuracy", "macro_f1"], 10, max_classes=50)
-        sizes = []
-        for start in range(0, 3000, 100):
-            labels = [f"label {number}" for number in range(start, start + 100)]
-            quality.add(labels, labels, None)
-            sizes.append(len(pickle.dumps(quality)))
-        assert max(sizes) - min(sizes) < 20  # digits of counts; a label would take more
-        assert quality.overall() == {"accuracy": 1.0, "macro_f1": 1.0}
-
-    def test_labels_of_one_hash_are_told_apart_without_being_compared(self) -> None:
-        colliding = [Compared(number * (2**61 - 1)) for number in range(1, 200)]
-        assert len({hash(label) for label in colliding}) == 1
-        numbers = ClassNumbers(1000)
-        assert numbers.of(colliding) == list(range(1, 200)) == numbers.of(colliding)
-        assert Compared.times == 0
-
-    @pytest.mark.parametrize("other", [True, 1.0, 1])
-    def test_equal_labels_are_one_class(self, other: Any) -> None:
-        assert ClassNumbers(10).of([1, other, 0, "1"]) == [1, 1, 2, 3]
-
-    def test_a_label_without_a_hash_is_one(self) -> None:
-        assert ClassNumbers(10).of([["a"], ["b"], ["a"]]) == [1, 2, 1]
 
 
 MODEL = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import re
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,17 +155,3 @@ def test_a_kill_between_outputs_and_checkpoints_is_told_with_the_way_on(
 def everything(path: Path) -> list[bytes]:
     """The contents of a file, or of all in a folder."""
     return [one.read_bytes() for one in (sorted(path.iterdir()) if path.is_dir() else [path])]
-
-
-def test_a_port_that_is_taken(here: Home, launcher: Launcher) -> None:
-    run(prepare(here.config))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        here.configure(metrics={"port": port})
-        before = contents(here.folder)
-        done = launcher.call(here, "run", "config.yaml", "--fresh")
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    why = f"cannot serve metrics on 127.0.0.1:{port}: Address already in use; set metrics.port to another one"
-    assert why in line
-    assert contents(here.folder) == before

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -15,27 +13,15 @@ from typing import Any
 
 import pytest
 
-from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.config.schema import LogConfig
-from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.group.reports import Report, Reporter, ReportReader
-from streamkernel.daemon.monitoring.log import start_logging
-from streamkernel.daemon.partition import PartitionListener, PartitionSignals
+from streamkernel.daemon.partition import PartitionListener
 from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
 from streamkernel.daemon.run_state.resume import Start
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import Stopped
-from tests.processes import alive, wait_until
 
-# A member that starts a child which would live for ever, and tells both numbers.
-MEMBER = """
-import os, subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", sys.argv[1], str(os.getpid())], stdout=subprocess.PIPE, text=True)
-child.stdout.readline()
-print(child.pid, flush=True)
-time.sleep(600)
-"""
 CHILD = """
 import sys, time
 from streamkernel.daemon.base.parent_death import die_with
@@ -46,30 +32,9 @@ time.sleep(600)
 
 
 @pytest.mark.usefixtures("processes")
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a child looks round between two records")
-def test_a_child_dies_with_its_member() -> None:
-    member = subprocess.Popen([sys.executable, "-c", MEMBER, CHILD], stdout=subprocess.PIPE, text=True)
-    assert member.stdout is not None
-    child = int(member.stdout.readline())
-    assert alive(child)
-    member.kill()
-    member.wait()
-    member.stdout.close()
-    wait_until(lambda: not alive(child))
-
-
-@pytest.mark.usefixtures("processes")
 def test_a_child_whose_member_died_before_it_could_say_so_ends() -> None:
     ended = subprocess.run([sys.executable, "-c", CHILD, "1"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (1, "")
-
-
-def test_where_the_kernel_does_not_see_to_it_the_child_does() -> None:
-    stopped = PartitionSignals(os.getppid())
-    assert not stopped()
-    stopped = PartitionSignals(os.getpid())  # which is not our parent: as if that had died
-    assert stopped()
-    assert stopped.name == "the end of its member"
 
 
 def test_the_group_is_told_of_the_marks_behind_the_last_record_while_none_comes() -> None:
@@ -89,14 +54,6 @@ def test_the_group_is_told_of_the_marks_behind_the_last_record_while_none_comes(
     processor.taken = 8  # it has something to learn first
     coordinator.save_when_due()
     assert (told, offsets) == ([{0: 4}, {0: 5}], [])
-
-
-def test_being_told_twice_to_stop_does_not_kill() -> None:
-    with PartitionSignals(os.getppid()) as stopped:
-        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
-            os.kill(os.getpid(), number)
-        wait_until(stopped)
-        assert stopped.name in ("SIGTERM", "SIGINT")
 
 
 def pipe() -> tuple[ReportReader, Reporter, Callable[[], None]]:
@@ -130,22 +87,6 @@ def test_the_directory_is_waited_for(
         PartitionListener(reporter, os.getppid()).take(before, lambda: True)
     after.close()
     close()
-
-
-def test_the_holder_is_named_with_its_host_where_that_is_another_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = CheckpointStore(tmp_path), CheckpointStore(tmp_path)
-    first.lock()
-    monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
-    here = (tmp_path / "lock").read_text().split()[1]
-    with pytest.raises(DirectoryInUseError, match=rf"\(process {os.getpid()} on {here}\): stop it") as error:
-        second.lock()
-    assert error.value.holder == f"process {os.getpid()} on {here}"
-    first.close()
-    second.lock()
-    assert (tmp_path / "lock").read_text() == f"{os.getpid()} elsewhere"
-    second.close()
 
 
 def test_who_lost_its_lock_writes_nothing_more(tmp_path: Path) -> None:
@@ -185,21 +126,3 @@ def test_reports_never_wait_and_arrive_in_order() -> None:
     read_all()
     assert found[-1].value == "a long story " * 10_000
     close()
-
-
-def test_a_member_that_is_gone_is_no_trouble_for_who_tells() -> None:
-    ours, theirs = os.pipe()
-    os.close(ours)
-    Reporter(theirs).send("saved", 1)
-    os.close(theirs)
-
-
-@pytest.mark.parametrize("style", ["text", "json"])
-def test_log_lines_say_which_partition(style: str, capsys: pytest.CaptureFixture[str]) -> None:
-    start_logging(LogConfig(format=style), Redactor({}), 3)
-    logging.getLogger("a").warning("bad\nnews")
-    line = capsys.readouterr().err
-    if style == "text":
-        assert line.endswith(" warning partition 3: bad news\n")
-    else:
-        assert json.loads(line)["partition"] == 3

@@ -59,12 +59,6 @@ def lines(**changes: Any) -> list[str]:
     return []
 
 
-def test_a_group_is_fine() -> None:
-    assert lines() == []
-    assert lines(mode="predict", serve_from="out/learned/partition-{partition}") == []
-    assert lines(source={**SOURCE, "options": {"session_timeout_ms": 6000, "heartbeat_interval_ms": 1000}}) == []
-
-
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
@@ -161,14 +155,6 @@ def test_options_of_the_command_line_that_a_group_rules_out(
 def test_a_group_cannot_be_evaluated(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["evaluate", str(home.configure(**FINE))]) == 1
     assert "evaluate needs a source that ends" in capsys.readouterr().err
-
-
-def test_the_options_of_children_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["run", "--help"]) == 0
-    said = capsys.readouterr().out
-    assert "--fresh" in said
-    assert "--partition" not in said
-    assert "--member" not in said
 
 
 def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,6 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -32,7 +31,6 @@ print(json.dumps(["reading", 1]))
 print(json.dumps(["saved", int(sys.stdin.read() or 0)]), flush=True)
 time.sleep(600)
 """
-SERVING = 'print(json.dumps(["serving", ["127.0.0.1", 1234]]))'
 DEAF = GOOD.replace("signal.signal(signal.SIGTERM, end)", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
 FAILING = """
 import json
@@ -96,18 +94,6 @@ def test_one_child_for_each_partition_that_is_wanted(supervise: Callable[..., Su
     assert supervisor.children == {}
 
 
-def test_a_partition_that_comes_back_waits_for_its_old_child(supervise: Callable[..., Supervisor]) -> None:
-    supervisor = supervise(GOOD)
-    supervisor.assign({0})
-    poll_until(supervisor, lambda: supervisor.reading)
-    before = supervisor.children[0].pid
-    supervisor.assign(())
-    supervisor.assign({0})
-    assert not supervisor.reading
-    poll_until(supervisor, lambda: supervisor.reading)
-    assert supervisor.children[0].pid != before
-
-
 def test_a_child_that_does_not_end_in_time_is_killed(
     supervise: Callable[..., Supervisor], clock: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -122,21 +108,6 @@ def test_a_child_that_does_not_end_in_time_is_killed(
     clock.now += 0.2
     poll_until(supervisor, lambda: not supervisor.children)
     assert re.match("partition 0: did not end within 5 s and is killed", caplog.messages[-1])
-
-
-def test_lost_partitions_are_dropped_at_once(
-    supervise: Callable[..., Supervisor], caplog: pytest.LogCaptureFixture
-) -> None:
-    supervisor = supervise(GOOD, GOOD)
-    supervisor.assign({0, 1})
-    poll_until(supervisor, lambda: supervisor.reading)
-    pids = {partition: child.pid for partition, child in supervisor.children.items()}
-    supervisor.kill({0, 1, 7})
-    supervisor.assign({0})
-    # Nothing is said by a child that is killed; the one that is ours again starts over.
-    assert poll_until(supervisor, lambda: supervisor.reading and supervisor.children.keys() == {0}) == {0: 0}
-    assert supervisor.children[0].pid != pids[0]
-    assert [line.partition(":")[0] for line in caplog.messages] == ["partition 0", "partition 1"]
 
 
 def test_a_child_that_dies_is_started_again_after_a_while(
@@ -178,18 +149,6 @@ def test_a_child_that_fails_is_everybodys_failure(supervise: Callable[..., Super
     assert supervisor.stop() == {0: 99}
 
 
-def test_what_fails_while_it_ends_is_said_and_no_more(
-    supervise: Callable[..., Supervisor], caplog: pytest.LogCaptureFixture
-) -> None:
-    ending = FAILING.replace("print", "import time, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {15})\nprint")
-    ending = ending.replace("raise", "signal.sigwait({15})\nraise")
-    supervisor = supervise(ending)
-    supervisor.assign({0})
-    poll_until(supervisor, lambda: 0 in supervisor.children and supervisor.children[0].failure is not None)
-    assert supervisor.stop() == {}
-    assert caplog.messages == ["partition 0: ended with a failure: the disk is on fire"]
-
-
 def test_ctrl_c_at_the_terminal_is_for_the_member_alone(supervise: Callable[..., Supervisor]) -> None:
     supervisor = supervise(GOOD)
     supervisor.assign({0})
@@ -197,29 +156,6 @@ def test_ctrl_c_at_the_terminal_is_for_the_member_alone(supervise: Callable[...,
     assert os.getpgid(supervisor.children[0].pid) != os.getpgid(0)
 
 
-def test_the_state_of_each_is_told(supervise: Callable[..., Supervisor]) -> None:
-    waiting = GOOD.replace('["reading", 1]', '["waiting", "process 7 on <b>"]').replace(SERVING, "")
-    supervisor = supervise(GOOD.replace(SERVING, ""), waiting, given=b"12345")
-    supervisor.assign({0, 1})
-    poll_until(supervisor, lambda: all(child.saved is not None for child in supervisor.children.values()))
-    shown = [(child.state, child.saved) for child in supervisor.children.values()]
-    assert shown == [("reading", 12345), ("waiting for process 7 on <b>", 12345)]
-
-
 @pytest.fixture(autouse=True)
 def _hear(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-
-
-def test_large_configurations_get_through(supervise: Callable[..., Supervisor], tmp_path: Path) -> None:
-    copy = f"""
-import json, shutil, sys
-with open({str(tmp_path / "copy")!r}, "wb") as file:
-    shutil.copyfileobj(sys.stdin.buffer, file)
-print(json.dumps(["reading", 1]), flush=True)
-import time; time.sleep(600)
-"""
-    supervisor = supervise(copy, given=b"x" * 300_000)
-    supervisor.assign({0})
-    poll_until(supervisor, lambda: supervisor.reading)
-    assert (tmp_path / "copy").stat().st_size == 300_000

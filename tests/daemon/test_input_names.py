@@ -10,12 +10,8 @@ from typing import Any
 import pytest
 
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.assembly.processor import make_processor
-from streamkernel.daemon.run_state.resume import begin
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.input_names import InputNames
-from streamkernel.daemon.stream.record_batch import RecordBatch
-from streamkernel.daemon.stream.river_learner import learner_for
 from tests.daemon.conftest import Home
 from tests.daemon.test_calibration import served
 from tests.kills.simulated import killed, runs
@@ -65,17 +61,6 @@ def test_what_is_ignored_is_counted(home: Home, monkeypatch: pytest.MonkeyPatch)
     assert ignored == learned * NEW + 1 - MOST
 
 
-def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home) -> None:
-    ours = {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64, "max_inputs": 2000}}
-    write(home, model=["river.preprocessing.StandardScaler", ours])
-    plan = prepare(home.config)
-    record = {f"input {number}": 1.0 for number in range(2100)}
-    assert (
-        make_processor(plan, begin(plan)).learner.advance(RecordBatch(inputs=[record], targets=["p"])).n_ignored_inputs
-        == 100
-    )
-
-
 class TestNames:
     def test_the_first_ones_to_be_learned_have_the_room(self) -> None:
         names = InputNames(3)
@@ -92,29 +77,3 @@ class TestNames:
         again = InputNames(4, names.to_text())
         assert again.bound({"b": 1, 7: 2, "\ud800": 3}, learn=False) == ({7: 2, "\ud800": 3}, 1)  # type: ignore[dict-item]
         assert again.to_text() == names.to_text()
-
-    def test_the_first_ones_are_kept_as_they_are_unless_they_are_long_or_odd(self) -> None:
-        names = InputNames()
-        names.bound({"grö\u00dfe": 1, 7: 1, "n" * 65: 1, "\ud800": 1, "a\nb": 1}, learn=True)  # type: ignore[dict-item]
-        names.bound({"p": 1}, learn=False)
-        names.bound({str(number): 1 for number in range(2000)}, learn=True)
-        again = InputNames(known=names.to_text())
-        assert again.told == names.told == ["größe", *map(str, range(1023))]
-        assert again.n_known == 2005
-
-    def test_a_lower_limit_takes_none_away(self) -> None:
-        names = InputNames(4)
-        names.bound({"a": 1, "b": 1}, learn=True)
-        assert InputNames(1, names.to_text()).bound({"a": 1, "c": 1, "b": 1}, learn=True) == ({"a": 1, "b": 1}, 1)
-
-    def test_a_model_that_only_serves_is_given_no_more_than_there_is_room_for(self) -> None:
-        from river.naive_bayes import GaussianNB
-
-        learner = learner_for(GaussianNB(), learn=False, names=InputNames(2))
-        assert (
-            learner.advance(
-                RecordBatch(inputs=[{"a": 1.0, "b": 1.0, "c": 1.0}] * 2, targets=["p", "q"])
-            ).n_ignored_inputs
-            == 0
-        )
-        assert learner.input_names == ""

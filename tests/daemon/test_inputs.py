@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from streamkernel.connectors.columns.dates import PARTS
-from streamkernel.connectors.columns.settings import ColumnSettings
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
-from streamkernel.daemon.config.inputs import ColumnConfig, InputsConfig
 from streamkernel.daemon.runtime import run
-from tests.daemon.configurations import MODEL, lines_of, plan_of
+from tests.daemon.configurations import MODEL, lines_of
 from tests.daemon.conftest import Home
 
 CSV = "source: {{kind: csv, path: a.csv, target: y, inputs: {}}}\n" + MODEL
@@ -70,19 +67,6 @@ def test_the_key_of_late_labels_stays(tmp_path: Path, inputs: str, line: str) ->
     labels = labels.replace("target: y", "target: y, inputs: " + inputs)
     (found,) = lines_of(tmp_path, "source: {kind: jsonl, path: a.jsonl}\n" + MODEL + labels)
     assert found.startswith(f"labels.{line}")
-
-
-def test_the_defaults_are_those_of_the_connectors() -> None:
-    assert ColumnConfig().settings() == ColumnSettings()
-    assert InputsConfig(types={"a": ColumnConfig(na=[])}).settings().types["a"].na == ()
-    schema = ColumnConfig.model_json_schema()["properties"]["parts"]["items"]["enum"]
-    assert schema == list(PARTS)
-
-
-def test_numbers_are_spellings_too(tmp_path: Path) -> None:
-    config = plan_of(tmp_path, CSV.format("{na: [-999, 0.5, NA]}")).config
-    assert config.source.inputs is not None  # type: ignore[union-attr]
-    assert config.source.inputs.na == ["-999", "0.5", "NA"]  # type: ignore[union-attr]
 
 
 INPUTS = {
@@ -144,8 +128,3 @@ def test_check_shows_the_columns(orders: Home) -> None:
         "  who     'user 7'            hash    input who='3'",
         "  amount  'NA'                string  input, missing here",
     ]
-
-
-def test_check_says_that_the_header_lacks_a_column(orders: Home) -> None:
-    (bad,) = check(prepare(orders.configure(source=source(exclude=["ordr"])))).bad
-    assert "there is no column 'ordr' for inputs.exclude, did you mean 'order'?" in bad

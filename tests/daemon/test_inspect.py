@@ -60,14 +60,3 @@ def test_a_long_path_is_whole_and_an_invalid_neighbor_is_shown(here: Home) -> No
     assert f"{folder}/checkpoint-" in text
     assert "\ninvalid\n" in text
     assert str(newest) in text
-
-
-def test_partitions_are_a_line_each() -> None:
-    about = {
-        "run": {"written": 1_700_000_000},
-        "source": {"account": {"consumed": 1500}, "positions": [["", 3, 1234]]},
-        "models": {"published": "", "learners": {"": {"model": {"state_digest": "0123456789abcdef"}}}},
-    }
-    head, line = description_lines({"partitions": {"3": about}}, 80)
-    assert head.split() == ["partition", "written", "records", "continues", "at", "state", "digest"]
-    assert line.split() == ["3", "2023-11-14", "22:13:20", "UTC", "1,500", "1,234", "0123456789ab"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from river import ensemble
 
-from streamkernel import AdaptiveKernelClassifier, KernelClassifier, kernels
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
@@ -19,23 +18,6 @@ from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.kernels import ChiSquared, Gaussian, Laplacian, Mahalanobis, Polynomial, Scaled, SkewedChiSquared, Sum
 from tests.daemon.conftest import Home
-
-KERNEL = {
-    "streamkernel.kernels.Sum": {
-        "left": {"streamkernel.kernels.ChiSquared": {}},
-        "right": {
-            "streamkernel.kernels.Scaled": {
-                "kernel": {
-                    "streamkernel.kernels.Product": {
-                        "left": {"streamkernel.kernels.Laplacian": {"bandwidth": 2}},
-                        "right": {"streamkernel.kernels.SkewedIntersection": {"c": 0.5}},
-                    }
-                },
-                "factor": 0.5,
-            }
-        },
-    }
-}
 
 
 def _configured(home: Home, model: Any, lines: int) -> Any:
@@ -48,18 +30,6 @@ def _configured(home: Home, model: Any, lines: int) -> Any:
 
 def _growing(kernel: Any) -> Any:
     return {"streamkernel.KernelClassifier": {"kernel": kernel, "batch_size": 8, "seed": 1}}
-
-
-def test_a_kernel_of_a_configuration_learns_is_restored_and_refuses_records(home: Home) -> None:
-    account = dict(run(_configured(home, _growing(KERNEL), 50)).account)
-    assert (account["learned"], account["dead"]) == (48, 2)
-    letters = home.lines("out/dead.jsonl")
-    assert [letter["reason"] for letter in letters] == ["refused", "refused"]
-    assert (
-        "input 'b' is -1, which the model's kernel does not accept: use a number of at least 0" in letters[0]["detail"]
-    )
-    account = dict(run(_configured(home, _growing(KERNEL), 100)).account)
-    assert (account["learned"], account["dead"]) == (98, 2)
 
 
 def _metric(number: float) -> Any:
@@ -137,17 +107,6 @@ def test_mistakes_in_a_configuration(home: Home, capsys: pytest.CaptureFixture[s
     assert message in capsys.readouterr().err
 
 
-def test_losses_and_growth_policies_by_their_bare_names(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    home.configure(model=[{"streamkernel.KernelRegressor": {"loss": "quantile", "growth": {"UDSG": {"reuse": 2}}}}])
-    assert main(["check", str(home.config)]) == 2
-    said = capsys.readouterr().err
-    assert (
-        "loss: must be None or a RegressionLoss such as river.optim.losses.Huber(), got 'quantile': "
-        "write {streamkernel.losses.Quantile: {}}" in said
-    )
-    assert "write {streamkernel.growth.UDSG: {reuse: ...}}" in said
-
-
 def test_kernels_inside_rivers_models_are_restored_by_their_constructors() -> None:
     def bag() -> Any:
         kernel = Polynomial(2) + 0.5 * (SkewedChiSquared(2.0) * Gaussian(1.0))
@@ -171,9 +130,3 @@ def test_what_a_kernel_works_out_is_not_in_its_pickle() -> None:
         Sum.__new__(Sum).__setstate__({"left": Gaussian(), "right": Gaussian(), "n_parts": 1, "matrix": None})
     with pytest.raises(ValueError, match="factor must be a number above 0"):
         Scaled.__new__(Scaled).__setstate__({"kernel": Gaussian(), "factor": -1})
-
-
-def test_every_kernel_has_its_place_in_the_documents() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "kernels.md").read_text()
-    for name in kernels.__all__:
-        assert f"::: streamkernel.kernels.{name}\n" in page

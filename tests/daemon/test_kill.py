@@ -127,17 +127,6 @@ def test_each_line_is_what_the_checkpoint_it_names_says(home: Home) -> None:
     assert len(models) > 1
 
 
-def test_without_a_directory_a_killed_run_begins_anew(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    learning(home, keep=3)
-    assert runs(home) == 0
-    home.configure(**predicting())
-    killed(home, "consumed:450")
-    assert runs(home) == 0
-    capsys.readouterr()
-    assert runs(home, "predict", "out/state", "other.csv") == 0
-    assert (home.folder / "own/predictions.jsonl").read_text() == capsys.readouterr().out
-
-
 ROUNDS = [3, pytest.param(20, marks=pytest.mark.long)]
 PER_ROUND = 60
 PLACES = ("journal-group", "journal-durable")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.known_inputs import ComparedFeed, KnownInputs
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home
-from tests.daemon.service import DIRECT, journalled, serving
+from tests.daemon.service import serving
 
 RIVER = ["river.preprocessing.StandardScaler", "river.naive_bayes.GaussianNB"]
 PREDICT = {"mode": "predict", "serve_from": "out/state", "checkpoint": None, "predictions": None, "dead_letters": None}
@@ -116,26 +114,6 @@ class TestSomeAreThere:
         assert len(capsys.readouterr().out.splitlines()) == 60
         assert any(said in line for line in check(prepare(learned.config)).good)
 
-    def test_of_a_model_of_river_too(self, home: Home, caplog: pytest.LogCaptureFixture) -> None:
-        (home.folder / "stream.csv").write_text(rows("amount", "category", "y").replace("k", "1").replace("m,", "0,"))
-        bayes = home.configure(source=source("stream.csv"), model=["river.naive_bayes.GaussianNB"])
-        run(prepare(bayes))
-        text = (home.folder / "stream.csv").read_text()
-        (home.folder / "stream.csv").write_text(text.replace("amount", "amuont"))
-        run(prepare(home.configure(source=source("stream.csv"), model=["river.naive_bayes.GaussianNB"], **PREDICT)))
-        # A step may leave inputs out: of none it is said that it is missing.
-        assert any("has not learned 'amuont' (did you mean 'amount'?) (in the" in one for one in caplog.messages)
-
-    def test_how_many_must_be_there_is_said_by_the_configuration(self, learned: Home) -> None:
-        with pytest.raises(
-            DaemonError, match=r"has not learned 1 of the 2 inputs that arrive: 'amuont' \(did you mean"
-        ):
-            run(prepare(serves(learned, "typo.csv", limits={"min_known_inputs": 0.6})))
-
-    def test_the_target_of_the_run_that_learned_is_told(self, learned: Home, caplog: pytest.LogCaptureFixture) -> None:
-        run(prepare(serves(learned, "orders.csv")))
-        assert "source: the model has not learned 'y' (in the first 16 records)" in caplog.messages
-
     @pytest.mark.parametrize("text", ["amount,category\n,k\n", "amount,category\n,k\n0.5,\n,m\n"])
     def test_an_empty_cell_is_no_absent_input(self, learned: Home, caplog: pytest.LogCaptureFixture, text: str) -> None:
         (learned.folder / "gaps.csv").write_text(text)
@@ -150,20 +128,6 @@ class TestSomeAreThere:
             told
             == "gaps.csv: the model's input 'amount' does not arrive and counts as missing (in the first 1 records)"
         )
-
-    def test_an_empty_date_has_no_part_and_is_no_absent_input(self) -> None:
-        assert KnownInputs({"day.month.sin", "day.year", "a"}).difference(["a"], {"day"}) is None
-        known = KnownInputs({"day.month", "day.year", "a"})
-        assert known.difference(["a"], {""}) == known.difference(["a"])  # a column without a name has no parts
-        assert (
-            known.difference(["a"]) == "the model's inputs 'day.month', 'day.year' do not arrive and count as missing"
-        )
-
-    @pytest.mark.usefixtures("learned")
-    def test_nothing_is_said_where_all_agree(self, caplog: pytest.LogCaptureFixture) -> None:
-        with caplog.at_level(logging.WARNING):
-            assert main(["predict", "out/state", "orders.csv"]) == 0
-        assert caplog.messages == []
 
 
 def test_a_number_that_comes_as_text_is_told_once(
@@ -185,13 +149,6 @@ def test_a_number_that_comes_as_text_is_told_once(
     caplog.clear()
     check(prepare(learned.config))
     assert said in caplog.messages
-
-
-def test_numbers_as_text_name_the_key_to_set(home: Home, caplog: pytest.LogCaptureFixture) -> None:
-    (home.folder / "x.jsonl").write_text("".join(f'{{"x": "{i / 7:.3f}", "y": true}}\n' for i in range(200)))
-    run(prepare(home.configure(source={**source("x.jsonl"), "kind": "jsonl"})))
-    (told,) = [message for message in caplog.messages if "comes as text" in message]
-    assert told.endswith("counts as a category: set source.inputs.types: {x: number}")
 
 
 class Trickle(MemorySource):
@@ -224,28 +181,6 @@ class TestLive:
         for one, least in (("ax", 0.0), ("xy", None)):
             assert len(ComparedFeed(Trickle(words(one)), known, least).poll(16, 0)) == 1
 
-    def test_records_of_few_words_are_waited_for(self, caplog: pytest.LogCaptureFixture) -> None:
-        known = KnownInputs(map(str, range(1000)))
-        feed = ComparedFeed(Trickle([*words("x", "y"), ({"7": 1}, None), *words(*"z" * 50)]), known, 0.0)
-        assert sum(len(feed.poll(16, 0)) for _ in range(53)) == 53
-        (told,) = caplog.messages
-        assert told.startswith("source: the model has not learned 'x', 'y', 'z', and its inputs '0', '1', '10'")
-        assert told.endswith("(in the first 50 records)")
-
-    @pytest.mark.parametrize("n_records", [1, 49, 50])
-    def test_few_sparse_records_end_no_source(self, n_records: int, caplog: pytest.LogCaptureFixture) -> None:
-        known = KnownInputs(map(str, range(12)))
-        feed = ComparedFeed(MemorySource(words(*["xyz"] * n_records)), known, 0.0)
-        with nullcontext() if n_records < 50 else pytest.raises(DaemonError, match="none of the inputs that arrive"):
-            while not feed.exhausted:
-                feed.poll(16, 0)
-            assert f"(in the first {n_records} records)" in caplog.text
-
-    def test_so_is_a_model_that_has_learned_little(self) -> None:
-        known = KnownInputs("ab", settled=False)
-        feed = ComparedFeed(Trickle(words("xy", "xy", "a")), known, 0.0)
-        assert [len(feed.poll(16, 0)) for _ in range(3)] == [1, 1, 1]
-
     def test_a_resumed_run_that_follows_learns_none_of_them(self, home: Home) -> None:
         record = '{"amount": %d, "y": true}\n'
         path = home.folder / "x.jsonl"
@@ -276,22 +211,6 @@ def test_replay_learns_no_letters_whose_columns_are_others(home: Home, capsys: p
     assert home.header()["source"]["account"]["learned"] == before["source"]["account"]["learned"] + 2
 
 
-def test_an_empty_cell_of_a_replayed_letter_is_no_absent_input(home: Home, caplog: pytest.LogCaptureFixture) -> None:
-    (home.folder / "x.csv").write_text("amount,b,y\n" + "1,2,p\n" * 60 + "1,2\n")
-    run(prepare(home.configure(source={"kind": "csv", "path": "x.csv", "target": "y"})))
-    (letter,) = home.lines("out/dead.jsonl")
-    (home.folder / "mended.jsonl").write_text(json.dumps({**letter, "raw": "1,,p"}))
-    caplog.clear()
-    assert main(["replay", "mended.jsonl", str(home.config)]) == 0
-    assert not [message for message in caplog.messages if "does not arrive" in message]
-
-
-def test_other_inputs_of_a_resumed_run_are_told(learned: Home, caplog: pytest.LogCaptureFixture) -> None:
-    run(prepare(learned.configure(source=source("orders.csv", inputs={"exclude": ["category"]}))))
-    (told,) = [line for line in caplog.messages if "source.inputs" in line]
-    assert told.startswith("source.inputs.exclude is [] in the checkpoint and ['category'] in the configuration: the")
-
-
 @pytest.mark.usefixtures("processes")
 def test_a_request_without_any_known_input_is_refused(learned: Home) -> None:
     learned.configure(source=source("orders.csv"), serve={"port": 0})
@@ -300,14 +219,3 @@ def test_a_request_without_any_known_input_is_refused(learned: Home) -> None:
         status, answer = client.ask("/predict", {"betrag": 0.1, "kategorie": "k"})
         assert (status, answer["error"]["reason"]) == (422, "refused")
         assert answer["error"]["detail"].startswith(NONE)
-
-
-@pytest.mark.usefixtures("processes")
-def test_so_is_a_record_to_learn_which_would_end_the_learner(learned: Home, caplog: pytest.LogCaptureFixture) -> None:
-    with serving(learned, **{**DIRECT, "source": {**DIRECT["source"], "target_type": "bool"}}) as (client, _):
-        status, answer = client.ask("/learn", {"betrag": 0.1, "kategorie": "k", "y": True})
-        assert (status, answer["error"]["reason"]) == (422, "refused")
-        assert client.ask("/learn", {"amount": 0.1, "kategorie": "k", "y": True})[0] == 202
-        assert client.ask("/predict", {"amuont": 0.1, "category": "k"})[0] == 200
-    assert [record["amount"] for record in journalled(learned)] == [0.1]
-    assert "/predict: the model has not learned 'amuont' (did you mean 'amount'?)" in caplog.text

@@ -11,25 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
-from river import compose, datasets, dummy, linear_model, preprocessing, stats
+from river import compose, datasets
 from river.optim.losses import Huber, RegressionLoss
 
 from streamkernel import (
-    AdaptiveKernelClassifier,
     AdaptiveKernelRegressor,
-    GaussianProcessRegressor,
-    KernelClassifier,
-    KernelLeastSquaresRegressor,
     KernelRegressor,
 )
 from streamkernel.connectors.ports import Position, Record
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
-from streamkernel.daemon.base.events import Prediction
-from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.cli import main
-from streamkernel.daemon.monitoring import charts
-from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.tables import summary_table
 from streamkernel.daemon.monitoring.watch import Watch
@@ -38,9 +30,8 @@ from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.direct import DirectStage
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
-from streamkernel.daemon.stream.record_batch import Labeled, RecordBatch
+from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import RiverLearner, learner_for
-from streamkernel.losses import SquaredHinge
 from tests.daemon.conftest import Home
 
 NUMBERS = [(x, y) for x, y in datasets.TrumpApproval().take(400)]
@@ -68,84 +59,6 @@ def test_a_pipeline_has_the_losses_of_its_last_step(model: Any, tolerance: float
     bare, piped = losses_of(model.clone(), NUMBERS), losses_of(identity(model.clone()), NUMBERS)
     # A growing machine's prediction is in the unit before the target, which settles.
     assert piped[100:].sum() == pytest.approx(bare[100:].sum(), rel=tolerance)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        KernelClassifier(loss=SquaredHinge(), seed=1),
-        KernelClassifier(seed=1),
-        AdaptiveKernelClassifier(n_features=16, seed=1),
-    ],
-)
-def test_a_pipeline_of_labels_has_the_losses_of_its_last_step(model: Any) -> None:
-    stream = list(datasets.Phishing().take(300))
-    bare, piped = losses_of(model.clone(), stream), losses_of(identity(model.clone()), stream)
-    known = ~np.isnan(piped)  # a label that comes for the first time had no probability
-    assert known.sum() >= 298
-    assert piped[known] == pytest.approx(bare[known], rel=1e-4, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        linear_model.LinearRegression(intercept_lr=0.1),
-        dummy.StatisticRegressor(stats.Mean()),
-        preprocessing.TargetStandardScaler(KernelRegressor(seed=1)),
-        identity(AdaptiveKernelRegressor(n_features=16, seed=1)),
-        KernelRegressor(seed=1),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_the_scale_of_the_targets_is_not_in_the_losses(model: Any) -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(300, 2)).tolist()
-    if type(model) is linear_model.LinearRegression:  # which no scale leaves alone
-        stream = [({"a": a}, 1000 * b) for a, b in rows]
-        assert 0.5 < losses_of(model, stream)[10:].mean() < 5
-        return
-    one, other = (losses_of(model.clone(), [({"a": a}, scale * (a + b)) for a, b in rows]) for scale in (1.0, 1000.0))
-    assert other[10:].mean() == pytest.approx(one[10:].mean(), rel=0.05)
-    assert one[10:].mean() < 1.5
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        AdaptiveKernelRegressor(n_features=8, seed=1),
-        AdaptiveKernelRegressor(n_features=8, predicts="median", seed=1),
-        KernelRegressor(seed=1),
-        KernelLeastSquaresRegressor(n_features=8, seed=1),
-        GaussianProcessRegressor(n_features=8, seed=1),
-        identity(AdaptiveKernelRegressor(n_features=8, seed=1)),
-        dummy.StatisticRegressor(stats.Mean()),
-    ],
-)
-def test_the_first_records_of_large_targets_do_not_outweigh_the_rest(model: Any) -> None:
-    targets = [3e5, 3e5, 3.5e5, 3.1e5]
-    learner = learner_for(model)
-    found = learner.advance(RecordBatch(inputs=[{"a": i / 4} for i in range(4)], targets=targets))
-    assert found.result.losses[:2] == pytest.approx([0, 0], abs=1e-9)
-    assert (found.result.losses <= 10).all()
-    assert learner.loss(3e5, Prediction(0.0), 0.0) == 0
-
-
-def test_the_loss_of_a_mean_is_the_variance() -> None:
-    """So 1 is what any model is to beat."""
-    rng = np.random.default_rng(0)
-    stream = [({"a": 1.0}, y) for y in rng.normal(50, 7, size=2_000).tolist()]
-    assert losses_of(dummy.StatisticRegressor(stats.Mean()), stream)[10:].mean() == pytest.approx(1, abs=0.05)
-
-
-def test_late_labels_have_the_same_unit() -> None:
-    model = linear_model.LinearRegression(intercept_lr=0.1)
-    learner = learner_for(model.clone())
-    result = learner.advance(RecordBatch(inputs=[x for x, _ in NUMBERS], targets=[y for _, y in NUMBERS])).result
-    moments = Moments()
-    for (_, y), predicted, loss in zip(NUMBERS, result.predictions, result.losses, strict=True):
-        moments = moments.after(y)
-        assert learner.loss(y, Prediction(predicted), moments.deviation) == pytest.approx(loss)
-    assert learner.target_moments == moments
 
 
 def write_numbers(path: Path, n: int = 400) -> None:
@@ -245,34 +158,6 @@ def test_nan_losses_are_counted_and_shown(piped: bool, caplog: pytest.LogCapture
     console = Console(file=io.StringIO(), width=100)
     console.print(summary_table({"a": view}))
     assert "losses not finite" in console.file.getvalue()  # type: ignore[attr-defined]
-
-
-def test_what_has_no_loss_is_not_counted() -> None:
-    for model in (KernelRegressor(seed=1), linear_model.LinearRegression(), dummy.StatisticRegressor(stats.Mean())):
-        processor = processor_of(model)
-        list(processor.process(records(50)))
-        assert processor.loss.n_not_finite == 0
-        assert "losses_not_finite" not in Watch(processor, None).view.to_json()
-    serving = processor_of(KernelRegressor(seed=1), learn=False)
-    [done] = serving.process(records(50))
-    assert done.n_losses_not_finite == 0
-    labeled = Labeled()
-    labeled.add_losses([math.nan] * 3, ["a", "b", "c"], [None, "a", "a"], [{}, {"a": 1.0}, {"a": 0.5, "c": 0.5}])
-    assert labeled.n_not_finite == 1  # neither before the first label, nor of one that was not known
-
-
-def test_a_plot_says_what_its_curves_lack(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    from matplotlib.axes import Axes
-
-    labels = []
-    plain = Axes.plot
-    monkeypatch.setattr(Axes, "plot", lambda self, *a, **k: (labels.append(k["label"]), plain(self, *a, **k))[1])
-    processor = processor_of(KernelRegressor(seed=1))
-    whole = Watch(processor, None).view
-    processor.loss.add([], n_not_finite=1_200)
-    views = {"whole": whole, "patchy": Watch(processor, None).view}
-    charts.plot({name: Evaluation(view, [50], [1.0]) for name, view in views.items()}, home.folder / "a.png")
-    assert labels == ["whole", "patchy (without 1,200 losses that are not finite)"]
 
 
 KERNEL = """

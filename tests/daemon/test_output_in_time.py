@@ -15,8 +15,6 @@ from river import linear_model
 
 from streamkernel.connectors.memory import MemorySink
 from streamkernel.connectors.ports import Position, SinkError
-from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.waiting_sink import WaitingSink
@@ -97,57 +95,6 @@ class TestSinks:
         sinks.flush()
         assert told == [("predictions", 0.25, 1)]
 
-    def test_a_disk_that_is_full_is_asked_at_times(self, caplog: pytest.LogCaptureFixture) -> None:
-        sink = SlowSink()
-        sinks, clock, told = timed(sink)
-        sinks.write({"predictions": [{}]}, read_at=0.0)
-        sink.refusal = SinkError("out: no space left")
-        sink.refusal.__context__ = OSError(28, "no space left")
-        clock.now = 1.0
-        for _ in range(3):
-            sinks.move()
-        assert len(caplog.messages) == 1
-        sink.refusal = None
-        clock.now = 1.5  # it is not asked yet
-        sinks.move()
-        assert told == []
-        clock.now = 100.0
-        sinks.move()
-        assert told == [("predictions", 100.0, 1)]
-
-    def test_lines_that_only_a_flush_writes_are_flushed_once_that_can_be_done(self) -> None:
-        class Compressed(SlowSink):
-            def write(self, lines: Any, positions: Any = ()) -> None:
-                super().write(lines, positions)
-                self.flush()
-
-            def publish(self) -> None:
-                """Do nothing, as a compressed file does."""
-
-            def flush(self) -> int:
-                if self.refusal is not None:
-                    raise self.refusal
-                return super().flush()
-
-        sink = Compressed()
-        sinks, clock, told = timed(sink)
-        sink.refusal = SinkError("out: no space left")
-        sink.refusal.__context__ = OSError(28, "no space left")
-        sinks.write({"predictions": [{}]}, read_at=0.0)
-        clock.now, sink.refusal = 100.0, None
-        assert sinks.pause(0.2) == 0.2  # it is not watched closely
-        sinks.retry()
-        sinks.move()
-        assert told == [("predictions", 100.0, 1)]
-
-    def test_what_will_not_pass_ends_it(self) -> None:
-        sink = SlowSink()
-        sinks, clock, _ = timed(sink)
-        sinks.write({"predictions": [{}]}, read_at=0.0)
-        sink.refusal, clock.now = SinkError("deleted"), 1.0
-        with pytest.raises(SinkError, match="deleted"):
-            sinks.move()
-
 
 def test_the_latency_is_a_histogram_of_each_output() -> None:
     exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, outputs=["predictions", "dead_letters"])
@@ -216,13 +163,6 @@ def test_from_standard_input_to_standard_output_a_line_comes_before_the_end(home
             assert json.loads(process.stdout.readline())["target"] == "yes"
         process.stdin.close()
         assert process.wait(60) == 0
-
-
-@pytest.mark.parametrize("seconds", [0, -1, ".inf", "soon"])
-def test_a_time_that_is_none_is_refused(home: Home, seconds: object) -> None:
-    configured(home, predictions=predictions(flush_seconds=seconds))
-    with pytest.raises(ConfigError, match=r"predictions\.flush_seconds: must be"):
-        prepare(home.config)
 
 
 def test_a_slow_reader_is_waited_for() -> None:

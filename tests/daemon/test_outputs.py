@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import shutil
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from streamkernel.connectors.ports import SinkError
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.check import check
 from streamkernel.daemon.runtime import run
-from tests.daemon.conftest import Home, Launcher
-from tests.daemon.outputs import SOURCE, configured, offsets, offsets_of, predictions, with_short_stream
+from tests.daemon.conftest import Home
+from tests.daemon.outputs import configured, offsets, offsets_of, predictions, with_short_stream
 from tests.kills.simulated import killed, runs
 
 
@@ -63,16 +62,6 @@ def test_lines_behind_the_checkpoint_in_an_output_that_is_left_are_told(
     assert "is not an output" not in capsys.readouterr().err
 
 
-def test_parts_behind_the_checkpoint_in_a_folder_that_is_left_are_told(
-    home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    configured(home, predictions={"kind": "parquet", "path": "out/parts"})
-    killed(home, "flushed:3")
-    configured(home)
-    assert runs(home) == 0
-    assert re.search(r"out/parts: is not an output any more, .* remove part-00000001\.parquet", capsys.readouterr().err)
-
-
 class TestNoCheckpointKnowsTheFile:
     """What a run did not write, it does not touch unless told to."""
 
@@ -102,15 +91,6 @@ class TestNoCheckpointKnowsTheFile:
         configured(home, predictions=predictions(existing="replace"))
         run(prepare(home.config))
         assert offsets(home) == whole
-
-    def test_a_daemon_without_checkpoints(self, home: Home) -> None:
-        configured(home, checkpoint=None)
-        run(prepare(home.config))
-        self.refused(home)
-        configured(home, checkpoint=None, predictions=predictions(existing="replace"))
-        for _ in range(2):
-            run(prepare(home.config))
-            assert len(offsets(home)) == 400
 
     def test_a_variable_or_a_working_directory_that_changed(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         def go_on(out: str, records: int | None = None) -> None:
@@ -167,17 +147,6 @@ class TestNoCheckpointKnowsTheFile:
             with pytest.raises(SinkError, match=rf"other\.jsonl{suffix}: {said}"):
                 run(prepare(home.config))
 
-    def test_a_second_daemon_with_a_state_of_its_own(self, home: Home, launcher: Launcher) -> None:
-        configured(home, source={**SOURCE, "follow": True})
-        first = launcher.start(home, "run", "config.yaml")
-        first.wait_for("reading .* from record 1 on")
-        configured(home, checkpoint={"directory": "second"}, predictions=predictions(existing="replace"))
-        ended = launcher.call(home, "run", "config.yaml")
-        assert ended.returncode == 1
-        assert f"out/predictions.jsonl: another output writes to it (process {first.pid})" in ended.stderr
-        first.signal(signal.SIGTERM)
-        assert first.wait().returncode == 0
-
 
 class TestKills:
     """After a kill the daemon knows its own files, however early it came and whatever was changed before."""
@@ -194,13 +163,6 @@ class TestKills:
         lines = home.lines("out/predictions.jsonl")
         assert lines[: len(kept)] == kept
         assert [line["position"]["offset"] for line in lines[len(kept) :]] == sorted(set(offsets_of(home)))
-
-    def test_a_kill_behind_an_output_that_was_changed(self, home: Home) -> None:
-        run(prepare(home.config), max_records=150)
-        configured(home, predictions={"kind": "csv", "path": "out/other.csv"})
-        killed(home, "consumed:20")
-        run(prepare(home.config))
-        assert len((home.folder / "out/other.csv").read_text().splitlines()) == 1 + 250
 
     def test_a_copy_of_everything_goes_on(self, home: Home, tmp_path_factory: Any) -> None:
         killed(home, "consumed:350")

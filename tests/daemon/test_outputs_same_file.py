@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.outputs import SOURCE, configured, predictions, with_short_stream
 
@@ -95,19 +93,6 @@ class TestOneFileUnderTwoNames:
             prepare(home.config)
         assert [line for line in caught.value.lines if line.startswith(said)], caught.value.lines
 
-    @pytest.mark.parametrize("name", ["stream.csv.1", "stream.csv-20240131.gz", "link", "through/stream.csv.12"])
-    def test_a_rotated_part_of_a_followed_source(self, home: Home, name: str) -> None:
-        """It would be read as records, and the next rotation would rename something over it."""
-        (home.folder / "link").symlink_to("stream.csv.2")
-        (home.folder / "through").symlink_to(".")
-        configured(home, source={**SOURCE, "follow": True}, dead_letters=predictions(name))
-        said = "dead_letters.path: must not be named like a rotated part of source.path: the source would read it"
-        with pytest.raises(ConfigError) as caught:
-            prepare(home.config)
-        assert caught.value.lines == [said]
-        configured(home, dead_letters=predictions(name))
-        prepare(home.config)
-
     def test_standard_input_and_output(self, home: Home) -> None:
         for source, output, command in (
             ("-", "stream.csv", "run config.yaml < stream.csv"),
@@ -131,26 +116,3 @@ class TestOneFileUnderTwoNames:
                 for descriptor in (reading, writing, *saved):
                     os.close(descriptor)
             assert (home.folder / "stream.csv").read_bytes() == before, command
-
-    def test_devices_may_be_shared(self, home: Home) -> None:
-        configured(home, predictions=predictions("/dev/null"), dead_letters=predictions("/dev/null"))
-        for _ in range(2):
-            run(prepare(home.config))
-        assert home.header()["source"]["account"]["consumed"] == 400
-
-
-def test_a_path_relative_to_the_configuration_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf/houses.csv").write_text("a,y\n1,2\n")
-    (tmp_path / "conf/c.yaml").write_text(
-        "{source: {kind: csv, path: houses.csv}, model: [river.dummy.PriorClassifier]}"
-    )
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError) as caught:
-        prepare(Path("conf/c.yaml"))
-    assert caught.value.lines == [
-        f"source.path: there is no houses.csv in the working directory {tmp_path}, to which paths are relative: write "
-        "conf/houses.csv, the file next to the configuration"
-    ]
-    (tmp_path / "houses.csv").write_text("a,y\n1,2\n")
-    prepare(Path("conf/c.yaml"))

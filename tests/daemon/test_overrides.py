@@ -8,14 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.overrides import parse_override
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.config.yaml_text import dump
 from tests.daemon.configurations import GOOD
 
 
@@ -53,15 +50,6 @@ def test_a_value_is_put_where_its_key_says(setting: str, path: list[Any], value:
     for part in path:
         found = found[part]
     assert found == value
-
-
-def test_the_name_of_a_class_is_no_part_of_a_key() -> None:
-    with pytest.raises(ConfigError) as caught:
-        values(TEXT, "model[1].streamkernel.KernelClassifier.seed=2")
-    assert caught.value.lines == [
-        "model[1].streamkernel.KernelClassifier.seed: --set: leave out streamkernel.KernelClassifier, the name of the "
-        "class: write model[1].seed"
-    ]
 
 
 def test_the_rest_stays_and_the_last_one_counts() -> None:
@@ -116,24 +104,3 @@ class TestStandardInput:
         assert caught.value.lines == [
             "source.path: standard input holds the configuration: give that as a file, or name another source"
         ]
-
-
-trees = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text()
-    | st.sampled_from(["1e5", "${A}"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(min_size=1), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(st.text(st.characters(categories=["L", "N"]), min_size=1), trees, min_size=1, max_size=4))
-def test_a_tree_that_is_written_is_read_again(tree: dict[str, Any]) -> None:
-    try:
-        read = parse(dump(tree), environment={"A": "a"})
-    except ConfigError:
-        return  # a text with a ${ of its own is no variable, in the one form as in the other
-    assert read.raw == tree

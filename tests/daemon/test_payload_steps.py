@@ -12,7 +12,6 @@ from river import (
 
 from streamkernel import KernelClassifier, kernels
 from streamkernel.daemon.base.errors import OtherModelError
-from streamkernel.daemon.checkpoints.differences import refuse_difference
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from tests.daemon.test_payload import RECORDS
 
@@ -49,11 +48,3 @@ def test_a_state_does_not_choose_how_large_the_steps_are(forged: dict[str, Any])
     record["alpha"] = np.zeros((0, 0, 2 * forged.get("block_size", 64)), np.float32)
     with pytest.raises(ValueError, match="its field 'arguments' is missing or impossible"):
         _plain(max_features=512).__setstate__(record)
-
-
-def test_arguments_of_others_are_compared_as_they_are() -> None:
-    before = {"model[0]": "river.cluster.Some", "model[0].block_size": 3}
-    now = {"model[0]": "river.cluster.Some", "model[0].block_size": None, "model[0].average": False}
-    with pytest.raises(OtherModelError, match="block_size: checkpoint has 3, configuration says None") as raised:
-        refuse_difference(before, now)
-    assert len(raised.value.differences) == 2

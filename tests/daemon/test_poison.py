@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -111,50 +110,15 @@ def marker_of(folder: Path) -> InFlightMarker:
 class TestMarker:
     FIRST, END = Position("4096:ab", 0, 100), Position("4096:ab", 0, 200)
 
-    def test_it_survives_a_process_and_counts_its_deaths(self, tmp_path: Path) -> None:
-        marker_of(tmp_path).set(self.FIRST, self.END, 7)
-        for deaths in (1, 2, 3):  # none is closed, as if killed
-            marker = marker_of(tmp_path)
-            assert marker.interrupted == InFlight(self.FIRST, self.END, 7, deaths)
-            marker.set(self.FIRST, self.END, 7)
-
-    def test_other_records_are_not_in_flight_and_start_from_none(self, tmp_path: Path) -> None:
-        marker = marker_of(tmp_path)
-        marker.set(self.FIRST, self.END, 7)
-        marker = marker_of(tmp_path)
-        marker.set(self.FIRST, Position("4096:ab", 0, 101), 1)
-        in_flight = marker_of(tmp_path).interrupted
-        assert in_flight == InFlight(self.FIRST, Position("4096:ab", 0, 101), 1, 1)
-        assert in_flight.holds(self.FIRST)
-        assert not in_flight.holds(self.END)
-        assert not in_flight.holds(Position("4096:cd", 0, 100))
-
     def test_records_that_each_have_a_name_of_their_own(self) -> None:
         in_flight = InFlight(Position("4000:ab", 0, 4000), Position("4096:cd", 0, 4200), 7, 1)
         assert in_flight.holds(Position("4050:ef", 0, 4050))
         assert not in_flight.holds(Position("4050:ef", 1, 4050))
 
-    def test_a_page_for_which_there_is_no_room_is_an_error_of_the_file(self, tmp_path: Path) -> None:
-        """Of which a part has room: the first write is none."""
-        before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, before[1]))
-        try:
-            with pytest.raises(OSError, match="File too large") as raised:
-                marker_of(tmp_path)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        assert raised.value.filename == str(tmp_path / "learning")
-        assert marker_of(tmp_path).interrupted is None
-
     def test_a_good_end_leaves_none(self, tmp_path: Path) -> None:
         marker = marker_of(tmp_path)
         marker.set(self.FIRST, self.END, 7)
         marker.close()
-        assert marker_of(tmp_path).interrupted is None
-
-    @pytest.mark.parametrize("content", [b"", b"A" * 4096, b"A[1]\0".ljust(4096, b"\0"), b"A" + b"\xff" * 4095])
-    def test_a_damaged_file_marks_nothing(self, tmp_path: Path, content: bytes) -> None:
-        (tmp_path / "learning").write_bytes(content)
         assert marker_of(tmp_path).interrupted is None
 
 
@@ -215,14 +179,6 @@ class TestSearch:
         assert 1 in sizes
         assert max(sizes[sizes.index(1) :]) > 1
         assert sum(sizes) == 200
-
-    def test_records_in_flight_elsewhere_stay(self, tmp_path: Path) -> None:
-        for stream, partition in (("other", 0), ("memory", 1)):
-            marker_of(tmp_path).set(Position(stream, partition, 20), Position(stream, partition, 40), 20)
-            marker = marker_of(tmp_path)
-            assert set(passed(marker, 64)) != {1}
-            assert marker.interrupted is not None
-            marker.interrupted = None
 
 
 def passed(marker: InFlightMarker, records: int) -> list[int]:

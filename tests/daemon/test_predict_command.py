@@ -60,33 +60,6 @@ class TestLines:
             n_before = (trained.folder / "other.csv").read_bytes()[:offset].count(b"\n")
             assert line.startswith(f"other.csv, line {n_before + 1} (offset {offset}): {letter['reason']}: ")
 
-    def test_another_format_than_the_one_learned_from(self, trained: Home, predict: Predict) -> None:
-        _, lines, _ = predict("out/state", "other.csv")
-        rows = list(csv.DictReader((trained.folder / "other.csv").read_text().splitlines()))
-        with (trained.folder / "other.jsonl").open("w") as file:
-            for row in rows:
-                if row["y"] is not None and row["a"] != "inf":
-                    numbers = {name: float(row[name]) for name in "ab" if row[name]}
-                    words = {name: row[name] for name in ("color", "y") if row[name]}
-                    file.write(json.dumps(numbers | words) + "\n")
-        (trained.folder / "other.txt").write_bytes((trained.folder / "other.jsonl").read_bytes())
-        for arguments in (("other.jsonl",), ("other.txt", "--input-format", "jsonl")):
-            status, others, err = predict("out/state", *arguments)
-            assert (status, err) == (0, "")
-            assert [line["probabilities"] for line in others] == [line["probabilities"] for line in lines]
-
-    def test_options_are_taken_before_the_checkpoint(self, trained: Home, predict: Predict) -> None:
-        _, lines, _ = predict("out/state", "other.csv")
-        text = (trained.folder / "other.csv").read_text().replace(",", "\t").replace("color\ty", "color\tlabel")
-        (trained.folder / "other.tsv").write_text(text)
-        (trained.folder / "semicolons").write_text(text.replace("\t", ";"))
-        (trained.folder / "tabs").write_text(text)
-        for arguments in (("other.tsv",), ("semicolons", "--delimiter", ";"), ("tabs", "--delimiter", "\\t")):
-            _, others, _ = predict("out/state", *arguments, "--target", "label")
-            assert [(line["prediction"], line["target"]) for line in others] == [
-                (line["prediction"], line["target"]) for line in lines
-            ]
-
     @pytest.mark.usefixtures("trained")
     def test_columns_pass_through(self, predict: Predict) -> None:
         renamed = "{column: y, name: label}"
@@ -180,17 +153,29 @@ class TestRefusals:
         assert why in err
         assert "Traceback" not in err
 
-    def test_what_a_topic_or_data_set_was_learned_from_says_no_format(self, here: Home, predict: Predict) -> None:
-        source = {"kind": "river", "dataset": "Phishing"}
-        off = {"kind": "none"}
-        checkpoint = {"directory": "out/phishing"}
-        plan = prepare(here.configure(source=source, checkpoint=checkpoint, predictions=off, dead_letters=off))
-        run(plan, max_records=50)
-        status, _, err = predict("out/phishing", "-")
+    def test_of_a_topic_with_a_schema_registry_names_and_target_are_taken(
+        self, trained: Home, predict: Predict, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Neither the registry nor the variables of its secrets are asked for."""
+        _, lines, _ = predict("out/state", "other.csv")
+        learned = {
+            "kind": "kafka",
+            "topic": "clicks",
+            "bootstrap_servers": "broker:9092",
+            "target": "y",
+            "value_format": "avro",
+            "schema_registry": {"url": "https://registry", "username": "me", "password": "${NOT_SET}"},
+        }
+        monkeypatch.setattr(predict_file, "check_header", lambda header: header["config"].update(source=learned))
+        status, others, _ = predict("out/state", "other.csv")
+        assert status == 0
+        assert [(line["prediction"], line["target"]) for line in others] == [
+            (line["prediction"], line["target"]) for line in lines
+        ]
+        (trained.folder / "clicks.avro").write_bytes(b"Obj")
+        status, _, err = predict("out/state", "clicks.avro")
         assert status == 2
-        assert err.startswith(
-            "--input-format: required, csv or jsonl: neither the name - nor the checkpoint says which"
-        )
+        assert err.startswith("--input-format: required, csv or jsonl: neither the name clicks.avro nor the checkpoint")
 
     @pytest.mark.parametrize(
         ("records", "arguments", "advice"),

@@ -67,19 +67,6 @@ class TestWhatItReads:
         )
         assert len(trained.lines("own/predictions.jsonl")) == view.account["predicted"] > 300
 
-    def test_the_run_that_learns_goes_on_as_if_nothing_had_been(self, trained: Home) -> None:
-        predict(trained)
-        trained.configure()
-        run(prepare(trained.config))
-        assert trained.header()["source"]["account"]["consumed"] == 1000
-        result = trained.result()
-        run(prepare(trained.configure()), fresh=True)
-        assert trained.result() == result
-
-    def test_one_file_may_be_named(self, trained: Home) -> None:
-        predict(trained, serve_from="out/state/checkpoint-000000000001.skc")
-        assert {line["checkpoint"] for line in trained.lines("own/predictions.jsonl")} == {1}
-
     def test_a_pipeline_of_river_predicts_what_it_has_learned(self, trained: Home) -> None:
         source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
         model = [
@@ -129,13 +116,6 @@ class TestWhatItReads:
         assert {line["checkpoint"] for line in trained.lines("own/predictions.jsonl")} == {1}
         assert "the next older checkpoint is tried" in caplog.text
 
-    def test_the_positions_of_a_run_that_predicts_are_no_model(self, trained: Home) -> None:
-        predict(trained, checkpoint=OWN)
-        with pytest.raises(
-            CheckpointError, match="own/state: belongs to a run in mode predict: name the checkpoint directory"
-        ):
-            predict(trained, serve_from="own/state")
-
 
 class TestWithoutADirectory:
     def test_each_run_begins_at_the_beginning_and_replaces_its_outputs(self, trained: Home) -> None:
@@ -144,31 +124,6 @@ class TestWithoutADirectory:
         view = predict(trained)
         assert view.account["consumed"] == 400
         assert (trained.folder / "own/predictions.jsonl").read_bytes() == first
-
-    def test_parquet_names_the_checkpoint_too(self, trained: Home) -> None:
-        pq = pytest.importorskip("pyarrow.parquet")
-        predict(trained, predictions={"kind": "parquet", "path": "own/predictions"})
-        predict(trained, predictions={"kind": "jsonl", "path": "own/predictions.jsonl"})
-        rows = pq.read_table(trained.folder / "own/predictions").to_pylist()
-        wanted = [(line["prediction"], line["checkpoint"]) for line in trained.lines("own/predictions.jsonl")]
-        assert [(row["prediction"], row["checkpoint"]) for row in rows] == wanted
-
-    @pytest.mark.parametrize(("existing", "times"), [("append", 2), ("replace", 1)])
-    def test_the_configuration_may_say_otherwise(self, trained: Home, existing: str, times: int) -> None:
-        output = {"kind": "jsonl", "path": "own/predictions.jsonl", "existing": existing}
-        accounts = [predict(trained, predictions=output).account["predicted"] for _ in range(2)]
-        assert len(trained.lines("own/predictions.jsonl")) == times * accounts[0]
-
-    def test_existing_files_may_be_refused(self, trained: Home) -> None:
-        output = {"kind": "jsonl", "path": "own/predictions.jsonl", "existing": "refuse"}
-        predict(trained, predictions=output)
-        with pytest.raises(Exception, match="existing: append or existing: replace"):
-            predict(trained, predictions=output)
-
-    def test_fresh_changes_nothing(self, trained: Home) -> None:
-        before = trained.header()
-        run(prepare(trained.configure(**predicting())), fresh=True)
-        assert trained.header() == before
 
     @pytest.mark.parametrize("key", ["predictions", "dead_letters"])
     def test_the_outputs_of_the_run_that_learned_are_not_touched(self, trained: Home, key: str) -> None:
@@ -254,10 +209,6 @@ class TestCheck:
         learned = trained.header()["source"]["account"]["learned"]
         assert f"model: out/state, checkpoint 2, {learned} records learned" in findings.good
         assert "checkpoint: own/state, none yet" in findings.good
-
-    def test_it_says_why_there_is_none(self, here: Home) -> None:
-        findings = check(prepare(here.configure(**predicting(source={"kind": "csv", "path": "stream.csv"}))))
-        assert findings.bad == ["out/state: there is no such directory or file: start the run that learns first"]
 
 
 class Reloading:

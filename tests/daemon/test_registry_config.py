@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel.connectors.kafka.reading.source import KafkaSource
 from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
-from streamkernel.daemon.stream.lines import dead_letter
 from tests.daemon.configurations import GOOD, MODEL, lines_of, plan_of
 from tests.registry.needs import needed
 
@@ -83,25 +81,6 @@ def test_a_secret_is_in_no_line(tmp_path: Path) -> None:
     assert "hunter2hunter2" not in str(lines_of(tmp_path, text, SECRET="hunter2hunter2"))
 
 
-def test_an_output_is_none_of_the_files_it_reads(tmp_path: Path) -> None:
-    (tmp_path / "ca.pem").write_text("")
-    name = tmp_path / "ca.pem"
-    text = source(f"{URL}, ssl_cafile: '{name}'") + f"predictions: {{kind: jsonl, path: '{name}'}}\n"
-    line = "predictions.path: must differ from source.schema_registry.ssl_cafile, they are the same file"
-    assert line in lines_of(tmp_path, text)
-
-
-def test_what_is_made_of_it(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, source(f"{URL}, token: '${{TOKEN}}', unknown_seconds: 5"), TOKEN="hunter2")
-    assert isinstance(plan.source, KafkaSource)
-    assert plan.redact("it is hunter2") == "it is ${TOKEN}"
-    section = plan.config.source.schema_registry  # type: ignore[union-attr]
-    assert section is not None
-    settings = section.settings()
-    assert (settings.urls, settings.token, settings.unknown_seconds) == (("https://registry:8081",), "hunter2", 5)
-    assert "hunter2" not in repr(settings) + repr(section)
-
-
 @pytest.mark.parametrize(("value_format", "library"), [("avro", "fastavro"), ("protobuf", "protobuf")])
 def test_a_library_that_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value_format: str, library: str
@@ -121,15 +100,6 @@ def test_lines_have_the_schema_of_their_labels(tmp_path: Path, target_type: str)
     made = make_sink(plan.config.predictions, "predictions", target_type_of(plan))
     kinds = {"str": "string", "int": "long", "bool": "boolean"}
     assert f'"name":"target","type":["null","{kinds[target_type]}"]' in made._encoder._own.text  # type: ignore[attr-defined]
-
-
-def test_the_schemas_name_every_field_of_the_lines() -> None:
-    from streamkernel.connectors.ports import Position
-
-    letter = dead_letter(Position("", 0, 12), "encoding", "not UTF-8", b"\xff")
-    assert [field.name for field in dead_letter_schema().fields] == [*letter, "cut_at"]  # of a letter that is too long
-    names = [field.name for field in prediction_schema("float").fields]
-    assert names == ["position", "prediction", "target", "probabilities", "std", "checkpoint"]
 
 
 def test_schemas_of_lines_are_schemas() -> None:

@@ -91,12 +91,6 @@ def test_mended_letters_are_learned_once(dead: Home, capsys: pytest.CaptureFixtu
     assert state(dead) == again
 
 
-def test_columns_of_the_record_pass_to_its_line(dead: Home) -> None:
-    mend(dead, *MENDED)
-    assert cli.main(["replay", "mended.jsonl", "config.yaml", "--set", "predictions.include=[b]"]) == 0
-    assert [line["b"] for line in dead.lines("out/predictions.jsonl")[-3:]] == ["2.0", "1.0", "4.0"]
-
-
 def test_the_daemon_goes_on_and_keeps_what_was_replayed(dead: Home) -> None:
     mend(dead, *MENDED)
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
@@ -127,34 +121,6 @@ def test_those_that_are_still_dead_stay(dead: Home, capsys: pytest.CaptureFixtur
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
     assert "1 replayed; 2 replayed before" in capsys.readouterr().out
     assert dead.header()["source"]["account"]["dead"] == 0
-
-
-def test_the_file_may_be_mended_where_it_stands(dead: Home) -> None:
-    mend(dead, *MENDED, path="out/dead.jsonl")
-    assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 0
-    with (dead.folder / "stream.csv").open("a") as file:
-        file.write("broken\n")
-    assert cli.main(["run", "config.yaml"]) == 0
-    assert [letter["raw"] for letter in dead.lines("out/dead.jsonl")] == [*MENDED, "broken"]
-
-
-def test_a_mended_configuration_is_for_the_replay_alone(home: Home) -> None:
-    text = "a,color,y\n" + "1,red,yes\n2,blue,no\n" * 10 + "3,wei\xdf,yes\n"
-    (home.folder / "stream.csv").write_bytes(text.encode("latin-1"))
-    configured(
-        home,
-        source={"kind": "csv", "path": "stream.csv", "target": "y"},
-        model=[{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],
-        predictions=predictions(),
-        dead_letters=predictions("out/dead.jsonl"),
-    )
-    assert cli.main(["run", "config.yaml"]) == 0
-    config = home.header()["source"]["config"]
-    assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
-    assert cli.main(["replay", "out/dead.jsonl", "config.yaml", "--set", "source.encoding=latin-1"]) == 0
-    assert home.header()["source"]["config"] == config
-    assert home.header()["source"]["account"]["learned"] == 21
-    assert cli.main(["run", "config.yaml"]) == 0
 
 
 def test_letters_that_are_not_whole_are_still_dead(home: Home) -> None:
@@ -204,15 +170,6 @@ def test_a_line_that_is_no_letter_stops_before_anything_is_learned(
     assert dead.header() == before
 
 
-def test_letters_of_another_run_are_refused(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    letters = dead.lines("out/dead.jsonl")
-    for offset in (1, 2, 3):
-        letters.append({**letters[0], "position": {"partition": 0, "offset": offset}})
-    (dead.folder / "mended.jsonl").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
-    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
-    assert "holds 6 letters of records that were not replayed, and the checkpoint counts 3" in capsys.readouterr().err
-
-
 def test_letters_the_daemon_has_yet_to_read_are_left_to_it(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
     letters = [{**dead.lines("out/dead.jsonl")[0], "position": {"partition": 0, "offset": 10_000}, "raw": MENDED[0]}]
     (dead.folder / "mended.jsonl").write_text(json.dumps(letters[0]) + "\n")
@@ -249,32 +206,3 @@ def test_what_cannot_be_replayed_into(settings: list[str], said: str, capsys: py
     more = [word for one in settings for word in ("--set", one)]
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml", *more]) == 2
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("dead")
-def test_a_topic_is_to_be_written_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    topic = "dead_letters={kind: kafka, topic: dead, bootstrap_servers: 'localhost:1'}"
-    assert cli.main(["replay", "dead", "config.yaml", "--set", topic]) == 1
-    said = capsys.readouterr().err
-    assert "kafka-console-consumer.sh --topic dead --from-beginning" in said
-    # Lines of a transaction that was aborted are none.
-    assert "--bootstrap-server localhost:1 --isolation-level read_committed" in said
-
-
-def test_the_header_of_csv_may_come_from_another_file(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    mend(dead, *MENDED)
-    (dead.folder / "stream.csv").rename(dead.folder / "moved.csv")
-    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
-    assert "--set source.path=FILE" in capsys.readouterr().err
-    assert cli.main(["replay", "mended.jsonl", "config.yaml", "--set", "source.path=moved.csv"]) == 0
-
-
-def test_the_model_is_that_of_a_stream_with_these_records_at_its_end(dead: Home) -> None:
-    mend(dead, *MENDED)
-    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    plain = [*stream([]).splitlines(), *MENDED]
-    (dead.folder / "plain.csv").write_text("\n".join(plain) + "\n")
-    settings = ("source.path=plain.csv", "checkpoint.directory=plain", "predictions.path=p.jsonl", "dead_letters=null")
-    assert cli.main(["run", "config.yaml", *(word for one in settings for word in ("--set", one))]) == 0
-    learned = [(line["prediction"], line["probabilities"]) for line in dead.lines("out/predictions.jsonl")]
-    assert learned == [(line["prediction"], line["probabilities"]) for line in dead.lines("p.jsonl")]

@@ -102,13 +102,6 @@ def test_an_outage_is_waited_for(replay: Callable[..., Replay], registry: Regist
     assert len(made.run()) == 2
 
 
-def test_a_stop_does_not_wait_and_hands_out_nothing(replay: Callable[..., Replay], registry: RegistryServer) -> None:
-    registry.answer = 503, b""
-    made = replay(click(1))
-    threading.Timer(0.1, made.stopped.set).start()
-    assert made.run() == made.handed == []
-
-
 def test_a_schema_that_is_still_unknown(replay: Callable[..., Replay], registry: RegistryServer) -> None:
     registry.add(CLICK)
     made = replay(click(1), click(2, 9), unknown_seconds=0.05, on_unknown_schema="dead_letter")

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.connectors.files.csv import CsvSource
-from streamkernel.connectors.files.places import FilePlace, identity
 from streamkernel.connectors.ports import Position
 from streamkernel.daemon import cli
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.replay.letters import read_letters
-from streamkernel.daemon.replay.sources import _read_header
-from streamkernel.daemon.run_state.replayed import LetterPlace, ReplayedLetters
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.lines import dead_letter
 from tests.daemon.conftest import Home
@@ -100,21 +95,6 @@ def test_letters_of_a_rotated_file_are_told_apart(home: Home) -> None:
     assert home.header()["source"]["account"]["learned"] == 10
 
 
-def test_records_of_a_data_set(home: Home) -> None:
-    model = [{"river.compose.Select": {"args": ["0", "missing"]}}, *RIVER]
-    source = {"kind": "river", "dataset": "synth.SEA", "args": {"seed": 1}}
-    configured(home, source=source, model=model, dead_letters={**DEAD, "max_rate": 1})
-    assert cli.main(["run", "config.yaml", "--max-records", "3"]) == 0
-    letters = [
-        letter | {"raw": '{"x": {"0": 1.5, "missing": 2}, "y": true}'} for letter in home.lines("out/dead.jsonl")
-    ]
-    letters[2]["raw"] = "{}"
-    (home.folder / "mended.jsonl").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
-    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
-    account = home.header()["source"]["account"]
-    assert (account["consumed"], account["learned"], account["dead"]) == (3, 2, 1)
-
-
 def test_a_record_that_kills_is_tried_in_a_process_of_its_own(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,20 +127,6 @@ def test_too_many_are_refused(home: Home, monkeypatch: pytest.MonkeyPatch, capsy
     assert "a checkpoint stores at most 2 replayed letters, and 0 are there" in capsys.readouterr().err
 
 
-places = st.builds(LetterPlace, st.sampled_from(["records", "labels"]), *[st.integers(0, 3)] * 2, st.integers(0, 2**60))
-
-
-@given(st.sets(places, max_size=20))
-def test_places_survive_a_checkpoint(some: set[LetterPlace]) -> None:
-    replayed = ReplayedLetters()
-    for place in some:
-        replayed.add(place)
-    again = ReplayedLetters.from_json(json.loads(json.dumps(replayed.to_json())))
-    assert len(again) == len(some)
-    assert all(place in again for place in some)
-    assert again.to_json() == replayed.to_json()
-
-
 @given(
     st.lists(st.tuples(st.binary(max_size=30), st.integers(0, 2**40), st.text('abc, "\n\r{', max_size=10)), max_size=5)
 )
@@ -181,11 +147,3 @@ def test_a_letter_is_read_as_it_was_written(
     for name in ("dead.jsonl", "dead.csv", "dead.csv.gz"):
         read = list(read_letters(folder / name, 100))
         assert [(one.raw, one.place.offset) for one in read] == [(raw, offset) for raw, offset, _ in some]
-
-
-def test_the_header_of_a_file_that_was_truncated_stands_in_its_place(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text("3,t\n")
-    source = CsvSource(tmp_path / "log.csv", "y")
-    place = Position(identity(b""), 0, 0, FilePlace(header="a,y").known)
-    _read_header(source, source.files.path, "source", {0: place})
-    assert source.decode(b"3,t", place, place).x == {"a": 3.0}

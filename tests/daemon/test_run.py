@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
-import re
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +21,6 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.monitoring import inspection
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import loop
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -76,23 +73,6 @@ def test_a_signal_ends_it_well_and_a_restart_goes_on(
     home.configure()
     assert launcher.call(home, "run", "config.yaml").returncode == 0
     assert home.result() == undisturbed.result()
-
-
-def test_a_signal_ends_the_chunk_of_a_slow_model(home: Home, launcher: Launcher) -> None:
-    (home.folder / "slow_model.py").write_text(
-        "import time\nfrom river import dummy\n"
-        "class Slow(dummy.PriorClassifier):\n"
-        "    def learn_one(self, x, y):\n        time.sleep(0.05)\n        super().learn_one(x, y)\n"
-    )
-    write_stream(home.folder / "stream.csv", 1000, bad=False)
-    home.configure(model=["slow_model.Slow"], imports=["slow_model"])
-    daemon = launcher.start(home, "run", "config.yaml")
-    daemon.wait_for("reading csv file")
-    daemon.signal(signal.SIGTERM)
-    assert daemon.wait().returncode == 0
-    account = home.header()["source"]["account"]
-    assert account["consumed"] < 100
-    assert account["learned"] == account["consumed"] == len(home.lines("out/predictions.jsonl"))
 
 
 def test_checkpoints_fall_on_multiples_and_number_0_comes_first(here: Home) -> None:
@@ -154,22 +134,6 @@ def test_a_failure_is_one_line_and_says_what_is_safe(here: Home, launcher: Launc
     assert "the source does not match the configuration" in errors[1]
 
 
-def test_records_before_the_place_where_a_source_fails_are_kept(here: Home, launcher: Launcher) -> None:
-    import gzip
-
-    whole = gzip.compress((here.folder / "stream.csv").read_bytes())
-    (here.folder / "stream.csv.gz").write_bytes(whole[:-2000])
-    here.configure(source={"kind": "csv", "path": "stream.csv.gz", "target": "y"})
-    ended = launcher.call(here, "run", "config.yaml")
-    assert ended.returncode == 1
-    assert "truncated or still being written" in ended.stderr
-    consumed = here.header()["source"]["account"]["consumed"]
-    assert 0 < consumed < 400
-    (here.folder / "stream.csv.gz").write_bytes(whole)
-    assert launcher.call(here, "run", "config.yaml").returncode == 0
-    assert here.header()["source"]["account"]["consumed"] == 400
-
-
 def test_a_model_no_checkpoint_can_hold_is_refused_at_the_start(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     (here.folder / "odd_model.py").write_text(
         "from river import dummy\n"
@@ -203,16 +167,6 @@ def test_other_kinds_of_source(here: Home) -> None:
     assert here.header("out/friedman")["source"]["account"]["learned"] == 500
 
 
-def test_inspect_shows_the_newest_of_a_directory_and_leaves_it_alone(here: Home) -> None:
-    run(prepare(here.config))
-    newest = sorted((here.folder / "out/state").glob("*.skc"))[-1]
-    newest.write_bytes(b"broken")
-    described = inspection.describe(here.folder / "out/state")
-    assert described["number"] == 1
-    assert "not a checkpoint" in described["invalid"][0]
-    assert newest.exists()
-
-
 def test_nothing_is_begun_where_the_first_checkpoint_cannot_be_written(
     here: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,19 +176,6 @@ def test_nothing_is_begun_where_the_first_checkpoint_cannot_be_written(
     monkeypatch.setattr(CheckpointStore, "write", full)
     with pytest.raises(DaemonError, match="the first checkpoint could not be written"):
         run(prepare(here.config))
-
-
-def test_the_log_shows_how_learning_goes_on(home: Home, launcher: Launcher) -> None:
-    write_stream(home.folder / "stream.csv", RECORDS)
-    home.configure(model=[{"streamkernel.KernelClassifier": {"seed": 1, "growth": {"streamkernel.growth.CDSG": {}}}}])
-    log = launcher.call(home, "run", "config.yaml").stderr
-    lines = re.findall(r"([\d,]+) records: progressive loss ([\d.]+), ([\d,]+) features", log)
-    records, losses, features = zip(*lines, strict=True)
-    counts = [int(count.replace(",", "")) for count in records]
-    assert counts[0] >= 500
-    assert all(later >= 2 * earlier for earlier, later in itertools.pairwise(counts))
-    assert float(losses[-1]) < float(losses[0])
-    assert int(features[-1].replace(",", "")) > int(features[0].replace(",", ""))
 
 
 MODEL = """
@@ -286,29 +227,6 @@ def test_a_record_that_takes_a_minute_is_not_waited_for(home: Home, launcher: La
 @pytest.mark.long
 def test_it_takes_less_than_ten_seconds(home: Home, launcher: Launcher) -> None:
     stopped_at_a_slow_record(home, launcher, 0)
-
-
-def test_nothing_is_cut_off_where_the_model_is_not_at_work(home: Home, launcher: Launcher) -> None:
-    """The last checkpoint is written however long it takes: here the grace is over at once."""
-    write_stream(home.folder / "stream.csv", 300, bad=False)
-    (home.folder / "hasty.py").write_text(
-        "from river import dummy\n"
-        "from streamkernel.daemon.stream import stop\n"
-        "stop.GRACE_SECONDS = 0.0\n"
-        "class Hasty(dummy.PriorClassifier): pass\n"
-    )
-    home.configure(
-        source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True},
-        model=["hasty.Hasty"],
-        imports=["hasty"],
-        checkpoint={"directory": "out/state", "every_records": 300},
-    )
-    daemon = launcher.start(home, "run", "config.yaml")
-    daemon.wait_for("reading csv")
-    while not Path(home.folder, "out/state/checkpoint-000000000001.skc").exists():  # all records are dealt with
-        time.sleep(0.01)
-    daemon.signal(signal.SIGTERM)
-    assert daemon.wait().returncode == 0
 
 
 @pytest.mark.parametrize("sizes", [[], [5], [3, 4, 3], [11], [11, 1], [1, 11, 1], [4, 4, 4, 4, 4, 4], [10, 10]])

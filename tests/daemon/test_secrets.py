@@ -47,10 +47,6 @@ def test_it_is_hidden_in_whichever_form_a_library_writes_it(secret: str) -> None
         assert "${PW}" in told
 
 
-def test_a_secret_of_one_character_is_none() -> None:
-    assert Redactor({"1": "${PW}", "": "${NONE}"})("record 1 of 10") == "record 1 of 10"
-
-
 def test_what_is_found_in_a_configuration() -> None:
     text = """
     source: {path: "${PLACE}", options: {proxy_url: "http://me:${PROXY}@proxy:80", sasl_plain_password: literal-one}}

@@ -32,28 +32,6 @@ def test_each_of_those_that_end_a_process_stops_it_well(number: signal.Signals) 
         assert [signal.getsignal(one) for one in STOPPING] == [signal.SIG_DFL] * len(STOPPING)
 
 
-def test_what_whoever_started_it_has_ignored_stays_so() -> None:
-    """As nohup does, so that a process outlives its terminal."""
-    for number in STOPPING:
-        signal.signal(number, signal.SIG_IGN)
-    with StopSignals() as stopped:
-        os.kill(os.getpid(), signal.SIGHUP)
-        os.kill(os.getpid(), signal.SIGQUIT)
-        assert stopped.name is None
-        os.kill(os.getpid(), signal.SIGTERM)  # a supervisor must be able to stop it
-        assert stopped.name == "SIGTERM"
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-
-
-def test_those_without_a_meaning_do_nothing_from_the_start() -> None:
-    handlers = [signal.getsignal(number) for number in STOPPING]
-    handle_early_signals()
-    for number in (signal.SIGUSR1, signal.SIGUSR2):
-        os.kill(os.getpid(), number)
-    # The system ends the process by these, but for process 1.
-    assert [signal.getsignal(number) for number in STOPPING] == handlers
-
-
 def test_an_interrupt_while_it_imports_ends_it_without_a_traceback() -> None:
     for before, meanwhile in ((signal.default_int_handler, signal.SIG_DFL), (signal.SIG_IGN, signal.SIG_IGN)):
         signal.signal(signal.SIGINT, before)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import random
 from typing import Any
@@ -74,23 +73,6 @@ def test_an_outcome_without_a_distribution_has_none(model: Any) -> None:
     assert model.advance([{"a": 1.0}, {"a": 2.0}], [1, 0]).deviations is None
 
 
-def test_a_refused_record_takes_none_of_the_others() -> None:
-    xs, ys = rows(10)
-    ys[4] = math.inf
-    learned = learner_for(AdaptiveKernelRegressor(seed=1)).advance(RecordBatch(inputs=xs, targets=ys))
-    assert list(learned.refused) == [4]
-    others = (
-        learner_for(AdaptiveKernelRegressor(seed=1))
-        .advance(RecordBatch(inputs=xs[:4] + xs[5:], targets=ys[:4] + ys[5:]))
-        .result.deviations
-    )
-    assert learned.result.deviations is not None
-    assert others is not None
-    deviations = learned.result.deviations.tolist()
-    assert math.isnan(deviations[4])
-    assert np.array_equal(deviations[:4] + deviations[5:], others, equal_nan=True)
-
-
 @pytest.mark.parametrize(
     ("model", "has"),
     [
@@ -119,36 +101,6 @@ def test_it_is_there_where_the_last_step_has_a_distribution(model: Any, has: boo
     assert math.isnan(deviations[0]) or deviations[0] >= 0  # NaN where nothing is known yet
 
 
-class Interval(linear_model.LinearRegression):
-    """Takes `with_dist`, and gives something else for it."""
-
-    def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
-        predict: Any = super().predict_one
-        value = predict(x)
-        return (value - 1, value + 1) if with_dist else value
-
-
-def test_a_distribution_of_another_kind_is_left_alone() -> None:
-    xs, ys = rows(20)
-    learned = learner_for(Interval()).advance(RecordBatch(inputs=xs, targets=ys))
-    assert learned.result.deviations is None
-    assert not learned.refused
-    assert (
-        learned.result.predictions
-        == learner_for(linear_model.LinearRegression()).advance(RecordBatch(inputs=xs, targets=ys)).result.predictions
-    )
-
-
-def test_a_model_that_does_not_learn_tells_the_same_of_all() -> None:
-    model = AdaptiveKernelRegressor(seed=1)
-    xs, ys = rows(60)
-    model.advance(xs, ys)
-    deviations = learner_for(model, learn=False).advance(RecordBatch(inputs=xs, targets=ys)).result.deviations.tolist()
-    assert len(deviations) == len(xs)
-    sigma = model.predict_one(xs[0], with_dist=True).sigma
-    assert deviations == pytest.approx([sigma] * len(xs), rel=1e-12)
-
-
 def test_the_lines_hold_it(home: Home, numbers: str) -> None:
     (home.folder / "stream.csv").write_text(numbers)
     run(prepare(home.configure(source=SOURCE, model=OURS)))
@@ -159,17 +111,3 @@ def test_the_lines_hold_it(home: Home, numbers: str) -> None:
     assert [line["prediction"] for line in lines] == means
     assert lines[0]["std"] is None
     assert [line["std"] for line in lines[1:]] == pytest.approx(deviations[1:], rel=1e-12)
-
-
-def test_the_lines_of_others_do_not(home: Home, numbers: str) -> None:
-    (home.folder / "stream.csv").write_text(numbers)
-    run(prepare(home.configure(source=SOURCE, model=[{"streamkernel.KernelRegressor": {"seed": 1}}])))
-    assert all(set(line) == {"position", "prediction", "target"} for line in home.lines("out/predictions.jsonl"))
-
-
-def test_csv_has_a_column_for_it(home: Home, numbers: str) -> None:
-    (home.folder / "stream.csv").write_text(numbers)
-    run(prepare(home.configure(source=SOURCE, model=OURS, predictions={"kind": "csv", "path": "out/lines.csv"})))
-    table = list(csv.DictReader((home.folder / "out/lines.csv").read_text().splitlines()))
-    assert table[0]["std"] == ""
-    assert [float(row["std"]) for row in table[1:]] == pytest.approx(expected()[1][1:], rel=1e-12)

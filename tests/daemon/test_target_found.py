@@ -75,16 +75,6 @@ class TestNoneHasIt:
         with pytest.raises(DaemonError, match=said):
             evaluate(prepare(config), StopSignals())
 
-    def test_so_is_that_of_a_warm_start(self, nested: Home) -> None:
-        nested.configure(source=source("payload.y"), warm_start={"source": source("payload.z")})
-        with pytest.raises(DaemonError, match=r"warm_start\.source\.target: none of the 200 records has the label"):
-            run(prepare(nested.config))
-
-    def test_one_is_enough(self, nested: Home) -> None:
-        with (nested.folder / "x.jsonl").open("a") as file:
-            file.write('{"payload": {"a": 1, "z": true}}\n')
-        assert run(prepare(nested.configure(source=source("payload.z")))).account["learned"] == 1
-
     def test_a_live_source_warns_once(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         path = tmp_path / "x.jsonl"
         path.write_text('{"a": 1}\n' * 2500)

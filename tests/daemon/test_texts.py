@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from streamkernel.daemon import cli
-from streamkernel.daemon.assembly.described import load_described
-from streamkernel.daemon.base.errors import UnfitError
-from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.config.problems import shown
 from tests.daemon.configurations import GOOD, MODEL, lines_of
 from tests.daemon.conftest import Home
-from tests.daemon.endpoint import serving
 
-HALF = "\ud800"
 BYTE = "caf\udce9"
 NAME = os.fsdecode(b"caf\xe9.csv")
 WHOLE = r"\ud800 is half of a character: write the whole one, as it is or as \U with eight digits"
@@ -61,34 +54,6 @@ def test_a_text_of_the_command_line(arguments: list[str], key: str, capsys: pyte
     assert capsys.readouterr().err == f"{key}: {IN_UTF8}\n"
 
 
-@pytest.mark.parametrize(
-    "value", ["!!bool perhaps", "!!int ''", "!!float _", "!!timestamp now", f"!!float {'1:' * 400}1.0"]
-)
-def test_a_value_that_does_not_fit_its_tag(tmp_path: Path, value: str) -> None:
-    tag = value.partition(" ")[0]
-    assert lines_of(tmp_path, f"{GOOD}publish: {value}") == [
-        f"{tmp_path}/config.yaml, line 3, column 10: cannot be read as YAML: a value does not fit its tag {tag}"
-    ]
-
-
-@pytest.mark.parametrize("host", ["a..b", 70 * "a", "."])
-def test_a_host_that_no_name_service_could_know(tmp_path: Path, host: str) -> None:
-    kafka = f"{{kind: kafka, topic: t, target: y, bootstrap_servers: '{host}:1', value_format: avro"
-    text = f"{MODEL}metrics: {{host: {host}}}\nsource: {kafka}, schema_registry: {{url: 'http://{host}'}}}}"
-    why = f"must be the name of a host or an address, got {shown(host)}"
-    assert lines_of(tmp_path, text) == [
-        f"source.bootstrap_servers[0]: {why}",
-        f"source.schema_registry.url: {why}",
-        f"metrics.host: {why}",
-    ]
-
-
-def test_a_checkpoint_with_such_a_model_is_no_fit() -> None:
-    steps = [{"river.linear_model.LogisticRegression": {"loss": HALF}}]
-    with pytest.raises(UnfitError, match="half of a character"):
-        load_described(steps, [], lambda model: model)
-
-
 def test_a_file_on_the_disk_may_have_any_name(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     """Standard output is strict here, as it is where the locale is any but C."""
     Path("in").mkdir()
@@ -117,14 +82,3 @@ def test_a_file_on_the_disk_may_have_any_name(home: Home, capsys: pytest.Capture
     capsys.readouterr()
     assert cli.main(["init", f"in/{NAME}"]) == 1
     assert capsys.readouterr().err.endswith(f": {IN_UTF8}\n")
-
-
-def test_probes_and_status_page_name_any_file() -> None:
-    health = Health(ready=True, obstacle=lambda: f"{NAME}: gone", page=lambda: f"<p>{NAME}")
-    with serving(health) as url:
-        with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(f"{url}/readyz", timeout=30)
-        with caught.value:
-            assert caught.value.read() == b"caf\\udce9.csv: gone\n"
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            assert answer.read() == b"<p>caf\\udce9.csv"

@@ -12,28 +12,17 @@ import pytest
 
 from streamkernel import KernelClassifier, WindowRefit
 from streamkernel.daemon import cli
-from streamkernel.daemon.assembly.model import build_model
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.assembly.processor import make_processor
-from streamkernel.daemon.base.window_refit import window_refit_of
 from streamkernel.daemon.check import check
-from streamkernel.daemon.checkpoints.payload import dump_model, load_model
-from streamkernel.daemon.checkpoints.store import checkpoint_files
-from streamkernel.daemon.checkpoints.unpickler import permits
-from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring.exporter import Exporter
-from streamkernel.daemon.monitoring.tables import summary_table
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state import resume
-from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.configurations import SOURCE, lines_of, predicting
 from tests.daemon.conftest import Home, write_stream
-from tests.daemon.labels_stream import sections, write_pair
-from tests.daemon.refits import INNER, SOLVER, refitted
+from tests.daemon.refits import refitted
 from tests.daemon.service import serving
 from tests.daemon.test_several_models import several
 
@@ -86,62 +75,6 @@ def test_mistakes_are_told(tmp_path: Path, written: str, line: str) -> None:
     assert line in found
 
 
-# Without a seed: the refits of a stream draw the same after a restart.
-SOLVERS = {
-    "Exact": SOLVER,
-    "DSPDC": {"streamkernel.window.DSPDC": {"l2": 0.01, "max_passes": 3}},
-    "S3GD": {"streamkernel.window.S3GD": {"l2": 0.01, "anchors": 20, "max_passes": 3}},
-    "SVRG": {"streamkernel.window.SVRG": {"l2": 0.01, "max_passes": 3}},
-}
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_its_state_is_a_record_and_goes_on_as_if_nothing_had_happened(here: Home, solver: str) -> None:
-    run(prepare(here.configure(model=refitted(solver=SOLVERS[solver], window=200, every=100))))
-    whole = published_entry(here.header())
-    assert whole["n_refits"] == 2
-    run(prepare(here.config), fresh=True, max_records=240)
-    (newest, *_) = reversed(checkpoint_files(here.folder / "out/state"))
-    assert b'{"kind": "state"' in newest.read_bytes()
-    run(prepare(here.config))
-    assert published_entry(here.header()) == whole
-
-
-def test_another_one_than_the_checkpoint_holds_is_refused_with_the_difference(here: Home) -> None:
-    run(prepare(here.configure(model=refitted())), max_records=200)
-    inner = {"streamkernel.KernelClassifier": {**INNER["streamkernel.KernelClassifier"], "max_features": 128}}
-    for given, difference in (
-        ({"window": 400}, "model[0].window: checkpoint has 500, configuration says 400"),
-        ({"model": inner}, "model[0].model.max_features: checkpoint has 64, configuration says 128"),
-    ):
-        with pytest.raises(Exception, match="another model") as caught:
-            run(prepare(here.configure(model=refitted(**given))))
-        assert difference in str(caught.value)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_it_is_restored_at_the_end_of_a_pipeline_too(solver: str) -> None:
-    steps = ["river.preprocessing.StandardScaler", *refitted(solver=SOLVERS[solver], window=200, every=100)]
-    model = build_model(steps)
-    for number in range(350):
-        model.learn_one({"a": float(number % 7), "b": float(number % 3)}, number % 7 > 2)
-    one, other = window_refit_of(model), window_refit_of(load_model(dump_model(model), build_model(steps)))
-    assert one is not None
-    assert other is not None
-    assert one.n_refits == other.n_refits == 2
-    assert one.state_digest() == other.state_digest()
-
-
-def test_every_window_solver_may_stand_in_a_checkpoint() -> None:
-    from streamkernel import window
-
-    found = [getattr(window, name) for name in window.__all__]
-    solvers = [one for one in found if isinstance(one, type) and hasattr(one, "fit")]
-    assert solvers
-    assert [one for one in solvers if not permits(one.__module__, one.__qualname__)] == []
-
-
-STREAM = {"kind": "csv", "path": "stream.csv", "target": "y"}
 SHORT = {"window": 200, "every": 100}
 
 
@@ -169,34 +102,6 @@ def test_predictions_are_the_same_by_the_command_in_mode_predict_and_over_http(
         status, answer = client.ask("/predict", record)
     assert status == 200
     assert answer["probabilities"] == alone["probabilities"]
-
-
-def test_evaluate_says_what_a_run_comes_to(here: Home) -> None:
-    plan = prepare(here.configure(model=refitted(**SHORT), checkpoint=None))
-    evaluated = evaluate(plan, StopSignals()).view
-    assert (evaluated.growth["features"], evaluated.growth["refits"], evaluated.growth["window"]) == (64, 2, 200)
-    assert (evaluated.to_json()["refits"], evaluated.to_json()["window"]) == (2, 200)  # as the status page has them
-    assert "refits" in [label for column in summary_table({"one": evaluated}).columns[:1] for label in column._cells]
-    assert run(prepare(here.config)).overall == pytest.approx(evaluated.overall)
-
-
-def test_a_regressor_is_refitted_too(here: Home) -> None:
-    inner = {"streamkernel.KernelRegressor": {"seed": 1, "max_features": 64, "block_size": 16}}
-    source = {"kind": "csv", "path": "stream.csv", "target": "b", "target_type": "float"}
-    view = run(prepare(here.configure(source=source, model=refitted(model=inner, **SHORT))))
-    assert published_entry(here.header())["n_refits"] == 2
-    assert {"mae", "rmse", "r2"} <= view.overall.keys()
-    other = {**source, "target": "y", "target_type": "str"}
-    with pytest.raises(ConfigError, match=r"source\.target_type: must be float for a regressor, is str"):
-        prepare(here.configure(source=other, model=refitted(model=inner, **SHORT)))
-
-
-def test_it_learns_from_late_labels(home: Home) -> None:
-    write_pair(home.folder, "jsonl", 800)
-    run(prepare(home.configure(model=refitted(), **sections())))
-    account, model = home.header()["source"]["account"], published_entry(home.header())
-    assert model["n_records"] == account["learned"] > 600
-    assert model["n_refits"] == account["learned"] // 300
 
 
 def learned(n: int, **given: int) -> WindowRefit:
@@ -235,14 +140,6 @@ def test_the_metrics_follow_the_model() -> None:
     assert (after["window_records"], after["window_refits_total"]) == (500, 2)
     assert 0 < after["window_refit_last_seconds"] < after["window_refit_seconds_total"]
     assert 0 < after["window_loss"] < 1
-
-
-def test_a_window_is_full_where_no_more_bytes_may_be_kept() -> None:
-    model = learned(500, max_bytes=8 * 128**2)  # of the normal equations; records of 200 inputs are fewer
-    wide = {f"input {i}": 1.0 for i in range(200)}
-    model.advance([wide] * 200, [True] * 200)
-    shown = exported(Exporter(model, ["accuracy"], 1000))
-    assert shown["window_records"] == shown["window_max_records"] == 8 * 128**2 // (8 * 202)
 
 
 def test_each_refit_is_logged_of_each_model(here: Home, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,30 +9,13 @@ import time
 from typing import Any
 
 import pytest
-import typer
 
-from streamkernel.daemon.cli import app
 from tests.daemon.conftest import Running, write_stream
 from tests.daemon.endpoint import get, values_of
 from tests.journeys.conftest import Person
-from tests.journeys.pages import command, commands
+from tests.journeys.pages import command
 
 COMMANDS = "reference/command-line.md"
-PAGES = (
-    COMMANDS,
-    "operate/index.md",
-    "operate/runs.md",
-    "operate/outputs.md",
-    "operate/data.md",
-    "operate/failures.md",
-    "operate/watching.md",
-    "operate/http-endpoint.md",
-    "tutorial.md",
-    "how-to/predicting.md",
-    "how-to/dead-letters.md",
-    "how-to/columns.md",
-    "how-to/serving.md",
-)
 RECORDS = 300
 SECRET = "correct-horse-battery"
 SERVICE: dict[str, Any] = {
@@ -159,19 +142,6 @@ def test_the_commands_that_print_something(service: Person) -> None:
         assert done.returncode in (1, 2)
         assert "Traceback" not in done.stderr
         assert words[-1] in done.stderr or "nowhere" in done.stderr
-
-
-def test_the_commands_that_pages_show_have_these_names_and_options() -> None:
-    known = {
-        name: {spelling for option in found.params for spelling in option.opts}
-        for name, found in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
-    }
-    shown = [line.split() for page in PAGES for line in commands(page)]
-    assert len(shown) > 30
-    for words in shown:
-        if re.fullmatch("[a-z]+(-[a-z]+)*", words[1]):
-            options = {word for word in words[2:] if re.fullmatch("--[a-z-]+", word)}
-            assert options <= known[words[1]], words
 
 
 def test_columns_that_a_step_cannot_use_are_told_with_the_way_on(service: Person) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from river import compose, evaluate, metrics
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
 from tests.journeys.orders import orders
 
 Record = tuple[dict[str, Any], Any]
@@ -103,28 +103,6 @@ def test_explained_with_inputs_it_never_saw(learned: AdaptiveKernelClassifier, x
         shares[name] == pytest.approx(0, abs=1e-12) for name in x if name != "a" and not isinstance(x[name], str)
     )
     assert learned.state_digest() == before
-
-
-@pytest.mark.parametrize("estimator", [AdaptiveKernelRegressor, KernelRegressor, KernelClassifier])
-def test_explained_before_and_after_the_first_record(estimator: type[Any]) -> None:
-    model = estimator(seed=1)
-    assert model.explain_one({"a": 1.0, "b": "red"}) == {"a": 0, "b": 0}
-    for number in range(250):
-        model.learn_one({"a": float(number % 10), "b": "red"}, float(number % 10 > 4))
-    shares = model.explain_one({"a": 9.0, "new": 3.0})
-    assert set(shares) == {"a", "new"}
-    assert abs(shares["new"]) <= abs(shares["a"])
-
-
-def test_a_drift_is_told_once_it_is_there() -> None:
-    model = AdaptiveKernelClassifier(**QUICK)
-    told = []
-    for number, (x, y) in enumerate(sensors(2600, changes_at=1300)):
-        model.learn_one(x, y)
-        if model.drift_detected:
-            told.append(number)
-    assert model.n_drifts_detected == len(told) > 0
-    assert min(told) > 1300
 
 
 def test_saved_copied_and_gone_on_with(learned: AdaptiveKernelClassifier) -> None:

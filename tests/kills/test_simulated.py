@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import points
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.launcher import hold_clocks
-from tests.kills.runs import MODELS, OUTPUTS, REPLAY, SOURCES, Features, Run
+from tests.kills.runs import REPLAY, Features, Run
 from tests.kills.simulated import killed
 
 CASES = [
@@ -97,12 +96,3 @@ def test_the_same_files_are_left(
     if [run.mend() and features.source == "file" for run in homes] == [True, True]:
         for where in ("mid-batch:1", "flushed:1", "checkpoint-before-rename:1", "checkpoint-after-rename:1"):
             both(homes, where, launcher, *REPLAY)
-
-
-def test_the_cases_have_every_feature_and_every_point() -> None:
-    assert sum(len(places) for _, places in CASES) > 20
-    places = {where.split(":")[0] for _, places in CASES for where in places}
-    assert places == {point for features, _ in CASES for point in features.points} == points.RUN | points.WARM_START
-    assert {features.model for features, _ in CASES} | {"behind a scaler", "ratio"} == set(MODELS)
-    assert {features.source for features, _ in CASES} == set(SOURCES)
-    assert {features.output for features, _ in CASES} | {"csv.gz"} == set(OUTPUTS)
