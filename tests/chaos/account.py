@@ -14,8 +14,6 @@ import orjson
 from tests.chaos.stream import LEARNED, SKIPPED, UNLABELED, Row
 from tests.kafka.producing import consume
 
-__all__ = ["Findings", "Line", "Place", "account", "compare", "listen", "read_file", "read_topic"]
-
 Place: TypeAlias = tuple[int, int]
 """Partition and offset of a record in its topic."""
 

@@ -12,8 +12,6 @@ from tests.chaos.settings import Setting
 from tests.chaos.site import Site
 from tests.chaos.trial import Trial
 
-__all__ = ["FAILURES", "Failure", "Inject", "Outcome", "failure", "run"]
-
 Inject: TypeAlias = Callable[[Trial], int]
 """Does the harm, and tells how many times it did."""
 

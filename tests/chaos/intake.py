@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from streamkernel.connectors.journal.writer import JournalEntry, JournalWriter
 from tests.chaos.account import Place
-from tests.chaos.stream import Row
-
-__all__ = ["INTAKES", "Intake", "IntakeFeeder", "pauses"]
+from tests.chaos.stream import Feeding, Row
 
 _WAVE = 8
 _PAUSE, _REST = 0.05, 0.6
-
-
-class Intake(Protocol):
-    """Where the records of a trial go, beside its configuration."""
-
-    section: Mapping[str, Any]
-
-    def put(self, rows: Sequence[Row]) -> Iterator[tuple[Place, Row]]:
-        """Add records that have a value, all at once, and yield where each of them is."""
-
-    def close(self) -> None:
-        """Let go of it."""
 
 
 class Directory:
@@ -76,7 +61,7 @@ class Journal:
         self._writer.close()
 
 
-INTAKES: Mapping[str, Callable[[Path], Intake]] = {"directory": Directory, "journal": Journal}
+INTAKES: Mapping[str, Callable[[Path], Directory | Journal]] = {"directory": Directory, "journal": Journal}
 """By the source of a setting, what makes its intake in the folder of a trial."""
 
 
@@ -89,31 +74,14 @@ def pauses() -> Iterator[float]:
     return cycle([_REST, *[_PAUSE] * (_WAVE - 1)])
 
 
-class IntakeFeeder:
-    """Puts records into an intake in waves, on a thread of its own."""
+class IntakeFeeder(Feeding):
+    """Puts records into an intake in waves; `rate` is that of records a second, with the rests between the waves."""
 
     def __init__(self, put: Callable[[Sequence[Row]], None], rows: Iterator[Row], rate: float) -> None:
-        self.sent = 0
         self._put, self._rows = put, rows
         self._at_once = max(1, round(rate * sum(islice(pauses(), _WAVE)) / _WAVE))
-        self._failures: list[BaseException] = []
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
-        self._thread.start()
+        super().__init__(pauses())
 
-    def stop(self) -> None:
-        """Stop, and raise what went wrong, if anything did."""
-        self._stopping.set()
-        self._thread.join()
-        if self._failures:
-            raise self._failures[0]
-
-    def _run(self) -> None:
-        try:
-            for pause in pauses():
-                if self._stopping.wait(pause):
-                    return
-                self._put(list(islice(self._rows, self._at_once)))
-                self.sent += self._at_once
-        except BaseException as error:
-            self._failures.append(error)
+    def feed(self) -> None:
+        self._put(list(islice(self._rows, self._at_once)))
+        self.sent += self._at_once

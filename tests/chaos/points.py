@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["ALL", "RUN", "SERVICE", "SPARK", "WARM_START"]
-
 _ROOT = Path(__file__).parents[2]
 
 

@@ -14,8 +14,6 @@ from tests.chaos.site import Site
 from tests.chaos.stream import Feeder, Row, rows
 from tests.kafka.producing import consume, produce
 
-__all__ = ["TrialRecords"]
-
 
 class TrialRecords:
     """The stream of a trial, in a topic or in what the setting has instead."""

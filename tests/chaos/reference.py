@@ -17,8 +17,6 @@ from tests.chaos.account import read_file
 from tests.chaos.daemons import Starter
 from tests.chaos.stream import rows
 
-__all__ = ["WARM", "WARM_START", "References", "Undisturbed", "warm_lines"]
-
 WARM = "warm.jsonl"
 """The file of a warm start."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["END_TXN", "Requests"]
-
 END_TXN = 26
 """The number of the request that ends a transaction."""
 

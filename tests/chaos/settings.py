@@ -5,20 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "ARRIVAL",
-    "EVERY_SECONDS",
-    "FILES",
-    "FLUSH_SECONDS",
-    "GROUP",
-    "JOURNAL",
-    "LOGGED",
-    "PLAIN",
-    "TRANSACTIONS",
-    "WATCHED",
-    "Setting",
-]
-
 EVERY_SECONDS = 0.5
 """Between two checkpoints, at most."""
 

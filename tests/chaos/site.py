@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from tests.chaos.daemons import Starter
@@ -13,8 +12,6 @@ from tests.chaos.proxy import Proxy
 from tests.chaos.reference import References
 from tests.kafka.broker import Broker
 from tests.kafka.listeners import address
-
-__all__ = ["Site"]
 
 # A week by default: a transactional id that is quiet for longer gets a new producer.
 _FORGETFUL = {
@@ -45,9 +42,7 @@ class Site:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     @property

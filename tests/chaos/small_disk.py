@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["small_disk"]
-
 _BYTES = 1 << 20
 
 

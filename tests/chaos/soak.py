@@ -30,8 +30,6 @@ from tests.chaos.site import Site
 from tests.chaos.table import surroundings
 from tests.chaos.trial import Trial
 
-__all__ = ["Soaked", "soak"]
-
 _SETTING = Setting("soak", partitions=3, outputs="transactions", order="logged")
 _KILL, _END, _BROKER_KILL, _BROKER_STOP, _STALL = (
     "SIGKILLs of the daemon",

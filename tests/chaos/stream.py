@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import NamedTuple
 
 from kafka import KafkaProducer
@@ -21,21 +22,10 @@ _PAUSE = 0.05
 
 
 class Row(NamedTuple):
-    """A record before it is produced.
-
-    Attributes
-    ----------
-    key
-        Its number in the stream.
-    value
-        Its value; None for a tombstone.
-    fate
-        What the daemon does with it.
-
-    """
+    """A record before it is produced; the key is its number in the stream."""
 
     key: bytes
-    value: bytes | None
+    value: bytes | None  #: None for a tombstone
     fate: str
 
     @property
@@ -74,19 +64,45 @@ def rows(seed: int, poison: int | None = None) -> Iterator[Row]:
         number += 1
 
 
-class Feeder:
-    """Produces records steadily, on a thread of its own, through whatever happens to the broker."""
+class Feeding:
+    """Something that is done again and again on a thread of its own, until it is stopped."""
+
+    def __init__(self, pauses: Iterator[float]) -> None:
+        self.sent = 0
+        self._pauses = pauses
+        self._failures: list[BaseException] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
+        self._thread.start()
+
+    def feed(self) -> None:
+        """Put the next records where they go."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Stop, and raise what went wrong, if anything did."""
+        self._stopping.set()
+        self._thread.join()
+        if self._failures:
+            raise self._failures[0]
+
+    def _run(self) -> None:
+        try:
+            for pause in self._pauses:
+                if self._stopping.wait(pause):
+                    return
+                self.feed()
+        except BaseException as error:
+            self._failures.append(error)
+
+
+class Feeder(Feeding):
+    """Produces records steadily, through whatever happens to the broker."""
 
     def __init__(
         self, bootstrap: str, topic: str, source: Iterator[Row], partition: Callable[[int], int], rate: float
     ) -> None:
-        self.sent = 0
-        self._failures: list[BaseException] = []
-        self._topic = topic
-        self._source = source
-        self._partition = partition
-        self._rate = rate
-        self._stopping = threading.Event()
+        self._topic, self._source, self._partition, self._rate = topic, source, partition, rate
         self._producer = KafkaProducer(
             bootstrap_servers=bootstrap,
             linger_ms=5,
@@ -95,8 +111,14 @@ class Feeder:
             delivery_timeout_ms=600_000,
             max_block_ms=600_000,
         )
-        self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
-        self._thread.start()
+        super().__init__(repeat(_PAUSE))
+
+    def feed(self) -> None:
+        for _ in range(max(1, round(self._rate * _PAUSE))):
+            row = next(self._source)
+            sent = self._producer.send(self._topic, row.value, key=row.key, partition=self._partition(self.sent))
+            sent.add_errback(self._failures.append)
+            self.sent += 1
 
     def stop(self) -> None:
         """Stop, when the broker has everything."""
@@ -106,18 +128,4 @@ class Feeder:
             self._producer.flush(timeout=120)
         finally:
             self._producer.close(timeout=5)
-        if self._failures:
-            raise self._failures[0]
-
-    def _run(self) -> None:
-        try:
-            while not self._stopping.wait(_PAUSE):
-                for _ in range(max(1, round(self._rate * _PAUSE))):
-                    row = next(self._source)
-                    future = self._producer.send(
-                        self._topic, row.value, key=row.key, partition=self._partition(self.sent)
-                    )
-                    future.add_errback(self._failures.append)
-                    self.sent += 1
-        except BaseException as error:
-            self._failures.append(error)
+        super().stop()

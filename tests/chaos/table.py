@@ -15,8 +15,6 @@ from benchmarks.report import table
 from tests.chaos.failure import Failure, Outcome
 from tests.chaos.settings import Setting
 
-__all__ = ["Row", "report", "surroundings"]
-
 _MOST_SAID = 160
 
 

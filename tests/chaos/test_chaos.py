@@ -9,7 +9,8 @@ import pytest
 
 from tests.chaos import points
 from tests.chaos.failure import Failure, run
-from tests.chaos.failures import ALL, warm
+from tests.chaos.failures import ALL
+from tests.chaos.failures.process import PLACES_OF_WARM_START
 from tests.chaos.settings import JOURNAL, LOGGED, PLAIN, TRANSACTIONS, WATCHED, Setting
 from tests.chaos.site import Site
 from tests.chaos.soak import soak
@@ -40,7 +41,7 @@ def test_the_daemon_dies_at_every_known_place(site: Site, setting: Setting) -> N
 
 def test_every_known_place_is_tried() -> None:
     tried = {each.name.removeprefix("crash point ") for each in ALL if each.name.startswith("crash point ")}
-    assert tried | warm.PLACES | set(PLACES_OF_THE_SERVICE) | points.SPARK == points.ALL
+    assert tried | PLACES_OF_WARM_START | set(PLACES_OF_THE_SERVICE) | points.SPARK == points.ALL
     assert {"consumed", "mid-batch", "checkpoint-writing"} <= points.ALL
 
 

@@ -22,8 +22,6 @@ from tests.chaos.reference import WARM, WARM_START, warm_lines
 from tests.chaos.settings import EVERY_SECONDS, FLUSH_SECONDS, Setting
 from tests.chaos.site import Site
 
-__all__ = ["Trial"]
-
 _MODEL = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]
 _MOST_TOLD = 4000
 _LOOKS = 5

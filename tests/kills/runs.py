@@ -22,8 +22,6 @@ from tests.daemon.labels_stream import write_pair
 from tests.daemon.refits import refitted
 from tests.kills.simulated import runs
 
-__all__ = ["MODELS", "OUTPUTS", "REPLAY", "SOURCES", "Features", "Run", "kept", "outcome"]
-
 HEADER = "id,a,b,color,y,z\n"
 PIECE = 100
 REPLAY = ("replay", "mended.jsonl", "config.yaml")

@@ -38,8 +38,6 @@ from streamkernel.daemon import cli
 from streamkernel.daemon.base import crash
 from tests.daemon.conftest import Home
 
-__all__ = ["SimulatedKill", "dies", "killed", "may_die", "runs"]
-
 _MAP_FIXED = 0x10
 _CHANGES = re.compile(
     r"os\.(rename|remove|rmdir|mkdir|link|symlink|truncate|chmod|chown|utime|setxattr|removexattr)"

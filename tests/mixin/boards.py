@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DAEMON", "SERVICE", "asked_by_panel", "expressions", "names_in", "panels", "read"]
-
 _FOLDER = Path(__file__).parents[2] / "configs" / "mixin" / "dashboards"
 DAEMON, SERVICE = _FOLDER / "streamkernel.json", _FOLDER / "streamkernel-serve.json"
 

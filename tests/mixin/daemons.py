@@ -14,8 +14,6 @@ from tests.daemon.refits import refitted
 from tests.daemon.service import DIRECT, Client
 from tests.daemon.test_std import PROCESS
 
-__all__ = ["Scraped", "all_kinds", "service"]
-
 _GROWING = [{"streamkernel.KernelClassifier": {"seed": 1}}]
 
 

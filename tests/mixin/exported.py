@@ -9,8 +9,6 @@ from prometheus_client import Metric
 from tests.daemon.service import service_metrics
 from tests.test_metrics_page import sections
 
-__all__ = ["by_daemons", "by_service"]
-
 
 def _names(families: Iterable[Metric]) -> set[str]:
     names = set()

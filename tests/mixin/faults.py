@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.mixin.timeline import Series, counter, gauge, lost, moving, series, stamp, unknown, vanishing
 
-__all__ = ["FAULTS"]
-
 
 def _s(name: str, **labels: str) -> str:
     return series(f"streamkernel_{name}", **labels)

@@ -11,8 +11,6 @@ from configs.mixin.render import rendered
 from configs.mixin.settings import AlertBounds, MixinSettings
 from tests.mixin.scraping import rules
 
-__all__ = ["FACTOR", "HURRIED_BOUNDS", "evaluated", "firing", "hurried_rules", "wait_until_clear", "wait_until_fired"]
-
 FACTOR = 200
 SECONDS = 120
 # Ages, which grow with the time that passes; what a label, a line or a request takes stays as it is.

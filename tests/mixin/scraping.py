@@ -20,8 +20,6 @@ from configs.mixin.rules import LOSS
 from tests.mixin.conftest import MIXIN
 from tests.ports import reserved_port
 
-__all__ = ["ALERTS_OF_TOPICS", "PANELS_OF_TOPICS", "answer", "prometheus", "rules", "without_bounds", "write_history"]
-
 # Files do not say how many records are still to come, and only topics have groups; see tests/kafka/test_shown.py.
 PANELS_OF_TOPICS = {"Lag by topic and partition", "Lag of each instance", "Partitions of each member"}
 ALERTS_OF_TOPICS = {"StreamkernelSourceStalled", "StreamkernelLagGrowing"}

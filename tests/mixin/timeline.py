@@ -5,21 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = [
-    "AFTER",
-    "BEFORE",
-    "DURING",
-    "Series",
-    "counter",
-    "gauge",
-    "lost",
-    "moving",
-    "series",
-    "stamp",
-    "unknown",
-    "vanishing",
-]
-
 BEGIN, END, LENGTH = 60, 150, 270
 BEFORE, DURING, AFTER = f"{BEGIN - 5}m", f"{END - 5}m", f"{LENGTH - 5}m"
 

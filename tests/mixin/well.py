@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.mixin.timeline import Series, counter, gauge, series, stamp
 
-__all__ = ["WELL"]
-
 _BUCKETS = ("0.05", "0.1", "0.25", "+Inf")
 
 
