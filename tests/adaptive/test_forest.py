@@ -38,9 +38,6 @@ def test_the_bytes_are_those_of_window_trees_and_growth():
     assert forest_of().nbytes == 8 * kept + 8 * 4 + nodes * (4 + 8 + 4 + 8 * K + 8) + growth
 
 
-# What a file may not say ----------------------------------------------------------------------------------------------
-
-
 def _refused(record, name):
     with pytest.raises(ValueError, match=f"does not fit: its field '{name}' is missing or impossible"):
         forest_of().load_state(record, D, K)

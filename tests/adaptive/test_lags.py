@@ -108,9 +108,6 @@ def _learned_without_lags(xs, ys):
     return model
 
 
-# Labels that come late -----------------------------------------------------------------------------------------------
-
-
 def _late(model, xs, ys, delay, keeps):
     """Predictions of a stream whose labels come so many records late, with the lags kept or not."""
     waiting, said = deque(), []
@@ -145,6 +142,3 @@ def test_transitions_of_late_labels_are_those_of_the_prediction():
         said = _late(_model(AdaptiveKernelClassifier, lags), xs, labels, 6, keeps)
         right[how] = np.mean(said[200:] == np.array(labels[200:]))
     assert right["kept"] > right["none"] - 0.02
-
-
-# States --------------------------------------------------------------------------------------------------------------

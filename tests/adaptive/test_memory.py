@@ -11,9 +11,6 @@ from streamkernel.compute.memory import remember
 FIELDS = ("recent_rows", "recent_targets", "recent_weights", "recent_residuals")
 
 
-# What is kept ---------------------------------------------------------------------------------------------------------
-
-
 def _rows(memory):
     """What a metric is learned from."""
     n = min(len(memory), memory.buffer_size)

@@ -12,9 +12,6 @@ from streamkernel.estimators.base import machine_of
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 
 
-# Of a stream ----------------------------------------------------------------------------------------------------------
-
-
 def _model(kind, **given):
     return kind(
         **{"n_features": 8, "n_trees": 2, "tree_window": 60, "buffer_size": 60, "memory": 40, "seed": 1, **given}
@@ -83,9 +80,6 @@ def test_targets_of_another_size_make_the_residuals_begin_anew():
     fell = next(i for i in range(100, 1_600) if largest[i] < 1e5)
     assert largest[fell] == 0.0  # all of them at once
     assert math.isfinite(model.predict_one({"a": 0.0}))
-
-
-# What it is for -------------------------------------------------------------------------------------------------------
 
 
 def _cells(rng, n):

@@ -78,9 +78,6 @@ def test_inputs_past_the_limit_are_ignored(kind):
     assert [model.predict_one(x) for x in xs[:9]] == [other.predict_one(x) for x in xs[:9]]
 
 
-# Weights --------------------------------------------------------------------------------------------------------------
-
-
 @BOTH
 def test_a_weight_of_zero_teaches_the_experts_nothing(kind):
     xs, ys = _stream(kind)
@@ -95,12 +92,6 @@ def test_a_weight_of_zero_teaches_the_experts_nothing(kind):
     wrong = copy.deepcopy(model)
     wrong.advance(xs[100:], ys[99:149], [0.0] * 50)
     assert [wrong.predict_one(x) for x in xs] == [weightless.predict_one(x) for x in xs]
-
-
-# Errors ---------------------------------------------------------------------------------------------------------------
-
-
-# Distributions and importances ----------------------------------------------------------------------------------------
 
 
 @BOTH

@@ -23,9 +23,6 @@ EXPERTS = pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
 D_IN, F = 4, 8
 
 
-# What comes of it -----------------------------------------------------------------------------------------------------
-
-
 def _keys(d=D_IN):
     return np.arange(11, 11 + d, dtype=np.uint64)
 
@@ -120,9 +117,6 @@ def test_a_record_does_no_more_than_its_share():
     while not learning.step(_keys(20)):
         steps += 1
     assert 40 < steps < 1_000 / 8
-
-
-# Nothing of it depends on cuts, nor on saves --------------------------------------------------------------------------
 
 
 @EXPERTS

@@ -10,9 +10,6 @@ from tests.adaptive.early_metrics import records, small_model
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 
 
-# When it begins -------------------------------------------------------------------------------------------------------
-
-
 def _core(model):
     return machine_of(model).core
 
