@@ -12,7 +12,6 @@ from streamkernel.compute.experts import hedge_weights
 from streamkernel.compute.features import LINEAR_LIMIT, SINE, cos_sin, observed, project_columns
 from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import Array, jit, jit_long
-from streamkernel.compute.mixture_losses import any_known, learn_linear, loss_residuals, predict_linear
 from streamkernel.compute.mixture_parts import (
     CONSTANT,
     DISCOUNT,
@@ -32,7 +31,11 @@ from streamkernel.compute.mixture_parts import (
     SLOW,
     MixtureMap,
     MixtureParts,
+    any_known,
+    learn_linear,
+    loss_residuals,
     parts_of,
+    predict_linear,
 )
 from streamkernel.compute.projection import (
     BATCH,

@@ -58,7 +58,7 @@ class TargetStatistics(NamedTuple):
     asinh
         An `AsinhStatistics`, as a plain tuple: what the heads have learned of the targets on the scale of asinh.
     median
-        What `compute.median` keeps, (4,), or (0,) where the mean is predicted. For a median the experts' losses are
+        What `follow_median` keeps, (4,), or (0,) where the mean is predicted. For a median the experts' losses are
         absolute errors, in deviations of the target, and their mixture is shifted; for a mean they are squared ones.
 
     """

@@ -8,20 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.binning import BINS, SAMPLED, encode, find_cuts, take_sample
 from streamkernel.compute.gaussians import mix64
 from streamkernel.compute.intrinsics import add_four
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.splits import (
+    BINS,
     LANES,
+    SAMPLED,
     SMALLEST,
     add_to_histograms,
     best_cut,
+    encode,
     explained,
     explains_more,
+    find_cuts,
     n_watched,
     occupied,
     partition,
+    take_sample,
     watch,
 )
 from streamkernel.compute.trees import GROWING, GROWN, SEEN, SHRINKAGE, SINCE, Forest, follow_in

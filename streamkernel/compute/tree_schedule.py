@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.binning import BINS
 from streamkernel.compute.gaussians import mix64
 from streamkernel.compute.jit import Array, jit
-from streamkernel.compute.splits import LANES, SMALLEST, n_watched
+from streamkernel.compute.splits import BINS, LANES, SMALLEST, n_watched
 from streamkernel.compute.tree_growth import (
     CUT,
     DEEPEST,

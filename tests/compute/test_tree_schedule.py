@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import NODES, TreeEnsembles
-from streamkernel.compute import binning, tree_growth, tree_schedule
+from streamkernel.compute import splits, tree_growth, tree_schedule
 from streamkernel.compute.trees import GROWING, GROWN, SEEN, SINCE
 from tests import naive
 
@@ -51,7 +51,7 @@ def _work(forest, stream):
 def _at_once(forest, n):
     """The largest part that is not divided: the search of a split, the records of a leaf, or some of a phase."""
     (_, d), K = forest.arrays.rows.shape, forest.arrays.targets.shape[2]
-    search = min(d, tree_growth.TRIED) * binning.BINS * (tree_growth.CUT + naive.n_watched(K))
+    search = min(d, tree_growth.TRIED) * splits.BINS * (tree_growth.CUT + naive.n_watched(K))
     return 2 * tree_growth.AT_ONCE + search + n * (2 + K) + 16 * (n // naive.sampling_step(n) + 3) + 20 * (1 + K + d)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.compute import binning, splits, tree_growth, tree_schedule, trees
+from streamkernel.compute import splits, tree_growth, tree_schedule, trees
 from tests import naive
 from tests.compute import passes
 
@@ -22,17 +22,17 @@ VALUE = st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e12, np.nan]), st.floats(-10
 def _binned(X, pieces=1):
     """Codes, cuts and numbers of intervals, sampled and encoded in some pieces."""
     n, d = X.shape
-    samples, sizes = np.empty((d, 2 * binning.SAMPLED + 2)), np.zeros((2, d), np.int64)
+    samples, sizes = np.empty((d, 2 * splits.SAMPLED + 2)), np.zeros((2, d), np.int64)
     samples[:, :2] = np.inf, -np.inf
-    codes, cuts, n_bins = np.full((n, d), 255, np.uint8), np.empty((d, binning.BINS - 1)), np.zeros(d, np.int64)
+    codes, cuts, n_bins = np.full((n, d), 255, np.uint8), np.empty((d, splits.BINS - 1)), np.zeros(d, np.int64)
     step = tree_growth.sampling_step(n)
     for part in np.array_split(np.arange(n), pieces):
-        binning.take_sample(X[part], part[0] if len(part) else 0, step, samples, sizes)
+        splits.take_sample(X[part], part[0] if len(part) else 0, step, samples, sizes)
     for j in range(d):
-        n_bins[j] = binning.find_cuts(samples[j, : 2 + sizes[0, j]], sizes[1, j], cuts[j])
+        n_bins[j] = splits.find_cuts(samples[j, : 2 + sizes[0, j]], sizes[1, j], cuts[j])
     for part in np.array_split(np.arange(n), pieces):
         some = codes[part]
-        binning.encode(X[part], cuts, n_bins, some)
+        splits.encode(X[part], cuts, n_bins, some)
         codes[part] = some
     return codes, [bounds[: m - 1].tolist() for bounds, m in zip(cuts, n_bins, strict=True)]
 
@@ -70,15 +70,15 @@ def test_the_best_split(rng, K, n):
     rows, held, k = rng.permutation(80)[:n], np.array([3, 0, 2]), naive.n_watched(K)
     n_bins = np.array([len(bounds) + 1 for bounds in cuts])
     width = splits.lanes(K)
-    watched, histograms = np.full((80, width), np.nan), np.zeros((width // 4 * 3 * binning.BINS, 4))
+    watched, histograms = np.full((80, width), np.nan), np.zeros((width // 4 * 3 * splits.BINS, 4))
     splits.watch(targets, weights, np.uint64(5), watched)
     exact = naive.watch(targets, weights, 5)
     np.testing.assert_allclose(watched[:, : k + 2], exact, rtol=1e-12, atol=1e-12)
     assert not watched[:, k + 2 :].any()
     for part in (rows[:17], rows[17:]):
         splits.add_to_histograms(codes, watched, part, held, histograms)
-    expected = naive.add_to_histograms(codes, exact, rows, held, np.zeros((3, binning.BINS, k + 2)))
-    mine = histograms.reshape(width // 4, 3, binning.BINS, 4).transpose(1, 2, 0, 3).reshape(3, binning.BINS, width)
+    expected = naive.add_to_histograms(codes, exact, rows, held, np.zeros((3, splits.BINS, k + 2)))
+    mine = histograms.reshape(width // 4, 3, splits.BINS, 4).transpose(1, 2, 0, 3).reshape(3, splits.BINS, width)
     np.testing.assert_allclose(mine[..., : k + 2], expected, rtol=1e-12, atol=1e-12)
     sums = np.zeros(width)
     sums[: k + 2] = expected[0].sum(axis=0)
@@ -93,12 +93,12 @@ def test_the_best_split(rng, K, n):
         for t, j in enumerate(held):
             some = histograms.copy()
             intervals = np.uint64(2 ** n_bins[j] - 1) if every else found[t]
-            places = t * binning.BINS, 3 * binning.BINS
+            places = t * splits.BINS, 3 * splits.BINS
             gain, cut = splits.best_cut(some, *places, intervals, sums, kept, k, np.empty(width))
             expected_gain, expected_cut = naive.best_cut(expected[t], n_bins[j])
             assert gain == pytest.approx(expected_gain, rel=1e-9)
             assert cut == expected_cut
-            assert not some.reshape(width // 4, 3, binning.BINS, 4)[:, t].any()
+            assert not some.reshape(width // 4, 3, splits.BINS, 4)[:, t].any()
 
 
 def test_a_partition_keeps_every_record_and_their_order(rng):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tests.naive.mixture_losses import any_known, learn_linear, loss_residuals, predict_linear
+from tests.naive.mixture_parts import any_known, learn_linear, loss_residuals, predict_linear
 from tests.naive.projection import ridge_of
 
 SHARES, RIDGES = (0.5, 0.3, 0.5, 1.0, 0.3), (0.3, 1.0, 3.0, 0.1, 0.1)
