@@ -1,8 +1,4 @@
-"""The ports: what a source hands out, what a sink takes, and the place of a record.
-
-Everything that reads or writes records (files, River data sets, a broker) speaks these few types, so the daemon
-knows none of them by name. The in-memory fakes in `streamkernel.connectors.memory` implement them too.
-"""
+"""The ports: what a source hands out and what a sink takes. The daemon knows connectors by these types only."""
 
 from streamkernel.connectors.ports.connector import (
     Connector,

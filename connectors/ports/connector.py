@@ -1,4 +1,4 @@
-"""What a source and a sink have in common: closing, and the errors that are sentences for the user."""
+"""The common part of sources and sinks: closing, and errors that are sentences for the user."""
 
 from __future__ import annotations
 
@@ -12,15 +12,27 @@ class ConnectorError(Exception):
     """Something outside the process cannot be read or written; the message is one sentence for the user."""
 
 
+class SourceError(ConnectorError):
+    """A source cannot be opened, resumed or read on."""
+
+
+class SinkError(ConnectorError):
+    """A sink cannot be opened, resumed or written."""
+
+
+class OutageError(SinkError):
+    """The other side does not answer for now: the lines wait, and the caller may try again."""
+
+
 class SettingError(ValueError):
-    """A connector cannot use one of its settings.
+    """A connector cannot use a setting.
 
     Attributes
     ----------
     setting
-        The key of the setting within the section of the connector, such as ``schema_registry.message``.
+        Its key in the section of the connector, such as ``schema_registry.message``.
     message
-        What is wrong with it, and what to do.
+        What is wrong, and what to do.
 
     """
 
@@ -33,24 +45,12 @@ class SettingError(ValueError):
         return f"{self.setting}: {self.message}"
 
 
-class SourceError(ConnectorError):
-    """A source cannot be opened, resumed or read on."""
-
-
-class SinkError(ConnectorError):
-    """A sink cannot be opened, resumed or written."""
-
-
-class OutageError(SinkError):
-    """The other side does not answer for now: the lines wait, and the same call may be made again later."""
-
-
 class Connector(ABC):
-    """A source or a sink as a context manager: leaving it closes the connector."""
+    """A source or a sink, and a context manager that closes it."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release what is held, a sink after a flush; closing twice does nothing."""
+        """Flush a sink, and release everything; closing twice does nothing."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""A record, its place in its source, and why it cannot be used where it cannot."""
+"""A record, its position in its source, and the fault of an unusable one."""
 
 from __future__ import annotations
 
@@ -14,28 +14,26 @@ Label: TypeAlias = str | int | float | bool
 
 
 class Position(NamedTuple):
-    """Where a record is in its source, or where the next one will.
+    """The beginning of a record in its source.
 
     Attributes
     ----------
     stream
-        What the offset counts in:
+        The identity of what the offset counts in:
 
-        - a file: ``"n:sha256"``, the SHA-256 of its first n decompressed bytes. These are all bytes before the offset,
-          but at most 4096, or 2048 beyond the first line where that is more;
+        - a file: ``"n:sha256"``, the SHA-256 of its first n decompressed bytes, all before the offset. n is at most
+          4096, or 2048 beyond the first line if that is more;
         - a River data set: its name and arguments;
         - standard input: ``"-"``;
         - a topic: ``"cluster/topic/number"``. A topic that is created again has another number;
-        - a journal: ``"journal/id"``, in a checkpoint with ``;last=`` and the digest of the record before the
-          offset.
+        - a journal: ``"journal/id"``. A checkpoint adds ``;last=`` and the digest of the record before the offset.
     partition
-        The partition of the stream, 0 where there is only one; of several files, the number of the file, from 0.
+        The partition, 0 if there is only one. For several files, the number of the file, from 0.
     offset
-        A file: a byte offset in the decompressed stream. A data set: a record number, from 0. A journal: a record
-        number, from 1. A topic: an offset.
+        A file: a byte in the decompressed stream. A data set or a journal: a record number, from 0 or 1. A topic: an
+        offset.
     known
-        What else a checkpoint knows of the place, as JSON: of a file, a
-        `streamkernel.connectors.files.places.FilePlace`.
+        More about the place in a checkpoint, as JSON: for a file, a `streamkernel.connectors.files.places.FilePlace`.
 
     Examples
     --------
@@ -55,11 +53,11 @@ class Position(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Why a record cannot be used: a reason for metrics, and a phrase of bounded length for a reader.
+    """Why a record is unusable: a reason for metrics, and a short phrase for a reader.
 
-    A reason is a short stable code: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"open_quote"``,
-    ``"encoding"``, ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``,
-    ``"input_type"``, ``"corrupt"`` or ``"schema"``. `CausedFault` has a cause, too.
+    Reasons are ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"open_quote"``, ``"encoding"``, ``"too_long"``,
+    ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``, ``"input_type"``, ``"corrupt"`` and ``"schema"``.
+    `CausedFault` has a cause, too.
     """
 
     reason: str
@@ -84,19 +82,18 @@ class CausedFault(Fault):
 
 
 class ColumnUse(NamedTuple):
-    """What becomes of one column of a record.
+    """The use of one column of a record.
 
     Attributes
     ----------
     name
-        Of the column.
+        The column's name.
     value
-        As it is in the record, in at most 60 characters.
+        Its value in the record, in at most 60 characters.
     type
-        What it is read as: ``"number"``, ``"string"``, ``"true or false"``, ``"date"``, ``"hash"``, ``"missing"`` or
-        ``"nested"``.
+        ``"number"``, ``"string"``, ``"true or false"``, ``"date"``, ``"hash"``, ``"missing"`` or ``"nested"``.
     use
-        A phrase: the inputs it becomes, that it is the target, or why it is neither.
+        A phrase: its inputs, or that it is the target, or why it is neither.
 
     """
 
@@ -107,30 +104,24 @@ class ColumnUse(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record of a source.
-
-    A named tuple and not a frozen data class, because it is made once for every record of the stream and a frozen
-    data class costs five times as much to make.
+    """One record of a source. A frozen data class would take five times as long to make.
 
     Attributes
     ----------
     x
-        The decoded inputs by name; empty where the record is at fault or blank.
+        The decoded inputs by name; empty if the record has a fault or is blank.
     y
-        The decoded target; None where there is none, which leaves the record unlabeled. Of several targets a dict, with
-        None for each that is missing.
-    position
-        Where the record begins.
-    next
-        Where its successor begins: what a checkpoint stores once this record is dealt with.
+        The decoded target; None for an unlabeled record. For several targets a dict, with None for each missing one.
+    position, next
+        The position of the record and of the next one. A checkpoint stores `next`.
     raw
-        The record as it stood in the source, without the line end; cut where the fault is ``"too_long"``.
+        The record's bytes in the source, without the line end; cut if the fault is ``"too_long"``.
     fault
-        Why the record cannot be used, None where it can.
+        Why the record is unusable; None if it is usable.
     blank
-        True for an empty line (or a tombstone): counted as skipped, nothing else.
+        Whether it is an empty line or a tombstone, which the daemon skips and counts.
     passed
-        What passes through to the line of the record; None where nothing is to, or nothing can.
+        The pass-through columns; None without any.
 
     Examples
     --------

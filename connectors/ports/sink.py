@@ -1,4 +1,4 @@
-"""The port of a sink: what takes lines, makes them durable, and continues from a mark."""
+"""The port of a sink: it takes lines, makes them durable, and continues from a mark."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from streamkernel.connectors.ports.record import Position
 __all__ = ["Mark", "Sink"]
 
 Mark: TypeAlias = int | dict[str, Any]
-"""How far a sink was written, as JSON: the length of a file or the end offsets of a topic, and what it is known by."""
+"""The progress of a sink as JSON, such as a file's length or a topic's end offsets, and its identity."""
 
 
 class Sink(Connector):
-    """A sink of lines, which a flush makes durable and a mark lets it continue."""
+    """A sink of lines. `SinkError` is the error of all its methods."""
 
     @abstractmethod
     def open(self, mark: Mark | None = None) -> None:
@@ -25,19 +25,18 @@ class Sink(Connector):
         Parameters
         ----------
         mark
-            What `flush` returned at the checkpoint to continue from: a line written after it counts only once, however
-            often it is written again. None: there is none; what holds something already is treated as the
-            configuration of the sink says.
+            What `flush` returned at the checkpoint to continue from. A line after it counts once, however often it is
+            written again. None: there is none, and the sink's settings say what happens to existing lines.
 
         Raises
         ------
         SinkError
-            When the sink cannot be written, is not what it was at the mark, or is another one's.
+            If the sink cannot be written, is not the sink of the mark, or another one writes to it.
 
         """
 
     def find_problem(self, mark: Mark | None = None) -> None:
-        """Raise the SinkError that `open` would, changing nothing and shutting out nobody; by default none."""
+        """Raise the SinkError of `open`, without a change and without a lock; by default none."""
 
     def find_problem_anew(
         self,
@@ -46,53 +45,40 @@ class Sink(Connector):
         *,
         stays: bool = False,  # noqa: ARG002
     ) -> None:
-        """Raise the SinkError that `set_aside` and, after it, `open` without a mark would, changing nothing.
+        """Raise the SinkError of `set_aside` and then `open` without a mark, without a change.
 
-        `stays` says that `set_aside` is not to be called, for no earlier run recorded anything of the sink.
+        `stays`: no call of `set_aside` follows, because no earlier run recorded anything of the sink.
         """
         self.find_problem()
 
     def set_aside(self, mark: Mark | None, before: Mark | None = None) -> str:  # noqa: ARG002 - as above
-        """Put what an earlier run wrote out of the way of one that starts over; by default it stays where it is.
+        """Move the lines of an earlier run out of the way of a fresh start; by default they stay.
 
         Parameters
         ----------
         mark
-            What the earlier run recorded of it last, and what is not known by that stays; None where nobody can read
-            that any more.
+            The last mark of the earlier run; None if nobody can read it any more. Other lines stay.
         before
-            What the run recorded whose lines were set aside before: those may be destroyed now.
+            The last mark of the run that was set aside before: its lines may be destroyed now.
 
         Returns
         -------
         done
-            A phrase such as ``"renamed out.csv to out.csv.old"``; empty where nothing was done.
-
-        Raises
-        ------
-        SinkError
-            When there is no place for it.
+            A phrase such as ``"renamed out.csv to out.csv.old"``; empty if nothing was done.
 
         """
         return ""
 
     @abstractmethod
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position]) -> None:
-        """Take lines, which are durable only after the next `flush`.
+        """Take lines, each with the position of its record; `flush` makes them durable.
 
-        Parameters
-        ----------
-        lines
-            One mapping a line.
-        positions
-            Where the record of each line begins, one for each line. A sink that cannot be cut back knows its lines by
-            them; one that can may do without.
+        A sink that cannot be cut back knows its lines by their positions.
 
         Raises
         ------
         SinkError
-            When the system refuses to write. The lines are kept and the next `write` or `flush` tries again: they
-            must not be handed over a second time.
+            If the system refuses. The sink keeps the lines and tries again with the next call: do not repeat them.
 
         """
 
@@ -103,54 +89,44 @@ class Sink(Connector):
         Returns
         -------
         mark
-            What to record in a checkpoint and to give to `open` after a restart; None where no line can be taken back
-            or known again.
+            For a checkpoint, and for `open` after a restart. None if no line can be taken back or recognised.
 
         Raises
         ------
         OutageError
-            When the other side does not answer for now; the lines wait.
+            If the other side does not answer for now; the lines wait.
         SinkError
-            When the system refuses to write.
+            If the system refuses.
 
         """
 
     def commit(self) -> None:
-        """Begin to show others the lines of the last `flush`, now that a durable checkpoint has its mark.
-
-        By default nothing happens: `write`, `publish` or `flush` shows them.
-        """
+        """Show others the lines of the last `flush`: a durable checkpoint has its mark. By default they see them."""
 
     @property
     def commit_bytes(self) -> int | None:
-        """How many bytes of lines wait for `commit`; None where a line is shown without it, as by default."""
+        """The bytes of lines that wait for `commit`; None if lines are visible without it, as by default."""
         return None
 
     def publish(self) -> None:
-        """Begin to show others the lines that were taken, without waiting for it and without making them durable.
+        """Begin to show others the lines, without waiting; by default `write` or `flush` shows them.
 
-        Called again and again while there are such lines; by default they are shown by `write` or by `flush`.
-
-        Raises
-        ------
-        SinkError
-            When the system refuses to write. The lines are kept.
-
+        The daemon calls it repeatedly while there are such lines.
         """
 
     @property
     def unpublished(self) -> int:
-        """How many of the lines taken last nobody else can read yet; by default those that are not written."""
+        """The number of lines that nobody else can read yet; by default those `waiting`."""
         return self.waiting
 
     @property
     def waiting(self) -> int:
-        """How many lines were taken and are not written yet, where that is known; 0 by default."""
+        """The number of lines taken and not yet written, if known; 0 by default."""
         return 0
 
     @property
     def waiting_bytes(self) -> int:
-        """How many bytes of lines were taken and are not written yet, where that is known; 0 by default."""
+        """The bytes of lines taken and not yet written, if known; 0 by default."""
         return 0
 
     @property

@@ -1,4 +1,4 @@
-"""The port of a source: what hands out records in order, and continues from a position."""
+"""The port of a source: records in order, from the beginning or from a position."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["Source", "at_offset"]
 
 
 def at_offset(partition: int, offset: int) -> str:
-    """Return where a record is by its numbers alone, such as ``"offset 7 of partition 2"``."""
+    """Return the place of a record by its numbers, such as ``"offset 7 of partition 2"``."""
     return f"offset {offset}" + (f" of partition {partition}" if partition else "")
 
 
 class Source(Connector):
-    """A source of records, read in order from its beginning or from a position on."""
+    """A source of records. `SourceError` is the error of all its methods."""
 
     @abstractmethod
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
-        """Open the source, at its beginning or where an earlier run left it.
+        """Open the source at its beginning, or where an earlier run left it.
 
         Parameters
         ----------
@@ -32,76 +32,51 @@ class Source(Connector):
         Raises
         ------
         SourceError
-            When the source cannot be read, cannot be resumed, or is not what the positions were taken from.
+            If the source cannot be read, cannot be resumed, or is not the source of the positions.
 
         """
 
     @abstractmethod
     def poll(self, max_records: int, timeout: float) -> list[Record]:
-        """Hand out the next records, all of one partition.
+        """Return the next records, all of one partition and in order.
 
         Parameters
         ----------
         max_records
-            The most records to hand out.
+            The most records to return.
         timeout
-            Seconds to wait for the first record, where records may still arrive.
-
-        Returns
-        -------
-        list of Record
-            In the source's order; empty when none came within the timeout or the source is exhausted.
+            How long to wait for the first record, in seconds. Without one, the list is empty.
 
         Raises
         ------
         SourceError
-            When the source cannot be read on; every record before that place was handed out.
+            If the source cannot be read on. It has handed out every record before that place.
 
         """
 
     def decode(self, raw: bytes, position: Position, following: Position) -> Record:  # noqa: ARG002
-        """Return the record of raw bytes, decoded as `poll` decodes its own: for one that is to be read once more.
-
-        Parameters
-        ----------
-        raw
-            The record as it may be in the source, without a line end.
-        position, following
-            Its `position` and its `next`.
-
-        Raises
-        ------
-        SourceError
-            Where a record cannot be decoded without the others, as by default.
-
-        """
+        """Return the record of raw bytes again, with its `position` and its `next`; by default that is impossible."""
         raise SourceError(f"{self.describe()}: one record alone cannot be decoded")
 
     def decodable(self, raw: bytes, timeout: float) -> bool:  # noqa: ARG002 - most decoders need nothing from elsewhere
-        """Return whether `decode` can be called for raw bytes, by default at once.
+        """Return whether `decode` can be called now; by default it can.
 
-        What their decoding needs from elsewhere, such as a schema, is waited for at most `timeout` seconds.
-
-        Raises
-        ------
-        SourceError
-            Where it will never be there.
-
+        Waits at most `timeout` seconds for what decoding needs, such as a schema. Raises SourceError if it never comes.
         """
         return True
 
     def place(self, partition: int, offset: int) -> str:
-        """Return where a record begins, in words for people; of a file, with its line where that is cheap to count."""
+        """Return where a record begins, for people; in a file, with the line if that is cheap to count."""
         return at_offset(partition, offset)
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:  # noqa: ARG002
-        """Let each record hold these columns, and its message, in `passed`, from `open` on; by default it cannot."""
+        """Fill `Record.passed` with these columns, and the message, from `open` on; by default that is impossible."""
         raise SourceError(f"{self.describe()}: has no columns to pass through to the lines: remove include")
 
     @property
     @abstractmethod
     def exhausted(self) -> bool:
-        """Whether the source is finite and every record was handed out."""
+        """Whether the source is finite and has handed out every record."""
 
     @property
     @abstractmethod
@@ -115,10 +90,9 @@ class Source(Connector):
 
     @property
     def starting_offsets(self) -> Mapping[int, Position]:
-        """Where each partition begins that no position was given for, where a later run might choose another place.
+        """The beginning of each partition without a position, if a later run might choose another one.
 
-        Known before the first record of a partition is handed out, and stored before it is learned, or where none
-        comes. Empty by default.
+        Known before the first record of a partition, and stored before the daemon learns it. Empty by default.
         """
         return {}
 
@@ -126,64 +100,58 @@ class Source(Connector):
     def chooses_order(self) -> bool:
         """Whether a later run might begin partitions that `starting_offsets` lacks, in addition to earlier ones.
 
-        If so, they are stored before the first record of them is learned. False by default.
+        If so, a checkpoint stores them before the daemon learns their first record. False by default.
         """
         return False
 
     def settled(self, positions: Mapping[int, Position]) -> Collection[int]:  # noqa: ARG002
-        """Return the partitions among these without which a later run continues just as well; none by default."""
+        """Return the partitions that a later run does not need in a checkpoint; none by default."""
         return ()
 
     def saved(self, positions: Mapping[int, Position]) -> None:
         """Note that a checkpoint is durable: a restart continues at these positions, by partition."""
 
     def commit(self, positions: Mapping[int, Position]) -> Mapping[int, int]:
-        """Tell the group of the source, where it has one, that all before these positions is saved.
-
-        Called after `saved`, and again and again while no record comes.
+        """Commit these saved positions to the source's group, if it has one; called after `saved` and when idle.
 
         Returns
         -------
         offsets
-            The offsets to commit to the group, by partition: they also pass what follows a position and is no record.
+            The committed offsets by partition. They also pass what follows a position and is no record.
 
         """
         return {partition: position.offset for partition, position in positions.items()}
 
     def lasting(self, position: Position) -> Position:
-        """Return a position as a checkpoint stores it, with all that tells a later `open` that it is the same place.
+        """Return the position for a checkpoint, with all that a later `open` needs to recognise the place.
 
         Parameters
         ----------
         position
-            The `next` of a record of the last poll that gave any, one that `lasting` returned, or one that `open` got.
+            The `next` of a record of the last poll, a position that `lasting` returned, or one that `open` got.
 
         """
         return position
 
     @property
     def lag(self) -> Mapping[tuple[str, int], int]:
-        """How many records are still to come, by topic and partition, as far as known; empty by default."""
+        """The number of records to come, by topic and partition, if known; empty by default."""
         return {}
 
     @property
     def known(self) -> Mapping[tuple[str, int], int]:
-        """How many records are known of, handed out since `open` or still to come, as `lag` has them.
-
-        What was dealt with, taken from this, leaves what was not, also while records are on their way. It may be asked
-        for on any thread.
-        """
+        """The number of records handed out since `open` or to come, as in `lag`; for any thread."""
         return {}
 
     @property
     def health_problem(self) -> str | None:
-        """Why records that are there do not come for now, one sentence; None where they may, as by default."""
+        """Why available records do not arrive, one sentence; None by default."""
         return None
 
     def columns(self, record: Record) -> Sequence[ColumnUse]:  # noqa: ARG002 - of no use to a source without columns
-        """Return what becomes of each column of a record that was handed out without a fault; by default nothing."""
+        """Return the use of each column of a record without a fault; nothing by default."""
         return []
 
     @abstractmethod
     def describe(self) -> str:
-        """Return one phrase that names the source in a log line."""
+        """Return a phrase that names the source in a log line."""

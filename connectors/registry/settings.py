@@ -23,33 +23,11 @@ SCHEMA_TYPES: Mapping[ValueFormat, str] = {"avro": "AVRO", "json_schema": "JSON"
 class RegistrySettings:
     """The settings of a schema registry with Confluent's REST interface (Apicurio's is its ``ccompat``).
 
-    Parameters
-    ----------
-    url
-        ``"https://host:port/path"``, or several with commas between, which are tried in turn.
-    username, password
-        For basic authentication; None: none.
-    token
-        For bearer authentication; None: none.
-    ssl_cafile
-        The CA certificates for the registry, a PEM file; None: the system's.
-    ssl_certfile, ssl_keyfile, ssl_password
-        The client's certificate and its key as PEM files, and the key's passphrase.
-    timeout_seconds
-        The timeout of one request.
-    unknown_seconds
-        How long to ask for a schema that the registry does not know.
-    on_unknown_schema
-        The treatment of a message with a missing or unusable schema: ``"stop"`` or ``"dead_letter"``.
-    descriptor_set, message
-        A file of ``protoc --include_imports --descriptor_set_out``, and the full name of its message; None: the
-        registry's schema.
-    subject
-        The subject of the lines' schema; None: ``"<topic>-value"``.
-    auto_register_schemas
-        Whether to register the schema of the lines; otherwise it must be registered already.
-    use_latest_version
-        Whether to write with the latest schema of the subject.
+    The parameters are the keys of ``schema_registry`` in a configuration, with secrets in the clear. `unknown_seconds`
+    is how long to ask for a schema that the registry does not know. A source then stops, or handles the message as
+    `on_unknown_schema` says. `descriptor_set` and `message` are a file of ``protoc --include_imports
+    --descriptor_set_out`` and a message in it, in place of the registry's schema. A sink writes with its own schema
+    under `subject` (None: ``"<topic>-value"``), registered or found there, or with the latest one.
 
     Examples
     --------

@@ -44,15 +44,9 @@ def test_targets(subtests: pytest.Subtests) -> None:
 
 def test_a_missing_target_is_unlabeled(subtests: pytest.Subtests) -> None:
     for target_type in ["str", "int", "bool", "float"]:
-        for value in [None, "", "  ", math.nan]:
+        for value in [None, "", "  ", math.nan, *(["nan", "NaN", "-nan"] if target_type != "str" else [])]:
             with subtests.test(target_type=target_type, value=value):
                 assert TargetDecoder(target_type, 256).decode(value) is None
-
-
-@pytest.mark.parametrize("target_type", ["int", "bool", "float"])
-@pytest.mark.parametrize("value", ["nan", "NaN", "-nan"])
-def test_a_target_that_is_no_number_is_unlabeled(target_type: str, value: str) -> None:
-    assert TargetDecoder(target_type, 256).decode(value) is None
 
 
 def test_a_target_that_cannot_be_decoded_is_a_fault(subtests: pytest.Subtests) -> None:

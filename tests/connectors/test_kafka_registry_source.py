@@ -125,14 +125,6 @@ class TestSource:
         assert [record.fault and record.fault.reason for record in records] == [None, *["schema"] * 3, None]
         assert "its type is JSON, and value_format is avro" in str(records[3].fault)
 
-    def test_a_refusal_ends_it(self, cluster: FakeCluster, make: Make, registry: RegistryServer) -> None:
-        registry.authorization = "Bearer abc"
-        cluster.produce(clicks(1))
-        bearing = registry.settings(on_unknown_schema="dead_letter")
-        with make(value_format="avro", registry=bearing) as source:
-            source.open()
-            failing(source, "the schema registry refuses the credentials (HTTP 401: Unauthorized): check username")
-
     def test_protobuf_by_the_registry_and_by_a_file(
         self, cluster: FakeCluster, make: Make, registry: RegistryServer, tmp_path: Any
     ) -> None:

@@ -54,14 +54,6 @@ def found(lookup: RegistryLookup[int, Thing], key: int) -> Thing:
 
 
 class TestLookup:
-    def test_each_once(self) -> None:
-        asked = []
-        with looking(lambda key: asked.append(key) or Thing(key)) as lookup:
-            assert lookup.get(3) is None
-            assert [found(lookup, key) for key in (3, 4, 3)] == [Thing(3), Thing(4), Thing(3)]
-            assert lookup.health_problem is None
-        assert asked == [3, 4]
-
     def test_an_outage_is_waited_for(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
         errors: list[Exception] = [RegistryOutage("connection refused")] * 5
@@ -86,17 +78,6 @@ class TestLookup:
             "here: no schema registry answers (connection refused): trying again until one does",
             "here: answered",
         ]
-
-    def test_an_unknown_id_is_asked_for_again(self) -> None:
-        errors = [UnknownSchemaError("Schema 7 not found")] * 3
-
-        def find(key: int) -> Thing:
-            if errors:
-                raise errors.pop()
-            return Thing(key)
-
-        with looking(find) as lookup:
-            assert found(lookup, 7) == Thing(7)
 
     @pytest.mark.parametrize(
         ("error", "final", "said"),
