@@ -181,25 +181,6 @@ class TestLogged:
         buffers.note(1, 9, 9)
         assert drained(taker, buffers, 5) == [(1, 5), (0, 0), (0, 1)]
 
-    def test_many_chunks_cost_one_line(self, path: Path) -> None:
-        taker = logged(path, {0: 0, 1: 0})
-        buffers = buffers_of({0: 0, 1: 0})
-        put(buffers, 0, 0, 1000)
-        assert drained(taker, buffers, 10) == [(0, offset) for offset in range(1000)]
-        assert path.read_bytes() == OrderEntry(0, 0, 1000).to_line()
-
-    def test_holes_in_the_offsets_belong_to_a_batch(self, path: Path) -> None:
-        taker = logged(path, {0: 0, 1: 0})
-        buffers = buffers_of({0: 0, 1: 0})
-        put(buffers, 0, 4, 6)
-        put(buffers, 1, 0, 2)
-        drained(taker, buffers, 5)
-        put(buffers, 0, 9, 10)
-        drained(taker, buffers, 5)
-        assert path.read_bytes() == b"".join(
-            entry.to_line() for entry in (OrderEntry(0, 0, 6), OrderEntry(1, 0, 2), OrderEntry(0, 6, 10))
-        )
-
     def test_while_the_disk_is_full_nothing_is_taken(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:

@@ -10,7 +10,6 @@ import pytest
 from fake_kafka import FakeCluster, Make, buffers_of, drain, failing, places, reader_of, until, values
 
 from streamkernel.connectors import SourceError
-from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.outage import Outage
 from streamkernel.connectors.kafka.reading import reader
 from streamkernel.connectors.kafka.reading.order_log import OPEN, OrderEntry
@@ -143,21 +142,6 @@ class TestOutages:
         assert [record.position.offset for record in drain(source, 5)] == [5, 6, 7, 8, 9]
         assert cluster.connections == 2
         assert cluster.closed == 1
-
-    def test_it_is_waited_for_for_months(
-        self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(reader, "LONGEST_PAUSE", 0.0)
-        attempts = []
-        monkeypatch.setattr(cluster, "connect", lambda *_: attempts.append(1) or refused())
-
-        def refused() -> None:
-            raise Unreachable("connection refused")
-
-        source = make()
-        source.open()
-        until(lambda: len(attempts) > 3000)
-        assert source.poll(10, 0.01) == []
 
     def test_another_topic_after_an_outage(
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
