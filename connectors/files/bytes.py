@@ -76,10 +76,10 @@ class File:
         """The length of the file on the disk, now."""
         return self.stat().st_size
 
-    def read(self, offset: int, most: int = BLOCK_BYTES) -> bytes:
+    def read(self, offset: int, most: int = 0) -> bytes:
         """Return the next bytes from `offset` on, a compressed file some 100 KB at once; empty at the end."""
         try:
-            return os.pread(self._descriptor, most, offset)
+            return os.pread(self._descriptor, most or BLOCK_BYTES, offset)
         except OSError as error:
             raise system_error(self.path, error) from None
 
@@ -151,7 +151,7 @@ class CompressedFile(File):
         # The bytes that were decompressed last, and where they begin.
         self._window, self._begin = b"", 0
 
-    def read(self, offset: int, most: int = BLOCK_BYTES) -> bytes:  # noqa: ARG002 - what is decompressed is at hand
+    def read(self, offset: int, most: int = 0) -> bytes:  # noqa: ARG002 - what is decompressed is at hand
         """Decompress up to `offset`, and return the bytes after it; see `File.read`."""
         if offset < self._begin:
             self._rewind()

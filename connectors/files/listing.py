@@ -69,6 +69,11 @@ class FileList:
         """The open file in an error."""
         return "standard input" if self.path == STANDARD_INPUT else self.file_of(self.number) or self.path
 
+    @property
+    def about(self) -> tuple[str, int, str]:
+        """The open file, its number from 1, and all files, for the log."""
+        return self.name, self.number + 1, self.path
+
     def start(self, positions: Mapping[int, Position]) -> Position | None:
         """Begin, or continue in the order of an earlier run; return the position in the file that is due, if any.
 

@@ -36,11 +36,7 @@ class LineSource(Source):
     kind = "lines"
 
     def __init__(
-        self,
-        path: str | PathLike[str] | Sequence[str],
-        follow: bool,
-        watch: bool,
-        max_record_bytes: int,
+        self, path: str | PathLike[str] | Sequence[str], follow: bool, watch: bool, max_record_bytes: int
     ) -> None:
         if max_record_bytes < 1:
             raise ValueError(f"max_record_bytes must be at least 1, got {max_record_bytes}")
@@ -61,14 +57,11 @@ class LineSource(Source):
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
         """Open the first file, or the one that an earlier run was at; see `Source.open`.
 
-        To resume in a compressed file, everything before the position is decompressed.
-
         Raises
         ------
         SourceError
-            When a file is not there or cannot be read; when it was replaced, or is shorter than the position; when its
-            last line was learned and has grown since; when several files differ in their columns; when standard input
-            is to be resumed or followed.
+            When a file cannot be read; when it was replaced, is shorter than the position, or its last line has grown;
+            when several files differ in their columns; when standard input is to be resumed or followed.
 
         """
         self.close()
@@ -124,10 +117,8 @@ class LineSource(Source):
             left = deadline - time.monotonic()
             if left <= 0 or self.exhausted:
                 return []
-            if self._stream is None:
-                time.sleep(min(self.files.pause, left))
-            else:
-                self._stream.wait(min(self.files.pause, left))
+            wait = time.sleep if self._stream is None else self._stream.wait
+            wait(min(self.files.pause, left))
         self._end = records[-1].next
         return records
 
@@ -138,8 +129,7 @@ class LineSource(Source):
                 if self._lines is None:
                     self._open_due(None)
                     if not self.files.alone:
-                        about = self.files.name, self.files.number + 1, self.files.path
-                        _log.info("reading %s, file %d of %s", *about)
+                        _log.info("reading %s, file %d of %s", *self.files.about)
                 assert self._lines is not None
                 records = self._records_of_file(self._lines, max_records)
             except SourceError as error:
@@ -161,10 +151,9 @@ class LineSource(Source):
             try:
                 more = self._records(lines, max_records - len(records))
             except SourceError:
-                if records:
-                    # The stream fails again at the next poll, once these are handed out.
-                    break
-                raise
+                if not records:
+                    raise
+                more = []  # the stream fails again at the next poll, once these are handed out
             if not more:
                 break
             size += more[-1].next.offset - more[0].position.offset
@@ -178,8 +167,7 @@ class LineSource(Source):
         assert self._decoder is not None
         if not chunk.too_long:
             return self._decoder.records(chunk.lines, chunk.positions[:-1], chunk.positions[1:])
-        start, following = chunk.positions
-        return [self._too_long(chunk.lines[0], chunk.too_long, start, following)]
+        return [self._too_long(chunk.lines[0], chunk.too_long, *chunk.positions)]
 
     def _too_long(self, raw: bytes, length: int, start: Position, following: Position) -> Record:
         detail = f"{length:,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
@@ -228,10 +216,7 @@ class LineSource(Source):
         return at_offset(partition, offset) if path is None else f"{place} of {path}"
 
     def lasting(self, position: Position) -> Position:
-        """Add to a position the hashes by which it is known in a file, and the order of several; see `Source.lasting`.
-
-        The place at the end of a file knows that, also while the next one is read.
-        """
+        """Add to a position the hashes by which its file is known, and the order of several; see `Source.lasting`."""
         if self._end_before is not None and position == self._end_before[0]:
             return self._end_before[1]
         if not isinstance(self._stream, FileStream) or position.partition != self.files.number:
@@ -244,8 +229,7 @@ class LineSource(Source):
         try:
             return self._lines is not None and self._decoder is not None and self._lines.at_end()
         except SourceError:
-            # It fails again at the next poll.
-            return False
+            return False  # it fails again at the next poll
 
     @property
     def starting_offsets(self) -> Mapping[int, Position]:
@@ -280,9 +264,8 @@ class LineSource(Source):
     @property
     def total(self) -> tuple[int, str] | None:
         """The size of an open, plain file that is alone and not followed; else None."""
-        if not isinstance(self._stream, FileStream) or not self.files.alone or not self.files.finite:
-            return None
-        return (self._stream.file.size, "bytes") if self._stream.file.plain else None
+        file = self._stream.file if isinstance(self._stream, FileStream) else None
+        return (file.size, "bytes") if file and file.plain and self.files.alone and self.files.finite else None
 
     def columns(self, record: Record) -> Sequence[ColumnUse]:
         """Return the use of each column of a line; see `Source.columns`."""
@@ -303,11 +286,10 @@ def _files(path: str | PathLike[str] | Sequence[str], follow: bool, watch: bool)
     """Return the list of the files that a source reads."""
     if not isinstance(path, str | PathLike):
         return FileList(path)
+    one = os.fspath(path)
     if watch:
-        return WatchedFiles(os.fspath(path))
-    if follow:
-        return FollowedLog(os.fspath(path))
-    return FileList([os.fspath(path)], alone=not is_pattern(os.fspath(path)))
+        return WatchedFiles(one)
+    return FollowedLog(one) if follow else FileList([one], alone=not is_pattern(one))
 
 
 class JsonLinesSource(LineSource):

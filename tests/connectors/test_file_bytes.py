@@ -8,25 +8,10 @@ from draining import drain, pack, written
 
 from streamkernel.connectors import CsvSource, JsonLinesSource, Position, SourceError
 from streamkernel.connectors.files import bytes as file_bytes
-from streamkernel.connectors.files.bytes import CompressedFile, File, open_file
+from streamkernel.connectors.files.bytes import CompressedFile
 
 SUFFIXES = ["", ".gz", ".zst"]
 LINES = b"".join(b'{"a": %d}\n' % number for number in range(3000))
-
-
-def everything(file: File, offset: int) -> bytes:
-    pieces = b""
-    while block := file.read(offset + len(pieces)):
-        pieces += block
-    return pieces
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_seeks_to_any_offset(tmp_path: Path, suffix: str) -> None:
-    file = open_file(written(tmp_path / f"data{suffix}", LINES))
-    for offset in (0, 1, 4095, 4096, 4097, len(LINES) // 2, len(LINES), 10):
-        assert everything(file, offset) == LINES[offset:]
-    file.close()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

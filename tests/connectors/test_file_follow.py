@@ -65,15 +65,6 @@ def test_rotated_more_than_once_between_two_polls(log: Log, suffix: str) -> None
     assert log.read() == list(range(3, 11))
 
 
-def test_rotated_by_date(log: Log) -> None:
-    log.read()
-    for day in ("20240130", "20240131", "20240201"):
-        log.write()
-        log.path.rename(log.path.with_name(f"{log.path.name}-{day}"))
-    log.write()
-    assert log.read() == [3, 4, 5, 6]
-
-
 @pytest.mark.parametrize("regrown", [0, 1, 10])
 def test_copied_and_truncated(log: Log, regrown: int) -> None:
     assert log.read() == [0, 1, 2]

@@ -81,26 +81,6 @@ def test_a_rotation_while_nobody_reads_loses_nothing(tmp_path: Path, suffix: str
     assert numbers(records + rest(source, position)) == list(range(900))
 
 
-def test_truncated_and_written_anew_with_the_same_beginning(tmp_path: Path) -> None:
-    """A copy is made, and the file has grown beyond its old length when it is looked at again."""
-    path = written(tmp_path / "log.csv", HEADER + rows(0, 30))
-    source = CsvSource(path, follow=True)
-    with source:
-        source.open()
-        records = source.poll(25, timeout=0) + source.poll(25, timeout=0)
-        shutil.copy(path, tmp_path / "log.csv.1")
-        with (tmp_path / "log.csv.1").open("ab") as copy:
-            copy.write(rows(30, 2))
-        path.write_bytes(HEADER + rows(0, 20) + rows(1000, 30))
-        while polled := source.poll(1000, timeout=0):
-            records += polled
-        position = source.lasting(records[-1].next)
-    assert numbers(records) == [*range(32), *range(20), *range(1000, 1030)]
-    with path.open("ab") as file:
-        file.write(rows(1030, 1))
-    assert numbers(rest(source, position)) == [1030]
-
-
 @pytest.mark.parametrize("follow", [False, True])
 @pytest.mark.parametrize("size", [10, 700])
 def test_a_record_has_one_name_however_far_the_file_has_grown(tmp_path: Path, follow: bool, size: int) -> None:

@@ -76,19 +76,6 @@ def test_the_same_lines_make_the_same_bytes(tmp_path: Path, sink: type[JsonLines
 
 
 @pytest.mark.parametrize("sink", SINKS)
-def test_a_file_shorter_than_recorded_is_refused(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
-    path = tmp_path / "out"
-    path.write_bytes(b"short\n")
-    mark = {"length": 7, "head": 64 * "0", "tail": 64 * "0", "file": None}
-    with pytest.raises(SinkError, match=r"out: the file holds 6 bytes, fewer than the 7 recorded.*--fresh"):
-        sink(path).open(mark)
-    assert path.read_bytes() == b"short\n"
-    with pytest.raises(SinkError, match=r"gone: there is no such file, and 7 bytes of it are recorded.*--fresh"):
-        sink(tmp_path / "gone").open(mark)
-    assert not (tmp_path / "gone").exists()
-
-
-@pytest.mark.parametrize("sink", SINKS)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_full_disk_is_an_error_and_costs_no_line(
     tmp_path: Path, sink: type[JsonLinesSink | CsvSink], suffix: str, monkeypatch: pytest.MonkeyPatch

@@ -54,19 +54,3 @@ class TestUnended:
             CsvSource(path).open({0: position})
         assert "add a line end at byte 12" in str(raised.value)
         assert "--fresh" in str(raised.value)
-
-    def test_in_the_last_part_of_a_log_as_well(self, tmp_path: Path) -> None:
-        path = written(tmp_path / "log.csv", b"a,b\n1,1\n2,12")
-        source, part = CsvSource(path, follow=True), tmp_path / "log.csv.1"
-        with source:
-            source.open()
-            assert len(source.poll(10, timeout=0)) == 1
-            path.rename(part)
-            path.write_bytes(b"a,b\n")
-            (record,) = source.poll(10, timeout=0)
-            assert source.poll(10, timeout=0) == []
-            place = source.lasting(record.next)
-        with part.open("ab") as file:
-            file.write(b"3.5\n")
-        with pytest.raises(SourceError, match=r"log\.csv\.1: .*'2,12'"):
-            source.open({0: place})

@@ -131,7 +131,7 @@ class TestDamage:
             source.open()
             records = drain(source, 200)
         assert sorted(places(records)) == [(one, at) for one in range(2) for at in range(100)]
-        faults = {record.position[1:]: record.fault for record in records if record.fault is not None}
+        faults = {record.position[1:3]: record.fault for record in records if record.fault is not None}
         assert sorted(faults) == [(1, offset) for offset in lost]
         assert {fault.reason for fault in faults.values()} == {"corrupt"}
         mine = [at for one, at in places(records) if one == 1]
