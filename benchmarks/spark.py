@@ -71,7 +71,7 @@ def child(given: dict[str, Any]) -> Batches:
     from pyspark.sql import SparkSession
 
     from streamkernel.spark import learn_batch_of
-    from streamkernel.spark.broadcast import Broadcast
+    from streamkernel.spark.executors import Broadcast
     from streamkernel.spark.rows import _SentModel
 
     spark = (

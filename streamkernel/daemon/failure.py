@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamkernel.connectors.os_reason import reason_and_file
 from streamkernel.connectors.ports import ConnectorError
-from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.finite import NotFiniteError
 
@@ -26,6 +26,6 @@ def sentence(error: Exception) -> str:
         return "; ".join(error.lines)
     if isinstance(error, OSError):
         return reason_and_file(error)
-    ours = (ConnectorError, CheckpointError, NotFiniteError)
+    ours = (ConnectorError, CheckpointError, DaemonError, NotFiniteError)
     expected = isinstance(error, ours) or type(error).__module__.startswith("streamkernel.daemon.")
     return str(error) if expected else f"unexpected {type(error).__name__}: {error}"

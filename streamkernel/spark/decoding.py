@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -18,23 +18,23 @@ from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import Include, MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
-from streamkernel.connectors.ports import Position, Record
+from streamkernel.connectors.ports import Fault, Position, Record
 from streamkernel.records.frames import RecordFrame
-from streamkernel.spark.partials import DeadRow, SourceChunk
+from streamkernel.spark.partials import SourceChunk, ends_of
 
 __all__ = ["CsvChunks", "JsonlChunks", "KafkaChunks", "RecordSettings"]
 
 
 @dataclass(frozen=True)
 class RecordSettings:
-    """How records are decoded, as the sections `source` and `limits` of a configuration say.
+    """How records are decoded, from the sections `source` and `limits` of a configuration.
 
     Attributes
     ----------
     target, target_type
-        The name of the target, or None, and what it is.
+        The name of the target, or None, and its type.
     inputs
-        Which columns are inputs, and how they are read; None: all, each as it is.
+        Which columns are inputs, and how they are read; None: all, unchanged.
     max_string, max_record_bytes
         The longest string, in characters, and the longest record, in bytes.
     unsupervised
@@ -51,26 +51,32 @@ class RecordSettings:
 
     @property
     def rules(self) -> ColumnRules | None:
-        """How columns are read; None: each as it is."""
+        """How columns are read; None: unchanged."""
         return None if self.inputs is None else ColumnRules(self.inputs, self.max_string)
 
+    def objects(self) -> JsonObjects:
+        """Return the decoder of JSON objects."""
+        return JsonObjects(self.target, self.target_type, self.max_string, self.rules)
+
     def chunk(self, records: Sequence[Record]) -> SourceChunk:
-        """The chunk of decoded records."""
+        """Return the chunk of decoded records."""
         usable = [record for record in records if record.fault is None and not record.blank]
-        dead = tuple(
-            DeadRow(record.position, record.next, record.raw, record.fault.reason, record.fault.detail)
-            for record in records
-            if record.fault is not None
-        )
-        ends: dict[int, Position] = {}
-        for record in records:
-            place = record.next
-            if place.partition not in ends or place.offset > ends[place.partition].offset:
-                ends[place.partition] = place
+        dead = tuple(record._replace(x={}, y=None) for record in records if record.fault is not None)
         ys = [True] * len(usable) if self.unsupervised else [record.y for record in usable]
         chunk = BatchChunk(RecordFrame([record.x for record in usable]), ys, None)
         n_skipped = len(records) - len(usable) - len(dead)
-        return SourceChunk(chunk, usable, dead, n_skipped, ends)
+        return SourceChunk(chunk, usable, dead, n_skipped, ends_of(record.next for record in records))
+
+    def lines(self, decoder: Any, path: str, raws: Sequence[bytes]) -> SourceChunk:
+        """Return the chunk of lines of a file, all at one place: Spark knows no other."""
+        place, most = Position(path, 0, 0), self.max_record_bytes
+        fits = [raw for raw in raws if len(raw) <= most]
+        records = decoder.records(fits, [place] * len(fits), [place] * len(fits))
+        for raw in raws:
+            if len(raw) > most:
+                fault = Fault("too_long", f"{len(raw):,} bytes, more than max_record_bytes ({most:,})")
+                records.append(Record({}, None, place, place, raw[:most], fault))
+        return replace(self.chunk(records), ends={})
 
 
 class _Message(NamedTuple):
@@ -109,27 +115,24 @@ class KafkaChunks:
         self._include = tuple(include)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SourceChunk]:
-        settings = self._settings
-        values = JsonObjects(settings.target, settings.target_type, settings.max_string, settings.rules)
-        decoder = MessageDecoder(values, settings.max_record_bytes, self._include)
+        decoder = MessageDecoder(self._settings.objects(), self._settings.max_record_bytes, self._include)
         for batch in batches:
-            for partition, messages in self._by_partition(batch).items():
+            found: dict[int, list[_Message]] = {}
+            for row in batch.to_pylist():
+                if row["offset"] >= self._positions.get(row["partition"], 0):
+                    found.setdefault(row["partition"], []).append(_message(row))
+            for partition, messages in found.items():
                 messages.sort(key=lambda message: message.offset)
-                end = messages[-1].offset + 1
-                found = decoder.records(self._stream, PartitionBatch(partition, messages[0].offset, end, messages))
-                yield settings.chunk(found)
+                start, end = messages[0].offset, messages[-1].offset + 1
+                records = decoder.records(self._stream, PartitionBatch(partition, start, end, messages))
+                yield self._settings.chunk(records)
 
-    def _by_partition(self, batch: pa.RecordBatch) -> dict[int, list[_Message]]:
-        found: dict[int, list[_Message]] = {}
-        for row in batch.to_pylist():
-            partition, offset, value = row["partition"], row["offset"], row["value"]
-            if offset < self._positions.get(partition, 0):
-                continue
-            size = -1 if value is None else len(value)
-            headers = [(one["key"], one["value"]) for one in row.get("headers") or ()]
-            message = _Message(offset, value, size, row.get("key"), headers, row.get("millis", -1))
-            found.setdefault(partition, []).append(message)
-        return found
+
+def _message(row: Mapping[str, Any]) -> _Message:
+    value = row["value"]
+    headers = [(one["key"], one["value"]) for one in row.get("headers") or ()]
+    size = -1 if value is None else len(value)
+    return _Message(row["offset"], value, size, row.get("key"), headers, row.get("millis", -1))
 
 
 class JsonlChunks:
@@ -139,11 +142,10 @@ class JsonlChunks:
         self._settings = settings
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SourceChunk]:
-        settings = self._settings
-        decoder = JsonObjects(settings.target, settings.target_type, settings.max_string, settings.rules)
+        decoder = self._settings.objects()
         for batch in batches:
             for (path, _), lines in _by_file(batch).items():
-                yield _of_lines(settings, decoder, path, lines)
+                yield self._settings.lines(decoder, path, lines)
 
 
 class CsvChunks:
@@ -192,7 +194,7 @@ class CsvChunks:
                         "line ends: write each record in one line, fix the quote, or learn the file with streamkernel "
                         "run and source.multiline: true"
                     )
-                chunk = _of_lines(settings, decoder, path, lines)
+                chunk = settings.lines(decoder, path, lines)
                 if decoder.header_moved:
                     raise ValueError(f"{path}: {HEADER_MOVED}: split the file there, fix it, or remove it")
                 yield chunk
@@ -201,8 +203,8 @@ class CsvChunks:
 def _line_break(lines: Sequence[bytes], delimiter: str, most: int) -> bytes | None:
     """Return a line that ends inside a quoted field; None where there is none.
 
-    A quote that is never closed is no such thing, as a line shows after which the field would not be CSV, or would be
-    longer than a record of `most` bytes. Where the lines end before that, nobody knows.
+    A quote that is never closed costs only its line. A later line shows this: with it, the field would not be CSV, or
+    the record longer than `most` bytes.
     """
     for number, line in enumerate(lines):
         if line.count(b'"') % 2 == 0:
@@ -221,21 +223,6 @@ def _shown(line: bytes) -> str:
 def _by_file(batch: pa.RecordBatch) -> dict[tuple[str, int], list[bytes]]:
     """The lines of each part of a file, by its path and where it begins."""
     found: dict[tuple[str, int], list[bytes]] = {}
-    for path, start, value in zip(
-        *(batch.column(name).to_pylist() for name in ("path", "start", "value")), strict=True
-    ):
-        found.setdefault((path, start), []).append(value.removesuffix(b"\r"))
+    for row in batch.to_pylist():
+        found.setdefault((row["path"], row["start"]), []).append(row["value"].removesuffix(b"\r"))
     return found
-
-
-def _of_lines(settings: RecordSettings, decoder: Any, path: str, raws: Sequence[bytes]) -> SourceChunk:
-    place = Position(path, 0, 0)
-    most = settings.max_record_bytes
-    fits = [raw for raw in raws if len(raw) <= most]
-    chunk = settings.chunk(decoder.records(fits, [place] * len(fits), [place] * len(fits)))
-    too_long = tuple(
-        DeadRow(place, place, raw[:most], "too_long", f"{len(raw):,} bytes, more than max_record_bytes ({most:,})")
-        for raw in raws
-        if len(raw) > most
-    )
-    return SourceChunk(chunk.chunk, chunk.records, chunk.dead + too_long, chunk.n_skipped)

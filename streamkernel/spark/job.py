@@ -6,15 +6,17 @@ import contextlib
 import logging
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from streamkernel.connectors.memory import MemorySource
 from streamkernel.daemon.assembly import parts
 from streamkernel.daemon.assembly.connectors import make_sink
-from streamkernel.daemon.assembly.processor import make_processor
+from streamkernel.daemon.assembly.processor import compared, make_processor
 from streamkernel.daemon.base.errors import DaemonError, UnfitError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.file import Checkpoint
@@ -29,17 +31,19 @@ from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.ending import verify_ending
+from streamkernel.daemon.stream.known_inputs import ENOUGH
+from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.spark.configured_progress import ConfiguredProgress
-from streamkernel.spark.exporting import JobMonitor
-from streamkernel.spark.known_inputs import compared_rows
+from streamkernel.finite import NotFiniteError
+from streamkernel.spark.failures import failure_of
+from streamkernel.spark.job_progress import JobMonitor, JobProgress
+from streamkernel.spark.kafka_options import PredictionTopic
 from streamkernel.spark.learner import MicroBatches
 from streamkernel.spark.offsets import NEVER, check_ahead, committed, committed_offsets, topic_facts
-from streamkernel.spark.predictions import PredictionTopic
-from streamkernel.spark.progress import BatchOrderError, StreamProgress
-from streamkernel.spark.running import start_query, stop_query, wait_for
-from streamkernel.spark.session import make_session
+from streamkernel.spark.progress import StreamProgress
+from streamkernel.spark.query import LearningQuery
+from streamkernel.spark.session import make_session, silence
 from streamkernel.spark.sources import StreamSource, first_line, source_of
 from streamkernel.spark.unsupported import unsupported
 
@@ -47,28 +51,30 @@ __all__ = ["JobOptions", "run_job"]
 
 _log = logging.getLogger(__name__)
 
-#: Where a topic begins, as Spark's options have it.
+#: Where a topic begins, in Spark's options.
 _EARLIEST = -2
-#: How often a first file is looked for.
+#: The seconds between two looks for a first file.
 WAIT_SECONDS = 1.0
+#: How long a stop waits for the current micro-batch, which would come again: less than a supervisor waits.
+GRACE_SECONDS = 8.0
 
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How a job is run, in addition to what its configuration says.
+    """The options of a job that its configuration does not have.
 
     Attributes
     ----------
     location
-        Where Spark keeps its offsets and commits; None: in the folder `spark` of the checkpoint directory.
+        Where Spark keeps its offsets and commits; None: the folder `spark` of the checkpoint directory.
     trigger
-        The time from one micro-batch to the next, such as "10 seconds"; None: as fast as they are learned.
+        The time between micro-batches, for example "10 seconds"; None: no pause.
     most
         The most messages, or files, of a micro-batch; None: no bound.
     until_end
-        Whether the job ends when it has learned what was there at its beginning.
+        Whether the job ends when it has learned all that existed at its start.
     fresh
-        Whether old checkpoints are set aside, and the job starts over.
+        Whether the job sets old checkpoints aside and starts over.
 
     """
 
@@ -80,27 +86,27 @@ class JobOptions:
 
 
 def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) -> View:
-    """Run a job until a signal comes or, where it is to end, all that was there is learned.
+    """Run a job until a signal comes or, with `until_end`, all existing data is learned.
 
     Parameters
     ----------
     plan
         The configuration.
     options
-        How it is run.
+        How to run it.
     spark
-        The session; None: that of this process, made where there is none.
+        The session; None: the one of this process, or a new one.
 
     Returns
     -------
-    The job as it ended.
+    The job at its end.
 
     Raises
     ------
     ConfigError
-        The configuration asks for what a Spark job does not do.
+        A Spark job does not support a setting.
     ConnectorError, CheckpointError, DaemonError, OSError
-        When something fails; the message is one sentence.
+        Something failed; the message is one sentence.
 
     """
     if problems := unsupported(plan):
@@ -117,37 +123,83 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
         if options.fresh:
             _begin_afresh(plan, store, session, options)
         start, progress, header = _resume(plan, store)
-        has_positions = isinstance(plan.config.source, KafkaSourceConfig)
-        if not has_positions:
-            _check_follows(session, location, progress)
+        if not isinstance(plan.config.source, KafkaSourceConfig):
+            # Else only new files would show that the location does not continue where the model is.
+            query_id, last = committed(session, location)
+            progress.is_learned(query_id, last + 1)
         sinks = _dead_letters(plan, start, stack)
         processor = make_processor(plan, start)
         health = Health()
-        exporter = _exporter(plan, start, health, stack)
-        monitor = JobMonitor(plan, processor, exporter)
+        monitor = JobMonitor(plan, processor, _exporter(plan, start, health, stack))
         health.summary = lambda: monitor.view.phrase()
-        progress_store = ConfiguredProgress(plan, store, start, processor, sinks, progress, has_positions, monitor)
+        job_progress = JobProgress(plan, store, start, processor, sinks, progress, monitor)
         if not start.resumed:
-            progress_store.save(progress)
+            job_progress.save(progress)
         if isinstance(plan.config.source, CsvSourceConfig) and not header:
             found = _wait_for_header(session, str(plan.config.source.path), options, stopped)
             if found is None:
                 return monitor.refresh()
             header = found
         source = _open(plan, session, start, location, options, header)
-        progress_store.header = header.decode()
+        job_progress.header = header.decode()
         model: Any = processor.learner.model
-        select = compared_rows(plan, processor, source)
-        learn = MicroBatches(model, source.chunks, progress_store, select, predictions=PredictionTopic.of(plan))
-        query = start_query(source, learn, location, options.trigger, options.until_end)
-        stack.callback(stop_query, session, query, progress_store)
+        select = _compared_rows(plan, processor, source)
+        learn = MicroBatches(model, source.chunks, job_progress, select, predictions=PredictionTopic.of(plan))
+        writer: Any = source.df.writeStream.foreachBatch(learn).option("checkpointLocation", location)
+        if options.until_end or options.trigger is not None:
+            given = {"availableNow": True} if options.until_end else {"processingTime": options.trigger}
+            writer = writer.trigger(**given)
+        query = LearningQuery.start(writer, job_progress, learn)
+        stack.callback(_stop, session, query, job_progress)
         health.ready = True
         _log.info("learning %s from record %d on", plan.source.describe(), start.counts.consumed + 1)
-        wait_for(query, stopped, learn, progress_store)
+        _wait_for(query, stopped, job_progress)
         if options.until_end and not stopped():
             verify_ending(processor)
         _log.info("%s", monitor.view.phrase())
         return monitor.refresh()
+
+
+def _wait_for(query: LearningQuery, stopped: StopSignals, progress: JobProgress) -> None:
+    """Wait for the end of a query, or for a signal; raise the error that ended it."""
+    try:
+        while not query.awaitTermination(1) and not stopped():
+            pass
+        if stopped() and query.status["isTriggerActive"]:
+            progress.wait_for_entry(GRACE_SECONDS)
+    except (ValueError, NotFiniteError) as error:
+        raise DaemonError(str(error)) from error
+    except Exception as error:
+        if not stopped():  # the same signal may have come to Java, too
+            raise failure_of(error) from error
+    if stopped():
+        _log.info("%s came", stopped.name)
+
+
+def _stop(session: SparkSession, query: LearningQuery, progress: JobProgress) -> None:
+    """Stop a query, whether or not it has ended; its current micro-batch is not entered any more."""
+    progress.close()
+    with contextlib.suppress(Exception):
+        if query.isActive:
+            silence(session)
+        query.stop()
+
+
+def _compared_rows(plan: Plan, processor: Processor, source: StreamSource) -> Callable[[DataFrame], DataFrame]:
+    """Return what selects the rows of a micro-batch, and compares its first inputs with the model's, as the daemon."""
+    compares = True
+
+    def select(df: DataFrame) -> DataFrame:
+        nonlocal compares
+        rows = source.select(df)
+        if compares:
+            batches = rows.limit(ENOUGH).toArrow().to_batches()
+            records = [record for chunk in source.chunks(batches) for record in chunk.records]
+            compares = not records
+            compared(plan, MemorySource(records), processor).poll(ENOUGH, 0)
+        return rows
+
+    return select
 
 
 def _begin_afresh(plan: Plan, store: CheckpointStore, session: SparkSession, options: JobOptions) -> None:
@@ -194,15 +246,6 @@ def _dead_letters(plan: Plan, start: Start, stack: contextlib.ExitStack) -> Sink
     stack.enter_context(sinks)
     sink.open(start.mark_of("dead_letters", plan.raw.get("dead_letters") or {}))
     return sinks
-
-
-def _check_follows(session: SparkSession, location: str, progress: StreamProgress) -> None:
-    """Refuse a location that does not continue where the model is: else only new files would show it."""
-    query, last = committed(session, location)
-    try:
-        progress.is_learned(query, last + 1)
-    except BatchOrderError as error:
-        raise DaemonError(str(error)) from error
 
 
 def _wait_for_header(session: SparkSession, path: str, options: JobOptions, stopped: StopSignals) -> bytes | None:

@@ -1,14 +1,18 @@
-"""The options of Kafka's client in Java, which Spark uses, by those of a configuration."""
+"""Kafka by Spark's client in Java: its options, and the topic of predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from streamkernel.daemon.config.kafka import ClientOptions
-from streamkernel.daemon.config.problems import Problem
+from pyspark.sql import DataFrame
 
-__all__ = ["java_options", "refused_options"]
+from streamkernel.daemon.config.kafka import ClientOptions, KafkaSinkConfig
+from streamkernel.daemon.config.plan import Plan
+
+__all__ = ["PredictionTopic", "java_options", "refused_options"]
 
 #: Those that are the same but for their spelling.
 _SAME = (
@@ -31,17 +35,14 @@ _LOGIN_MODULES = {
 }
 
 
-def refused_options(options: ClientOptions, section: str = "source") -> Iterator[Problem]:
-    """Yield a problem for each option that is set and has no counterpart in Spark's client."""
+def refused_options(options: ClientOptions, section: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield for each given option whether Spark's client cannot have it, between its path and the reason."""
     known = {*_SAME, *_TRANSLATED, *_IDLE}
-    given = options.given()
-    for name in given:
-        if name not in known:
-            yield Problem(f"{section}.options.{name}", "Spark's Kafka client has no such option; remove it")
-    mechanism = given.get("sasl_mechanism")
-    if mechanism is not None and mechanism not in _LOGIN_MODULES:
-        why = f"{mechanism} is not supported in a Spark job; use PLAIN or SCRAM"
-        yield Problem(f"{section}.options.sasl_mechanism", why)
+    for name, value in options.given().items():
+        yield f"{section}.options.{name}", name not in known, "Spark's Kafka client has no such option; remove it"
+        if name == "sasl_mechanism":
+            why = f"{value} is not supported in a Spark job; use PLAIN or SCRAM"
+            yield f"{section}.options.{name}", value not in _LOGIN_MODULES, why
 
 
 def java_options(servers: list[str], options: ClientOptions) -> dict[str, str]:
@@ -86,3 +87,36 @@ def java_options(servers: list[str], options: ClientOptions) -> dict[str, str]:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+@dataclass(frozen=True)
+class PredictionTopic:
+    """The topic of predictions, written at least once: a repeated micro-batch writes its lines again.
+
+    Attributes
+    ----------
+    topic
+        The name of the topic.
+    options
+        The options of Spark's sink.
+
+    """
+
+    topic: str
+    options: dict[str, str]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self | None:
+        """The topic that a configuration names; None where it names none."""
+        written = plan.config.predictions
+        if not isinstance(written, KafkaSinkConfig):
+            return None
+        options = java_options(written.bootstrap_servers, written.options)
+        if written.compression is not None:
+            options["kafka.compression.type"] = written.compression
+        return cls(written.topic, options)
+
+    def write(self, lines: DataFrame) -> None:
+        """Write lines, the column `part` of a data frame."""
+        rows = lines.selectExpr("part as value")
+        rows.write.format("kafka").options(**self.options).option("topic", self.topic).save()

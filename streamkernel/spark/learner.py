@@ -13,19 +13,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from streamkernel.daemon.base import crash
-from streamkernel.estimators.batch_step import take_batch_step
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.least_squares import LeastSquaresEstimator
 from streamkernel.estimators.several_learner import SeveralLearner
 from streamkernel.spark.failures import failure_of
-from streamkernel.spark.partials import Partials
-from streamkernel.spark.predictions import PredictionTopic
-from streamkernel.spark.progress import BatchOrderError, StreamProgress
-from streamkernel.spark.progress_store import ProgressStore
+from streamkernel.spark.kafka_options import PredictionTopic
+from streamkernel.spark.progress import BatchOrderError, ProgressStore, StreamProgress
 from streamkernel.spark.rows import Chunks, SparkRows
 from streamkernel.spark.score_sums import ScoreSums
 
-__all__ = ["BatchModel", "BatchReport", "MicroBatches", "check_model", "learn_rows"]
+__all__ = ["BatchModel", "BatchReport", "MicroBatches", "check_model"]
 
 #: An estimator that takes batch steps.
 BatchModel: TypeAlias = KernelMachine | LeastSquaresEstimator
@@ -40,18 +37,18 @@ _STOPPED = "py4j.protocol.Py4JJavaError: An error occurred while calling a micro
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What became of a micro-batch.
+    """The result of a micro-batch.
 
     Attributes
     ----------
     batch
         The id of the micro-batch.
     sums
-        What was predicted of its records before they were learned, and the losses they had.
+        The predictions of its records, made before it was learned, and their losses.
     seconds
-        How long it took.
+        The duration.
     sent_bytes
-        The bytes of the model as it was sent to the executors.
+        The bytes of the model as sent to the executors.
 
     """
 
@@ -62,16 +59,7 @@ class BatchReport:
 
 
 def check_model(model: Any) -> None:
-    """Refuse a model that takes no batch steps.
-
-    Raises
-    ------
-    TypeError
-        It is a class.
-    ValueError
-        Saying which model does.
-
-    """
+    """Raise a TypeError for a class, and a ValueError for a model that takes no batch steps."""
     if isinstance(model, type):
         raise TypeError(f"the model is the class {model.__name__}: pass an instance, {model.__name__}()")
     if issubclass(type(model), SeveralLearner):
@@ -88,20 +76,6 @@ def check_model(model: Any) -> None:
         f"{name} takes no batch steps: use a growing kernel machine, such as KernelClassifier or KernelRegressor, "
         "without a wrapper or a pipeline"
     )
-
-
-def learn_rows(model: BatchModel, rows: SparkRows) -> Partials:
-    """Take a batch step on the rows of a data frame; where it fails the model is as it was.
-
-    Raises
-    ------
-    Exception
-        What `failure_of` makes a sentence of.
-
-    """
-    take_batch_step(model, rows)
-    assert rows.partials is not None
-    return rows.partials
 
 
 class MicroBatches:
@@ -151,11 +125,11 @@ class MicroBatches:
     def __call__(self, df: DataFrame, batch: int) -> None:
         try:
             self._learn(df, batch)
-        except Py4JJavaError as error:
-            self.failure = failure_of(error)
-            raise _short(error, self.failure) from None
         except BaseException as error:
             self.failure = failure_of(error)
+            if isinstance(error, Py4JJavaError):
+                # Without Java's stack: Spark's own pattern for the end of a query overflows on a long text.
+                raise (InterruptedError(_STOPPED) if _STOP.search(str(error)) else self.failure) from None
             raise
 
     def _learn(self, df: DataFrame, batch: int) -> None:
@@ -165,26 +139,17 @@ class MicroBatches:
             return
         started = time.perf_counter()
         before = self.model.__getstate__()
-        rows = SparkRows(self._select(df), self.model, self._chunks, self._predictions is not None)
-        try:
-            partials = learn_rows(self.model, rows)
-            if self._predictions is not None:
-                self._predictions.write(rows.lines)
-            crash.point("batch-learned")
-            progress.enter(StreamProgress(query, batch), self.model, partials)
-        except BaseException:  # the query ends, and the next user of the model must not have what is not saved
-            self.model.__setstate__(before)
-            raise
-        finally:
-            rows.forget()
+        with SparkRows(self._select(df), self.model, self._chunks, self._predictions is not None) as rows:
+            try:
+                partials = rows.learn()
+                if self._predictions is not None:
+                    self._predictions.write(rows.lines)
+                crash.point("batch-learned")
+                progress.enter(StreamProgress(query, batch), self.model, partials)
+            except BaseException:  # the query ends, and the next user of the model must not get unsaved learning
+                self.model.__setstate__(before)
+                raise
         self._watch(BatchReport(batch, partials.sums, time.perf_counter() - started, rows.sent_bytes))
-
-
-def _short(error: Py4JJavaError, failure: Exception) -> Exception:
-    """What Java raised, without its stack: Spark's own pattern for the end of a query overflows on a long text."""
-    if _STOP.search(str(error)):
-        return InterruptedError(_STOPPED)
-    return failure
 
 
 def _query_of(df: DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""How far Spark's checkpoint location is: its query, micro-batches and offsets; and what a topic is asked for them."""
+"""How far Spark's checkpoint location is: its query, micro-batches and offsets; and the facts of a topic."""
 
 from __future__ import annotations
 
@@ -17,19 +17,12 @@ from streamkernel.daemon.config.kafka import KafkaSourceConfig
 
 __all__ = ["NEVER", "check_ahead", "committed", "committed_offsets", "topic_facts"]
 
-#: Of a checkpoint location that no query has used yet.
+#: The state of a location that no query has used.
 NEVER = ("", -1)
 
 
 def topic_facts(source: KafkaSourceConfig) -> tuple[str, frozenset[int]]:
-    """The identity of a topic, ``"cluster/topic/number"``, and its partitions, asked of the cluster.
-
-    Raises
-    ------
-    ConnectorError
-        The cluster or the topic cannot be reached.
-
-    """
+    """Ask the cluster for the identity of a topic, ``"cluster/topic/number"``, and its partitions."""
     options = source.options.given()
     options.pop("group_id", None)
     settings = client_settings(source.bootstrap_servers, options)
@@ -44,9 +37,9 @@ def topic_facts(source: KafkaSourceConfig) -> tuple[str, frozenset[int]]:
 
 
 def committed(spark: SparkSession, location: str) -> tuple[str, int]:
-    """The id of the query of a checkpoint location, and its last micro-batch that Spark has committed.
+    """Return the id of the query of a checkpoint location, and its last committed micro-batch, -1 before the first.
 
-    `NEVER` where no query has used it, and batch -1 before the first commit. UnfitError where it is damaged.
+    `NEVER` where no query has used it. UnfitError where it is damaged.
     """
     if not _files(spark, f"{location}/metadata"):
         return NEVER
@@ -58,7 +51,7 @@ def committed(spark: SparkSession, location: str) -> tuple[str, int]:
 
 
 def committed_offsets(spark: SparkSession, location: str, topic: str) -> dict[int, int]:
-    """Where the last micro-batch ended that Spark has committed, by partition of a topic; empty before the first."""
+    """Return the end of the last committed micro-batch by partition of a topic; empty before the first."""
     commits = _commits(spark, location)
     if not commits:
         return {}
@@ -85,14 +78,7 @@ def _commits(spark: SparkSession, location: str) -> list[int]:
 
 
 def check_ahead(committed: Mapping[int, int], positions: Mapping[int, int], directory: str) -> None:
-    """Refuse a checkpoint location that has read further than the model has learned.
-
-    Raises
-    ------
-    UnfitError
-        Naming the first such partition and the ways on.
-
-    """
+    """Raise an UnfitError for a checkpoint location that has read further than the model has learned."""
     for partition, end in sorted(committed.items()):
         reached = positions.get(partition, 0)
         if positions and end > reached:

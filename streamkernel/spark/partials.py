@@ -1,32 +1,17 @@
-"""What is known of the rows of a partition once they are scored, and chunks as a source hands them out."""
+"""Chunks as a source hands them out, and what is known of the rows of a partition once they are scored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Self
 
 from streamkernel.batch.chunk import BatchChunk
 from streamkernel.batch.rows import BatchMachine, ScoredBatch
 from streamkernel.connectors.ports import Position, Record
 from streamkernel.spark.score_sums import ScoreSums
 
-__all__ = ["DeadRow", "Partials", "SourceChunk"]
-
-
-class DeadRow(NamedTuple):
-    """A row that cannot be used: where it was, what it held, and why."""
-
-    position: Position
-    following: Position
-    raw: bytes
-    reason: str
-    detail: str
-
-    @property
-    def record(self) -> Record:
-        """The row as a record without inputs."""
-        return Record({}, None, self.position, self.following, self.raw)
+__all__ = ["Partials", "SourceChunk", "ends_of"]
 
 
 @dataclass(frozen=True)
@@ -36,13 +21,14 @@ class SourceChunk:
     Attributes
     ----------
     chunk
-        Those that a model can be shown.
+        The rows for the model.
     records
-        The record of each of them, so that one that the model refuses becomes a dead row; empty: that ends the batch.
+        The record of each row, so that a row that the model refuses becomes a dead letter. Without them it ends the
+        batch.
     dead
-        Those that could not be decoded.
+        Records with a fault.
     n_skipped
-        Empty ones.
+        The number of empty records.
     ends
         Where each partition of the source continues.
 
@@ -50,7 +36,7 @@ class SourceChunk:
 
     chunk: BatchChunk
     records: Sequence[Record] = ()
-    dead: tuple[DeadRow, ...] = ()
+    dead: tuple[Record, ...] = ()
     n_skipped: int = 0
     ends: Mapping[int, Position] = field(default_factory=dict)
 
@@ -62,32 +48,32 @@ class Partials:
     Attributes
     ----------
     batch
-        What the step asks for.
+        What the step needs.
     sums
-        What was predicted.
+        The predictions.
     dead, n_skipped, ends
-        As `SourceChunk` has them.
+        As in `SourceChunk`.
 
     """
 
     batch: ScoredBatch
     sums: ScoreSums
-    dead: tuple[DeadRow, ...] = ()
+    dead: tuple[Record, ...] = ()
     n_skipped: int = 0
     ends: Mapping[int, Position] = field(default_factory=dict)
 
     @classmethod
     def total(cls, machine: BatchMachine, parts: Sequence[Self]) -> Self:
-        """What is known of all rows; sums are added in this order."""
-        ends: dict[int, Position] = {}
-        for part in parts:
-            for partition, place in part.ends.items():
-                if partition not in ends or place.offset > ends[partition].offset:
-                    ends[partition] = place
+        """Return what is known of all rows; sums are added in this order."""
         return cls(
             ScoredBatch.total(machine, [part.batch for part in parts]),
             ScoreSums.total([part.sums for part in parts]),
-            tuple(row for part in parts for row in part.dead),
+            tuple(record for part in parts for record in part.dead),
             sum(part.n_skipped for part in parts),
-            ends,
+            ends_of(place for part in parts for place in part.ends.values()),
         )
+
+
+def ends_of(places: Iterable[Position]) -> dict[int, Position]:
+    """Return the largest of some places by partition."""
+    return {place.partition: place for place in sorted(places, key=lambda place: place.offset)}

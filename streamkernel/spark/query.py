@@ -1,17 +1,18 @@
-"""The query that learns: Spark's own, which lets go of the model's checkpoints when it ends, however that comes."""
+"""The query that learns: Spark's own, which releases the model's checkpoints when it ends."""
 
 from __future__ import annotations
 
 import contextlib
 import time
+from typing import Self
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from streamkernel.spark.failures import failure_of
 from streamkernel.spark.learner import BatchModel, MicroBatches
-from streamkernel.spark.progress_store import ProgressStore
+from streamkernel.spark.progress import ProgressStore
 
 __all__ = ["LearningQuery", "check_free"]
 
@@ -25,17 +26,16 @@ _holding: set[LearningQuery] = set()
 class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spark is not installed
     """A streaming query that holds the checkpoint directory of its model until it has ended.
 
-    It lets go of it in `stop` and `awaitTermination`; where it ended by itself, when this process next calls
-    `learn_stream`.
+    `stop` and `awaitTermination` release the directory. Otherwise the next `learn_stream` of this process does.
 
     Parameters
     ----------
     query
-        The query that runs.
+        The running query.
     progress
-        What it has learned.
+        The micro-batches it has learned.
     learn
-        What it calls with each micro-batch.
+        The function of its micro-batches.
 
     """
 
@@ -44,6 +44,15 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
         self._progress = progress
         self.learn = learn
         _holding.add(self)
+
+    @classmethod
+    def start(cls, writer: DataStreamWriter, progress: ProgressStore, learn: MicroBatches) -> Self:
+        """Start a query; the store is closed where Spark refuses it."""
+        try:
+            return cls(writer.start(), progress, learn)
+        except Exception as error:
+            progress.close()
+            raise failure_of(error) from error
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
         """Wait for the end of the query, or for `timeout` seconds.
@@ -113,14 +122,7 @@ class LearningQuery(StreamingQuery):  # type: ignore[misc]  # untyped where Spar
 
 
 def check_free(model: BatchModel) -> None:
-    """Close the stores of all queries of this process that have ended, and refuse a model that one still learns.
-
-    Raises
-    ------
-    ValueError
-        Naming that query: where its micro-batch fails, it sets the model back to what it was before.
-
-    """
+    """Close the stores of ended queries; raise a ValueError for a model that a running one may still set back."""
     for query in list(_holding):
         query.let_go()
     for query in _holding:

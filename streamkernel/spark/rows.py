@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 from pyspark import StorageLevel, TaskContext
@@ -18,15 +18,14 @@ from streamkernel.batch.passes import ScoredChunk, ScoredRows
 from streamkernel.batch.rows import BatchMachine, Score, ScoredBatch, SumsT
 from streamkernel.batch.sums import Sums
 from streamkernel.connectors.encode import to_json
-from streamkernel.connectors.ports import Record
+from streamkernel.connectors.ports import Fault, Record
 from streamkernel.daemon.stream.lines import predictions
 from streamkernel.estimators.base import StreamEstimator, machine_of
+from streamkernel.estimators.batch_step import take_batch_step
 from streamkernel.records.frames import RecordFrame
-from streamkernel.spark.broadcast import Broadcast
-from streamkernel.spark.failures import reported
-from streamkernel.spark.partials import DeadRow, Partials, SourceChunk
+from streamkernel.spark.executors import SCHEMA, Broadcast, part, parts_of, tree_reduce
+from streamkernel.spark.partials import Partials, SourceChunk
 from streamkernel.spark.score_sums import ScoreSums
-from streamkernel.spark.tree import SCHEMA, part, tree_reduce
 
 __all__ = ["SparkRows"]
 
@@ -74,7 +73,7 @@ class SparkRows:
         self.sent_bytes = 0
 
     def score(self, machine: BatchMachine, score: Score) -> ScoredBatch:
-        self.forget()
+        self._forget()
         self._sent = Broadcast(self._df.sparkSession, _SentModel(self._model, score))
         self.sent_bytes = self._sent.size
         self._scored = self._df.mapInArrow(_Scorer(self._sent, self._chunks, self._writes_lines), _SCORED)
@@ -92,13 +91,25 @@ class SparkRows:
         sums: SumsT = tree_reduce(rows.mapInArrow(_Reducer(self._sent, function), SCHEMA), self._n, _total_of_sums)
         return sums
 
+    def learn(self) -> Partials:
+        """Take a batch step on the rows; where it fails, the model stays as it was."""
+        take_batch_step(self._model, self)  # the job has checked it
+        assert self.partials is not None
+        return self.partials
+
     @property
     def lines(self) -> DataFrame:
         """The lines of the predictions, in the column `part`."""
         assert self._scored is not None
         return self._scored.where("kind = 'line'")
 
-    def forget(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
         """Release what the executors keep of the rows and the model."""
         if self._scored is not None:
             self._scored.unpersist()
@@ -134,42 +145,42 @@ class _Scorer:
         self._writes_lines = writes_lines
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reported(self._scored(batches))
+        place = _place()
+        for rows in parts_of(self._scored(batches, place), batches, place):
+            yield rows if "kind" in rows.schema.names else _of_kind(rows, "partials")
 
-    def _scored(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _scored(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[pa.RecordBatch]:
         model, score = self._sent.get().received()
-        machine, place = machine_of(model), _place()
-        known = [_none_of(machine, model, score)]
+        machine = machine_of(model)
+        known = none = _none_of(machine, model, score)
         for given in self._chunks(batches):
-            known.append(replace(known[0], dead=given.dead, n_skipped=given.n_skipped, ends=given.ends))
-            for scored, dead, records in _isolated(given.chunk, given.records, partial(score, machine)):
+            found = [known, replace(none, dead=given.dead, n_skipped=given.n_skipped, ends=given.ends)]
+            for scored, records in _isolated(given.chunk, given.records, partial(score, machine)):
                 if scored is None:
-                    known.append(replace(known[0], dead=dead))
+                    found.append(replace(none, dead=tuple(records)))
                     continue
                 if scored.rows is not None:
                     yield _of_kind(part(place, tuple(scored.rows)), "rows")
                 if self._writes_lines and records:
                     yield _of_kind(_lines(place, predictions(records, model._outcome(scored.result))), "line")
-                known.append(Partials(ScoredBatch.of(machine, scored), ScoreSums.of(model, scored)))
-            known = [known[0], Partials.total(machine, known)]
-        yield _of_kind(part(place, known[-1]), "partials")
+                found.append(Partials(ScoredBatch.of(machine, scored), ScoreSums.of(model, scored)))
+            known = Partials.total(machine, found)
+        yield part(place, known)
 
 
 def _isolated(
     chunk: BatchChunk, records: Sequence[Record], score: Callable[[BatchChunk], ScoredChunk]
-) -> Iterator[tuple[ScoredChunk | None, tuple[DeadRow, ...], Sequence[Record]]]:
-    """Score a chunk; where a row is refused, the others in parts, and a dead row of each that cannot be used."""
+) -> Iterator[tuple[ScoredChunk | None, Sequence[Record]]]:
+    """Score a chunk; where the model refuses a row, score the others in parts, and yield that record with its fault."""
     try:
-        yield score(chunk), (), records
+        yield score(chunk), records
+        return
     except ValueError as error:
         if not records:
             raise
         if len(records) == 1:
-            position, following, raw = records[0].position, records[0].next, records[0].raw
-            yield None, (DeadRow(position, following, raw, "refused", str(error)),), ()
+            yield None, [records[0]._replace(x={}, y=None, fault=Fault("refused", str(error)))]
             return
-    else:
-        return
     half = len(records) // 2
     for rows in (slice(half), slice(half, None)):
         part_of = BatchChunk(RecordFrame([record.x for record in records[rows]]), chunk.y[rows], None)
@@ -184,19 +195,16 @@ class _Reducer:
         self._function = function
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reported(self._sums(batches))
+        return parts_of(self._sums(batches), batches, _place())
 
     def _sums(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        model, _ = self._sent.get().received()
+        machine = machine_of(self._sent.get().received()[0])
         total: Sums | None = None
-        place = -1
-        for batch in batches:
-            for row in batch.to_pylist():
-                place = row["place"]
-                sums = self._function(machine_of(model), ScoredRows(*pickle.loads(row["part"])))
-                total = sums if total is None else type(sums).total([total, sums])
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            sums = self._function(machine, ScoredRows(*pickle.loads(row["part"])))
+            total = sums if total is None else type(sums).total([total, sums])
         if total is not None:
-            yield part(place, total)
+            yield part(_place(), total)
 
 
 def _place() -> int:

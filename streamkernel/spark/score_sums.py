@@ -1,20 +1,18 @@
-"""Tallies of predictions: what report metrics need of the records of a batch, as counts and sums that add up."""
+"""Sums of a batch's predictions: the daemon's report metrics of each chunk, which add up over partitions."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from streamkernel.batch.passes import ScoredChunk
-from streamkernel.daemon.stream.macro_f1 import macro_f1
-from streamkernel.daemon.stream.quality import log_losses
+from streamkernel.daemon.stream.quality import TALLIES, log_losses
 from streamkernel.estimators.base import StreamEstimator
-from streamkernel.finite import LARGEST, clamped
+from streamkernel.finite import clamped
 from streamkernel.records.classes import Classes
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.two_sides import TwoSides
@@ -24,24 +22,16 @@ __all__ = ["ScoreSums"]
 
 @dataclass(frozen=True)
 class ScoreSums:
-    """What was predicted of records before they were learned, and the losses they had.
+    """Counts and sums of predictions made before their records were learned.
 
     Attributes
     ----------
     n, n_learned
-        Records, and those of them that are learned.
+        All records, and the learned ones.
     n_losses, loss, n_not_finite
-        The finite losses of the model's own, their sum, and how many were not finite.
-    pairs
-        Records by target and predicted label; those predicted before any label was known are left out.
-    log_loss
-        The sum of their log-losses.
-    n_numbers, absolute, squared
-        Predictions of numbers, the sums of their absolute and squared errors.
-    mean, spread
-        Of their targets the mean, and the sum of the squared deviations from it.
-    n_scores, n_flagged
-        Scores of novelty or density ratios, and those above 0.
+        The number of finite losses of the model's own, their sum, and the number of others.
+    tally
+        The daemon's tally of targets and predictions; None before the first batch.
 
     """
 
@@ -50,89 +40,33 @@ class ScoreSums:
     n_losses: int = 0
     loss: float = 0.0
     n_not_finite: int = 0
-    pairs: Counter[tuple[Hashable, Hashable]] = field(default_factory=Counter)
-    log_loss: float = 0.0
-    n_numbers: int = 0
-    absolute: float = 0.0
-    squared: float = 0.0
-    mean: float = 0.0
-    spread: float = 0.0
-    n_scores: int = 0
-    n_flagged: int = 0
+    tally: Any = None
 
     @classmethod
     def of(cls, model: StreamEstimator, chunk: ScoredChunk) -> Self:
-        """The sums of a chunk."""
-        targets: Any = model._targets
+        """Return the sums of a chunk."""
         learned = np.flatnonzero(chunk.encoded.learned)
         losses = chunk.result.losses[learned]
         finite = np.isfinite(losses)
-        sums = cls(
-            len(chunk.encoded.y),
-            len(learned),
-            int(finite.sum()),
-            clamped(float(losses[finite].sum())),
-            int((~finite).sum()),
-        )
-        if not len(learned):
-            return sums
-        outcome = model._outcome(chunk.result)
-        predictions = [outcome.predictions[i] for i in learned.tolist()]
-        if isinstance(targets, Classes | TwoSides):
-            return sums._of_labels(chunk, learned, predictions, outcome.probabilities or [])
-        if isinstance(targets, Numbers):
-            return sums._of_numbers(chunk, learned, predictions)
-        return replace(sums, n_scores=len(learned), n_flagged=sum(score > 0 for score in predictions))
-
-    def _of_labels(self, chunk: ScoredChunk, learned: Any, predictions: list[Any], probabilities: Any) -> Self:
-        truths = [chunk.encoded.targets[i] for i in learned.tolist()]
-        given = [probabilities[i] for i in learned.tolist()]
-        # As the daemon's report: those predicted before any label was known are left out.
-        kept = [(y, p, shares) for y, p, shares in zip(truths, predictions, given, strict=True) if p is not None]
-        pairs = Counter((y, p) for y, p, _ in kept)
-        log_loss = float(log_losses([y for y, _, _ in kept], [shares for _, _, shares in kept]).sum())
-        return replace(self, pairs=pairs, log_loss=log_loss)
-
-    def _of_numbers(self, chunk: ScoredChunk, learned: Any, predictions: list[Any]) -> Self:
-        truths = np.clip(np.array([chunk.encoded.targets[i] for i in learned.tolist()]), -LARGEST, LARGEST)
-        errors = truths - np.clip(np.array(predictions, np.float64), -LARGEST, LARGEST)
-        mean = float(truths.mean())
-        return replace(
-            self,
-            n_numbers=len(truths),
-            absolute=clamped(float(np.abs(errors).sum())),
-            squared=clamped(float((errors * errors).sum())),
-            mean=mean,
-            spread=clamped(float(((truths - mean) ** 2).sum())),
-        )
+        loss = clamped(float(losses[finite].sum()))
+        n_finite = int(finite.sum())
+        tally = _tally(model, chunk, learned.tolist())
+        return cls(len(chunk.encoded.y), len(learned), n_finite, loss, len(losses) - n_finite, tally)
 
     @classmethod
     def total(cls, parts: Sequence[Self]) -> Self:
-        """The sums of all records."""
-        total = parts[0]
-        for part in parts[1:]:
-            total = total._with(part)
-        return total
-
-    def _with(self, other: Self) -> Self:
-        n = self.n_numbers + other.n_numbers
-        delta = other.mean - self.mean
-        share = other.n_numbers / n if n else 0.0
-        return type(self)(
-            self.n + other.n,
-            self.n_learned + other.n_learned,
-            self.n_losses + other.n_losses,
-            clamped(self.loss + other.loss),
-            self.n_not_finite + other.n_not_finite,
-            self.pairs + other.pairs,
-            self.log_loss + other.log_loss,
-            n,
-            clamped(self.absolute + other.absolute),
-            clamped(self.squared + other.squared),
-            self.mean + share * delta,
-            clamped(self.spread + other.spread + delta * delta * share * self.n_numbers),
-            self.n_scores + other.n_scores,
-            self.n_flagged + other.n_flagged,
+        """Return the sums of all records."""
+        tallies = [part.tally for part in parts if part.tally is not None]
+        total: Any = type(tallies[0])() if tallies else None
+        for tally in tallies:
+            total.merge(tally)
+        return cls(
+            sum(part.n for part in parts),
+            sum(part.n_learned for part in parts),
+            sum(part.n_losses for part in parts),
+            clamped(sum(part.loss for part in parts)),
+            sum(part.n_not_finite for part in parts),
+            total,
         )
 
     @property
@@ -141,31 +75,21 @@ class ScoreSums:
         return self.loss / self.n_losses if self.n_losses else math.nan
 
     def metric(self, name: str) -> float:
-        """A report metric by its name; NaN where no record has it."""
-        if name == "flagged":
-            return self.n_flagged / self.n_scores if self.n_scores else math.nan
-        if name in ("mae", "rmse", "r2"):
-            return self._of_errors(name) if self.n_numbers else math.nan
-        n = self.pairs.total()
-        if not n:
-            return math.nan
-        if name == "log_loss":
-            return self.log_loss / n
-        correct: Counter[Hashable] = Counter()
-        targets: Counter[Hashable] = Counter()
-        predictions: Counter[Hashable] = Counter()
-        for (truth, prediction), count in self.pairs.items():
-            targets[truth] += count
-            predictions[prediction] += count
-            if truth == prediction:
-                correct[truth] += count
-        if name == "accuracy":
-            return correct.total() / n
-        return macro_f1(correct, targets, predictions)
+        """Return a report metric by its name; NaN where no record has it."""
+        return math.nan if self.tally is None else float(self.tally.get(name))
 
-    def _of_errors(self, name: str) -> float:
-        if name == "mae":
-            return self.absolute / self.n_numbers
-        if name == "rmse":
-            return math.sqrt(self.squared / self.n_numbers)
-        return clamped(1.0 - self.squared / self.spread) if self.spread > 0 else 0.0
+
+def _tally(model: StreamEstimator, chunk: ScoredChunk, learned: list[int]) -> Any:
+    """Return the tally of a chunk's learned rows, without those predicted before the first label."""
+    labels = isinstance(model._targets, Classes | TwoSides)
+    numbers = isinstance(model._targets, Numbers)
+    tally = TALLIES["classification" if labels else "regression" if numbers else "novelty"]()
+    if learned:
+        outcome = model._outcome(chunk.result)
+        kept = [i for i in learned if outcome.predictions[i] is not None]
+        targets = [chunk.encoded.targets[i] for i in kept]
+        losses = np.empty(0)
+        if labels and outcome.probabilities is not None:
+            losses = log_losses(targets, [outcome.probabilities[i] for i in kept])
+        tally.add(list(zip(targets, [outcome.predictions[i] for i in kept], strict=True)), losses)
+    return tally

@@ -18,7 +18,7 @@ from streamkernel.spark.failures import failure_of
 
 __all__ = ["make_session", "silence"]
 
-#: Of what options say, Spark shows all whose name does not look like a secret.
+#: Spark hides the values of options with such names.
 _SECRETS = "(?i)secret|password|token|access[.]?key|jaas|keystore"
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable
+from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -14,14 +17,12 @@ from pyspark.sql.streaming import DataStreamWriter
 from pyspark.sql.types import DecimalType
 
 from streamkernel.estimators.novelty import KernelNoveltyDetector
-from streamkernel.spark.directories import directory_of, location_of
 from streamkernel.spark.failures import failure_of
 from streamkernel.spark.frames import ColumnRoles, roles_of
-from streamkernel.spark.learner import BatchModel, BatchReport, MicroBatches, check_model, learn_rows
-from streamkernel.spark.partials import SourceChunk
-from streamkernel.spark.progress_store import CheckpointProgress, MemoryProgress, ProgressStore
+from streamkernel.spark.learner import BatchModel, BatchReport, MicroBatches, check_model
+from streamkernel.spark.progress import CheckpointProgress, MemoryProgress, ProgressStore
 from streamkernel.spark.query import LearningQuery, check_free
-from streamkernel.spark.rows import SparkRows
+from streamkernel.spark.rows import Chunks, SparkRows
 from streamkernel.spark.score_sums import ScoreSums
 
 __all__ = ["learn_batch_of", "learn_stream"]
@@ -74,11 +75,8 @@ def learn_batch_of(
         raise ValueError("the data frame is a stream: use learn_stream")
     roles, chunks = _prepare(df, model, target, weight, inputs)
     try:
-        rows = SparkRows(roles.select(df), model, chunks)
-        try:
-            return learn_rows(model, rows).sums
-        finally:
-            rows.forget()
+        with SparkRows(roles.select(df), model, chunks) as rows:
+            return rows.learn().sums
     except (PySparkException, Py4JError) as error:
         raise failure_of(error) from error
 
@@ -146,22 +144,40 @@ def learn_stream(
     if not df.isStreaming:
         raise ValueError("the data frame is not a stream: use learn_batch_of")
     roles, chunks = _prepare(df, model, target, weight, inputs)
-    directory = None if checkpoint is None else directory_of(checkpoint)
-    writer = df.writeStream.option("checkpointLocation", location_of(checkpoint_location))
+    directory = None if checkpoint is None else _directory_of(checkpoint)
+    writer = df.writeStream.option("checkpointLocation", os.fspath(checkpoint_location))
     if query_name is not None:
         writer = writer.queryName(query_name)
     if trigger is not None:
         writer = _triggered(writer, trigger)
-    progress_store: ProgressStore = MemoryProgress(model) if directory is None else CheckpointProgress(directory, model)
-    try:
-        learn = MicroBatches(model, chunks, progress_store, roles.select, watch)
-        return LearningQuery(writer.foreachBatch(learn).start(), progress_store, learn)
-    except (PySparkException, Py4JError) as error:
-        progress_store.close()
-        raise failure_of(error) from error
-    except BaseException:
-        progress_store.close()
-        raise
+    progress: ProgressStore = MemoryProgress(model) if directory is None else CheckpointProgress(directory, model)
+    learn = MicroBatches(model, chunks, progress, roles.select, watch)
+    return LearningQuery.start(writer.foreachBatch(learn), progress, learn)
+
+
+def _directory_of(checkpoint: str | PathLike[str]) -> Path:
+    """Return the directory of a model's checkpoints, given as a path or as a URI of the scheme file.
+
+    Examples
+    --------
+    >>> _directory_of("file:///srv/my%20state").as_posix(), _directory_of("state").as_posix()
+    ('/srv/my state', 'state')
+    >>> _directory_of("s3://bucket/state")
+    Traceback (most recent call last):
+    ValueError: checkpoint 's3://bucket/state' is a URI, and checkpoints of the model are local files: name a \
+directory of the driver, on storage that outlives it
+
+    """
+    text = os.fspath(checkpoint)
+    parts = urlsplit(text)
+    if len(parts.scheme) < 2 or ":/" not in text:  # one letter is a drive of Windows
+        return Path(text)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        return Path(unquote(parts.path))
+    raise ValueError(
+        f"checkpoint {text!r} is a URI, and checkpoints of the model are local files: name a directory of the driver, "
+        "on storage that outlives it"
+    )
 
 
 def _triggered(writer: DataStreamWriter, trigger: dict[str, Any]) -> DataStreamWriter:
@@ -180,24 +196,11 @@ def _check_frame(df: Any) -> None:
             f"df must be a data frame of Spark, got {type(df).__module__}.{type(df).__name__}: for rows of "
             "this process, call the model's batch_step, or createDataFrame of the session"
         )
-    if df.sparkSession.sparkContext._jsc is None:
-        raise ValueError("the session of the data frame was stopped: create it again in a new session")
-
-
-class _FrameChunks:
-    """Makes chunks of the Arrow batches of columns that have roles."""
-
-    def __init__(self, roles: ColumnRoles, unsupervised: bool) -> None:
-        self._roles = roles
-        self._unsupervised = unsupervised
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SourceChunk]:
-        return self._roles.chunks(batches, self._unsupervised)
 
 
 def _prepare(
     df: DataFrame, model: BatchModel, target: str | None, weight: str | None, inputs: Iterable[str] | None
-) -> tuple[ColumnRoles, _FrameChunks]:
+) -> tuple[ColumnRoles, Chunks]:
     check_model(model)
     unsupervised = isinstance(model, KernelNoveltyDetector)
     if target is None and not unsupervised:
@@ -208,4 +211,4 @@ def _prepare(
             f"column {target!r} is of type {kind.simpleString()}, which a label cannot have: cast it to a string"
         )
     check_free(model)
-    return roles, _FrameChunks(roles, unsupervised)
+    return roles, partial(roles.chunks, unsupervised=unsupervised)

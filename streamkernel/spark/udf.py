@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamkernel.estimators.base import StreamEstimator
-from streamkernel.spark.worker import freeze_imported
+from streamkernel.spark.executors import freeze_imported
 
 __all__ = ["predict_udf"]
 
@@ -50,8 +50,7 @@ def predict_udf(model: StreamEstimator, result: str | None = None) -> Callable[.
 
     """
     _check_estimator(model)
-    kind = _type_of(model) if result is None else result
-    _check_type(model, kind)
+    kind = _type_of(model, result)
     data = cloudpickle.dumps(model)
     method = "predict_many" if hasattr(model, "predict_many") else "score_many"
 
@@ -76,46 +75,33 @@ def _dtype(kind: str) -> str:
 def _check_estimator(model: Any) -> None:
     if isinstance(model, type):
         raise TypeError(f"the model is the class {model.__name__}: pass a trained instance")
-    if not isinstance(model, StreamEstimator):  # as a pipeline is that ends in one
+    if not isinstance(model, StreamEstimator):
         raise TypeError(f"{type(model).__name__} is not an estimator of streamkernel: pass a trained one")
 
 
-def _labels_of(model: Any) -> list[Any] | None:
-    """The labels that can be predicted by now; None of a model without labels."""
+def _type_of(model: Any, result: str | None) -> str:
+    """Return the type of the predictions; ValueError where they cannot have it."""
+    if result is not None and result not in _TYPES.values():
+        names = ", ".join(map(repr, sorted(_TYPES.values())))
+        raise ValueError(f"result must be one of {names}, got {result!r}")
     if getattr(model, "classes", None) is None:
-        return None
-    return list(model.predict_proba_one({}))  # the other of two sides may be among `classes` for one not seen yet
-
-
-def _type_of(model: StreamEstimator) -> str:
-    labels = _labels_of(model)
-    if labels is None:
-        return "double"
+        if result in ("long", "boolean"):
+            raise ValueError(f"{type(model).__name__} predicts numbers, not {result}: set result='double'")
+        return result or "double"
+    labels = list(model.predict_proba_one({}))  # `classes` may have the other of two sides, which did not come yet
     kinds = {type(label).__name__ for label in labels}
-    if len(kinds) > 1 or not kinds <= _TYPES.keys():
+    if result is None and (len(kinds) > 1 or not kinds <= _TYPES.keys()):
         raise ValueError(
             f"the labels are of the types {', '.join(sorted(kinds))}: set result, the type of the predictions"
         )
-    return _TYPES[kinds.pop()] if kinds else "string"
-
-
-def _check_type(model: StreamEstimator, kind: str) -> None:
-    if kind not in _TYPES.values():
-        names = ", ".join(map(repr, sorted(_TYPES.values())))
-        raise ValueError(f"result must be one of {names}, got {kind!r}")
-    labels = _labels_of(model)
-    if labels is None and kind not in ("double", "string") and issubclass(type(model), StreamEstimator):
-        raise ValueError(f"{type(model).__name__} predicts numbers, not {kind}: set result='double'")
-    for label in labels or []:
+    kind = result or (_TYPES[kinds.pop()] if kinds else "string")
+    for label in labels:
         if not _fits(label, kind):
             raise ValueError(f"the label {label!r} cannot be of the type {kind}: set result='string'")
+    return kind
 
 
 def _fits(label: Any, kind: str) -> bool:
-    if kind == "string":
-        return True
-    if kind == "boolean":
-        return isinstance(label, bool)
-    if kind == "double":
-        return isinstance(label, int | float)
-    return isinstance(label, int | float) and -(2**63) <= label < 2**63 and label == int(label)
+    if kind in ("string", "boolean"):
+        return kind == "string" or isinstance(label, bool)
+    return isinstance(label, int | float) and (kind == "double" or (label == int(label) and abs(label) < 2**63))

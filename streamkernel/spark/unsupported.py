@@ -1,99 +1,85 @@
-"""What of a configuration a Spark job does not do: each by its name, with what to do instead."""
+"""The settings that a Spark job does not support, each with what to do instead."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import Problem
-from streamkernel.daemon.config.sources import CsvSourceConfig, JsonlSourceConfig, RiverSourceConfig, is_list
+from streamkernel.daemon.config.sources import CsvSourceConfig, JsonlSourceConfig, is_list
 from streamkernel.spark.kafka_options import refused_options
 from streamkernel.spark.learner import check_model
 
 __all__ = ["unsupported"]
 
 _DAEMON = "streamkernel run does"
+_CHECKPOINT = "missing; set it, or a restarted Spark job would learn micro-batches twice"
 
 
 def unsupported(plan: Plan) -> list[Problem]:
     """Return a problem for each setting that a Spark job does not support."""
-    return [*_of_run(plan), *_of_source(plan.config.source), *_of_outputs(plan)]
+    found = [*_of_run(plan), *_of_source(plan.config.source), *_of_predictions(plan)]
+    return [Problem(path, message) for path, is_set, message in found if is_set]
 
 
-def _of_run(plan: Plan) -> Iterator[Problem]:
+def _of_run(plan: Plan) -> Iterator[tuple[str, bool, str]]:
     config = plan.config
-    if config.models is not None:
-        yield Problem(
-            "models", f"a Spark job learns one model; set model instead, or use the daemon: {_DAEMON} several"
-        )
-    else:
+    if config.models is None:
         try:
             check_model(plan.model)
         except ValueError as error:
-            yield Problem("model", f"{error}")
-    if config.labels is not None:
-        yield Problem(
-            "labels", f"a Spark job joins no late labels; join them in a topic first, or use the daemon: {_DAEMON}"
-        )
-    if config.mode == "predict":
-        yield Problem(
-            "mode", "a Spark job learns; to predict only, use predict_udf, or mode: predict in streamkernel run"
-        )
-    if config.serve is not None:
-        yield Problem(
-            "serve", "a Spark job serves no predictions; use streamkernel serve with the job's checkpoint.directory"
-        )
-    if config.warm_start is not None:
-        yield Problem(
-            "warm_start", "a Spark job learns one source; learn the first one in another job, then set initial_model"
-        )
-    if config.checkpoint is None:
-        yield Problem("checkpoint", "missing; set it, or a restarted Spark job would learn micro-batches twice")
+            yield "model", True, str(error)
+    late = f"a Spark job joins no late labels; join them in a topic first, or use the daemon: {_DAEMON}"
+    several = f"a Spark job learns one model; set model instead, or use the daemon: {_DAEMON} several"
+    predicts = "a Spark job learns; to predict only, use predict_udf, or mode: predict in streamkernel run"
+    serves = "a Spark job serves no predictions; use streamkernel serve with the job's checkpoint.directory"
+    warm = "a Spark job learns one source; learn the first one in another job, then set initial_model"
+    yield "models", config.models is not None, several
+    yield "labels", config.labels is not None, late
+    yield "mode", config.mode == "predict", predicts
+    yield "serve", config.serve is not None, serves
+    yield "warm_start", config.warm_start is not None, warm
+    yield "checkpoint", config.checkpoint is None, _CHECKPOINT
 
 
-def _of_source(source: Any) -> Iterator[Problem]:
-    if is_list(source):
-        yield Problem("source.target", "a Spark job learns one target; name one column, or use the daemon for several")
+def _of_source(source: Any) -> Iterator[tuple[str, bool, str]]:
+    several = "a Spark job learns one target; name one column, or use the daemon for several"
+    yield "source.target", is_list(source), several
     if isinstance(source, KafkaSourceConfig):
-        if source.group is not None:
-            yield Problem("source.group", "a Spark job reads all partitions for one model; remove it")
-        if source.order == "logged":
-            yield Problem("source.order", "the order of records means nothing to a batch step; remove it")
-        if source.value_format != "json":
-            yield Problem("source.value_format", f"a Spark job reads json, not {source.value_format}")
-        yield from refused_options(source.options)
+        group = "a Spark job reads all partitions for one model; remove it"
+        yield "source.group", source.group is not None, group
+        order = "the order of records means nothing to a batch step; remove it"
+        yield "source.order", source.order == "logged", order
+        value_format = f"a Spark job reads json, not {source.value_format}"
+        yield "source.value_format", source.value_format != "json", value_format
+        yield from refused_options(source.options, "source")
     elif isinstance(source, CsvSourceConfig | JsonlSourceConfig):
-        if source.follow:
-            yield Problem("source.follow", "a Spark job reads whole files; name a directory, and put new files into it")
-        if source.path == "-":
-            yield Problem("source.path", "a Spark job does not read standard input; name files")
-        if isinstance(source.path, list):
-            yield Problem(
-                "source.path", "a Spark job reads a directory or a pattern, not a list of files; name one of them"
-            )
-        if getattr(source, "multiline", False):
-            yield Problem("source.multiline", "Spark splits files at line ends; write each record in one line")
-        if getattr(source, "encoding", "utf-8").lower().replace("_", "-") not in ("utf-8", "utf8"):
-            yield Problem("source.encoding", "a Spark job reads UTF-8; convert the files")
-    elif isinstance(source, RiverSourceConfig | JournalSourceConfig):
-        yield Problem("source.kind", f"a Spark job reads kafka, csv and jsonl, not {source.kind}: {_DAEMON}")
+        follow = "a Spark job reads whole files; name a directory, and put new files into it"
+        yield "source.follow", bool(source.follow), follow
+        yield "source.path", source.path == "-", "a Spark job does not read standard input; name files"
+        paths = "a Spark job reads a directory or a pattern, not a list of files; name one of them"
+        yield "source.path", isinstance(source.path, list), paths
+        multiline = "Spark splits files at line ends; write each record in one line"
+        yield "source.multiline", getattr(source, "multiline", False), multiline
+        encoding = getattr(source, "encoding", "utf-8").lower().replace("_", "-")
+        yield "source.encoding", encoding not in ("utf-8", "utf8"), "a Spark job reads UTF-8; convert the files"
+    else:
+        yield "source.kind", True, f"a Spark job reads kafka, csv and jsonl, not {source.kind}: {_DAEMON}"
 
 
-def _of_outputs(plan: Plan) -> Iterator[Problem]:
-    predictions = plan.config.predictions
-    kind = getattr(predictions, "kind", "none")
+def _of_predictions(plan: Plan) -> Iterator[tuple[str, bool, str]]:
+    written, predictions = plan.raw.get("predictions") or {}, plan.config.predictions
     if isinstance(predictions, KafkaSinkConfig):
-        if (plan.raw.get("predictions") or {}).get("transactional_id") is not None:
-            yield Problem("predictions.transactional_id", "Spark writes at least once, without transactions; remove it")
-        if predictions.value_format != "json":
-            yield Problem("predictions.value_format", f"a Spark job writes json, not {predictions.value_format}")
-        if getattr(predictions, "include", None):
-            yield Problem(
-                "predictions.include", "a Spark job passes no columns through; join the lines by position instead"
-            )
+        transactions = "Spark writes at least once, without transactions; remove it"
+        yield "predictions.transactional_id", written.get("transactional_id") is not None, transactions
+        value_format = f"a Spark job writes json, not {predictions.value_format}"
+        yield "predictions.value_format", predictions.value_format != "json", value_format
+        include = "a Spark job passes no columns through; join the lines by position instead"
+        yield "predictions.include", bool(getattr(predictions, "include", None)), include
         yield from refused_options(predictions.options, "predictions")
-    elif kind != "none":
-        yield Problem("predictions.kind", f"a Spark job writes predictions to kafka, or none, not {kind}: {_DAEMON}")
+    else:
+        kind = getattr(predictions, "kind", "none")
+        other = f"a Spark job writes predictions to kafka, or none, not {kind}: {_DAEMON}"
+        yield "predictions.kind", kind != "none", other

@@ -100,15 +100,6 @@ def test_a_record_without_a_target_is_predicted_and_counted(home: Home, raw: byt
     assert home.lines("out/predictions.jsonl")[1]["prediction"] == "p"
 
 
-def test_a_third_class_for_a_loss_of_two_is_a_dead_letter(home: Home) -> None:
-    content = b"".join(b'{"a": 1, "y": "%s"}\n' % label for label in (b"p", b"q", b"r", b"p"))
-    model = [{"streamkernel.KernelClassifier": {"loss": {"river.optim.losses.Hinge": {}}, "seed": 1}}]
-    account = go(home, content, model=model)
-    assert (account["learned"], account["dead"]) == (3, 1)
-    assert only_letter(home)["reason"] == "refused"
-    assert only_letter(home)["raw"] == '{"a": 1, "y": "r"}'
-
-
 def test_inputs_and_classes_past_the_limits_are_ignored_and_the_record_goes_on(home: Home) -> None:
     content = b"".join(b'{"a%d": 1, "y": "p%d"}\n' % (number, number) for number in range(10))
     model = [{"streamkernel.KernelClassifier": {"seed": 1, "max_inputs": 3, "max_classes": 4}}]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,6 @@ from streamkernel.daemon.stream.calibration import (
 from streamkernel.daemon.stream.quality import REPORTS, Quality
 from streamkernel.daemon.stream.record_batch import Labeled
 from tests.daemon.conftest import Home, write_stream
-from tests.daemon.labels_stream import sections, write_pair
 from tests.naive.calibration import expected_calibration_error, interval_coverage
 
 probability = st.floats(0, 1) | st.sampled_from([0.1, 0.3, 0.7, 1.0, math.nan])
@@ -148,22 +145,6 @@ def test_a_run_serves_the_coverage_of_its_lines(home: Home, monkeypatch: pytest.
     )
 
 
-@pytest.mark.usefixtures("processes")
-def test_late_labels_are_judged_by_the_probabilities_that_waited(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_pair(home.folder, "jsonl", 500, bad=False)
-    exporter, view = run_exactly(home, monkeypatch, metrics={"port": 0, "window": 1000}, **sections(max_pending=500))
-    assert view.labels["matched"] == 500
-    labels = [json.loads(line) for line in (home.folder / "labels.jsonl").read_text().splitlines() if line]
-    truths = {label["id"]: label["y"] for label in labels}
-    targets = [truths[record["id"]] for record in home.lines("records.jsonl")]
-    lines = home.lines("out/predictions.jsonl")
-    probabilities = [line["probabilities"] for line in lines]
-    expected = expected_calibration_error(targets, [line["prediction"] for line in lines], probabilities)
-    assert 0.0 < expected < 0.6
-    assert view.calibration_error == pytest.approx(expected)
-    assert exporter.registry.get_sample_value("streamkernel_calibration_error") == view.calibration_error
-
-
 def stream(task: str, records: int) -> tuple[list[Any], list[Any], list[dict[str, float]] | None]:
     draw = random.Random(3)
     if task == "regression":
@@ -206,27 +187,3 @@ rows = st.tuples(
     st.sampled_from(["a", "b", "c", None]),
     st.fixed_dictionaries({"a": st.floats(0, 1) | st.just(math.nan), "b": st.floats(0, 1)}),
 )
-
-
-@given(st.lists(st.lists(rows, max_size=20), max_size=6), st.integers(1, 15))
-def test_in_any_chunks_they_are_what_the_records_make_one_by_one(
-    chunks: list[list[tuple[str, str | None, dict[str, float]]]], window: int
-) -> None:
-    quality = Quality("classification", REPORTS["classification"], window)
-    for chunk in chunks:
-        quality.add([row[0] for row in chunk], [row[1] for row in chunk], [row[2] for row in chunk])
-    told = [row for chunk in chunks for row in chunk if row[1] is not None]
-    for found, last in ((quality.overall(), told), (quality.rolling(), told[-window:])):
-        if not last:
-            assert all(map(math.isnan, found.values()))
-            continue
-        chances = [given_.get(target, 0.0) for target, _, given_ in last]
-        losses = [-math.log(max(chance, 1e-15)) for chance in chances if not math.isnan(chance)]
-        of_rivers = of_river("classification", [(row[0], row[1], {}) for row in last])
-        assert found["accuracy"] == pytest.approx(of_rivers["accuracy"])
-        came = Counter(target for target, _, _ in last)
-        guessed = Counter(prediction for _, prediction, _ in last)
-        right = Counter(target for target, prediction, _ in last if target == prediction)
-        f1 = [2 * right[label] / (n + guessed[label]) for label, n in came.items()]
-        assert found["macro_f1"] == pytest.approx(np.mean(f1))
-        assert found["log_loss"] == pytest.approx(np.mean(losses) if losses else math.nan, nan_ok=True)

@@ -67,31 +67,6 @@ class TestAtTheCheckpoint:
                 assert (f"metrics: 127.0.0.1:{port}, not tried while a daemon is at work" in good) == is_at_work
                 assert any(str(port) in line for line in bad) != is_at_work
 
-    def test_columns_are_those_behind_it(self, resumed: Home) -> None:
-        found = check(prepare(resumed.configure(source=jsonl(), limits={"min_known_inputs": None})))
-        assert found.bad == []
-        assert any(line.startswith("  betrag") for line in found.columns)
-        said = "the model has not learned 'betrag', and its input 'amount' does not arrive"
-        assert any(said in line for line in found.good)
-
-    def test_late_labels_are_read_on_there_too(self, home: Home) -> None:
-        def both(of: str, n: int) -> tuple[str, str]:
-            return (
-                "".join(f'{{"id": "{of}{i}", "amount": {i % 7}}}\n' for i in range(n)),
-                "".join(f'{{"id": "{of}{i}", "y": "{"km"[i % 2]}"}}\n' for i in range(n)),
-            )
-
-        late = {"key": "id", "source": jsonl("l.jsonl"), "timeout_seconds": 60}
-        sections = {"source": jsonl(target=None), "labels": late, "model": BAYES}
-        for name, text in zip(("x.jsonl", "l.jsonl"), both("a", 60), strict=True):
-            (home.folder / name).write_text(text)
-        run(prepare(home.configure(**sections)))
-        for name, text in zip(("x.jsonl", "l.jsonl"), both("b", 60), strict=True):
-            with (home.folder / name).open("a") as file:
-                file.write(text.replace("amount", "betrag"))
-        (said,) = told(home, **sections)[1]
-        assert "the model has learned none of the inputs that arrive ('betrag')" in said
-
 
 class TestTheFirstRecords:
     def test_labels_that_the_model_refuses_fail_as_in_a_run(self, home: Home) -> None:

@@ -17,7 +17,6 @@ from tests.daemon.configurations import GOOD, SOURCE, lines_of
 from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured
 from tests.importing import import_again
-from tests.kills.simulated import killed, runs
 
 RECORDS = 700
 STEPS = [{"river.compose.Discard": {"args": ["id", "when"]}}, *RIVER]
@@ -50,18 +49,6 @@ def arranged(home: Home, output: dict[str, Any]) -> Home:
     write_ids(home.folder / "stream.csv")
     configured(home, model=STEPS, predictions=output, checkpoint={"directory": "out/state", "every_records": 100})
     return home
-
-
-def test_parts_that_are_filled_for_long_survive_kills(homes: Any) -> None:
-    home = arranged(homes("killed"), {**PARQUET, "roll_seconds": 3600})
-    for point in ("consumed:250", "flushed:3", "checkpoint-after-rename:2"):
-        killed(home, point)
-        assert [*(home.folder / "out/predictions").iterdir()] == []
-    assert runs(home) == 0
-    (part,) = (home.folder / "out/predictions").iterdir()
-    offsets = pq.read_table(part).column("offset").to_pylist()
-    assert offsets == sorted(set(offsets))
-    assert len(offsets) == home.header()["source"]["account"]["predicted"]
 
 
 def test_what_passes_stands_in_the_rows(home: Home) -> None:

@@ -131,19 +131,6 @@ def test_it_is_tried_again_after_1_2_4_and_at_most_60_seconds(coordinator: Any) 
     assert coordinator.due(2100)
 
 
-def test_a_checkpoint_is_due_at_multiples_and_after_a_time(coordinator: Any) -> None:
-    coordinator.save(0)
-    assert [coordinator.room(consumed) for consumed in (0, 1, 99, 100, 250)] == [100, 99, 1, 100, 50]
-    assert [coordinator.due(consumed) for consumed in (0, 99, 100)] == [False, False, True]
-    coordinator.save(130)
-    assert [coordinator.due(consumed) for consumed in (130, 199, 200)] == [False, False, True]
-    coordinator.clock.now += 29.9
-    assert not coordinator.due(131)
-    coordinator.clock.now += 0.1
-    assert coordinator.due(131)
-    assert not coordinator.due(130)  # nothing came: the last one says it all
-
-
 def test_other_errors_are_not_borne(coordinator: Any) -> None:
     coordinator.disk.full, coordinator.disk.number = True, errno.EACCES
     with pytest.raises(CheckpointError, match=r"at record 0 cannot be written: the disk says no; fix that"):

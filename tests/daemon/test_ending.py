@@ -60,18 +60,6 @@ class TestStatus:
         assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 0
         assert cli.main(["run", "config.yaml"]) == 0
 
-    def test_late_labels(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-        (home.folder / "labels.csv").write_text("id,y\n1\n2\n")
-        source = {"kind": "csv", "path": "stream.csv"}
-        labels = {"source": {**CSV, "path": "labels.csv"}, "key": "id"}
-        assert ended(home, "id,a\n1,2\n2,3\n", source=source, labels=labels) == 1
-        said = capsys.readouterr().err
-        assert "none of the 2 labels could be used" in said
-        assert (
-            "2 dead letters of the labels: csv_width: 1 field where the header has 2: set labels.source.delimiter"
-            in said
-        )
-
 
 class TestLog:
     def test_the_way_back_is_told(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,28 +125,6 @@ def test_a_point_between_gaps_is_a_dot() -> None:
     assert dotted.count("<use") == report({"a": Evaluation(View(), [50, 100], [1.0, 1.0])}, WHEN).count("<use") + 1
 
 
-def test_late_labels_and_a_model_that_only_predicts(here: Home) -> None:
-    assert main(["run", "config.yaml"]) == 0
-    rows = (here.folder / "stream.csv").read_text().splitlines()[1:]
-    kept = [row for row in rows if row.count(",") == 3 and not row.startswith(("inf", ","))]
-    late = [f"{number},{row.rpartition(',')[2]}" for number, row in enumerate(kept)]
-    (here.folder / "inputs.csv").write_text(
-        "id,a,b,color\n" + "".join(f"{i},{row.rpartition(',')[0]}\n" for i, row in enumerate(kept))
-    )
-    (here.folder / "labels.csv").write_text("id,y\n" + "\n".join(late) + "\n")
-    here.configure(
-        source={"kind": "csv", "path": "inputs.csv"},
-        labels={"source": {"kind": "csv", "path": "labels.csv", "target": "y"}, "key": "id"},
-    )
-    for extra in ([], ["--set", "mode=predict", "--set", "serve_from=out/state", "--set", "checkpoint=null"]):
-        assert main(["evaluate", "config.yaml", "--html", "report.html", "--json", "f.json", *extra]) == 0
-        page = ReportPage((here.folder / "report.html").read_text("utf-8"))
-        figures = json.loads((here.folder / "f.json").read_text())["config"]
-        assert shown_number(figures["metrics"]["accuracy"]) == page.rows["accuracy"][0]
-        assert len(figures["curve"]["rolling"]["accuracy"]) == len(figures["curve"]["records"])
-        assert "csv file labels.csv" in page.text
-
-
 @pytest.mark.parametrize("option", ["--json", "--plot", "--html"])
 def test_a_file_that_cannot_be_written_is_told_before_the_work(
     option: str, here: Home, capsys: pytest.CaptureFixture[str]

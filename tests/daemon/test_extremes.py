@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from river import base
 
-from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.quality import REPORTS, Quality
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
@@ -115,31 +111,6 @@ def write(home: Home, label: str, late: bool = False, **sections: Any) -> None:
     if late:
         sections["labels"] = {"source": {**source, "path": "labels.jsonl"}, "key": "id"}
     home.configure(source=source, checkpoint={"directory": "out/state", "every_records": 10}, **sections)
-
-
-MODELS = {
-    "growing": {"streamkernel.KernelRegressor": {"seed": 1, "max_features": 64}},
-    "adaptive": {"streamkernel.AdaptiveKernelRegressor": {"seed": 1, "n_features": 32}},
-    "river": "river.linear_model.LinearRegression",
-    "tree": "river.tree.HoeffdingTreeRegressor",
-}
-
-
-@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
-@pytest.mark.parametrize(
-    ("model", "label"),
-    [("growing", "1e200"), ("adaptive", "1e200"), ("tree", "1e200"), ("river", "1.3e154"), ("river", "-1.7e308")],
-)
-def test_huge_labels_end_no_daemon_and_spoil_no_checkpoint(
-    home: Home, caplog: pytest.LogCaptureFixture, model: str, late: bool, label: str
-) -> None:
-    write(home, label, late, model=[MODELS[model]])
-    run(prepare(home.config), max_records=45)
-    assert "targets were beyond 1e100" in caplog.text
-    run(prepare(home.config))
-    assert home.header()["source"]["account"]["learned"] == 60
-    for path in Path(home.folder, "out/state").glob("*.skc"):
-        assert not re.search(rb"[:\[, ](NaN|-?Infinity)[,\]} ]", path.read_bytes().split(b"\n")[0])
 
 
 def test_a_model_that_predicts_infinity_is_counted(home: Home, launcher: Launcher) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +9,10 @@ import pytest
 import yaml
 
 from streamkernel.daemon import cli
-from streamkernel.daemon.assembly.plan import plan_of, prepare
-from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.components.caveats import caveats
+from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.components.group_mode import partition_document
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.group.first_partitions import is_added, note_first_partitions
-from streamkernel.daemon.run_state.models import published_entry
-from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
 
 SOURCE: dict[str, Any] = {
@@ -36,17 +29,6 @@ FINE: dict[str, Any] = {
     "dead_letters": {"kind": "kafka", "topic": "d", "bootstrap_servers": "localhost:9092"},
     "checkpoint": {"directory": "out/state"},
 }
-
-
-@pytest.mark.parametrize(("partitions", "n_partitions", "told"), [("all", 0, True), ("all", 1, False), ([0], 0, False)])
-def test_order_of_arrival_matters_between_partitions(
-    tmp_path: Path, partitions: object, n_partitions: int, *, told: bool
-) -> None:
-    source = {name: value for name, value in SOURCE.items() if name != "group"} | {"partitions": partitions}
-    path = tmp_path / "config.yaml"
-    path.write_text(yaml.safe_dump({**FINE, "source": source, "predictions": None, "dead_letters": None}))
-    found = caveats(prepare(path, {}), {}, n_partitions)
-    assert any("source.order is arrival" in line for line in found) is told
 
 
 def lines(**changes: Any) -> list[str]:
@@ -155,40 +137,3 @@ def test_options_of_the_command_line_that_a_group_rules_out(
 def test_a_group_cannot_be_evaluated(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["evaluate", str(home.configure(**FINE))]) == 1
     assert "evaluate needs a source that ends" in capsys.readouterr().err
-
-
-def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    for partition, count in ((0, 120), (10, 200), (2, 160)):
-        state = f"group/partition-{partition}"
-        settings = {"checkpoint": {"directory": state}, "predictions": None, "dead_letters": None}
-        run(prepare(here.configure(**settings)), max_records=count)
-    # One that was given to a member a moment ago, and something that is no partition.
-    begun = CheckpointStore(here.folder / "group/partition-3")
-    begun.lock()
-    begun.close()
-    (here.folder / "group/partition-old").mkdir()
-    assert cli.main(["inspect", "group", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["partitions"]
-    assert {partition: about["source"]["account"]["consumed"] for partition, about in found.items()} == {
-        "0": 120,
-        "2": 160,
-        "10": 200,
-    }
-    assert cli.main(["inspect", "group"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[:3].strip().isdigit()]
-    shown = [(row[0], row[row.index("UTC") + 1]) for row in rows]
-    assert shown == [("0", "120"), ("2", "160"), ("10", "200")], rows
-    assert published_entry(found["2"])["state_digest"].startswith(rows[1][-1])
-
-
-def test_a_partition_that_came_later_is_known_to_all_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = tmp_path / "out/state"
-    assert not is_added(directory, 3)  # nobody was at work yet
-    exists: Callable[[Path], bool] = Path.exists
-    # Two members begin at the same moment: neither sees that the other has.
-    monkeypatch.setattr(Path, "exists", lambda _: False)
-    note_first_partitions(directory, [0, 1])
-    note_first_partitions(directory, [0, 1, 2])
-    monkeypatch.setattr(Path, "exists", exists)
-    assert [is_added(directory, one) for one in range(4)] == [False, False, True, True]
-    assert [path.name for path in directory.iterdir()] == ["first-partitions.json"]

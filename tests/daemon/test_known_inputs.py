@@ -24,8 +24,6 @@ from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home
 from tests.daemon.service import serving
 
-RIVER = ["river.preprocessing.StandardScaler", "river.naive_bayes.GaussianNB"]
-PREDICT = {"mode": "predict", "serve_from": "out/state", "checkpoint": None, "predictions": None, "dead_letters": None}
 NONE = "the model has learned none of the inputs that arrive ('betrag', 'kategorie')"
 
 
@@ -81,17 +79,6 @@ class TestNoneIsThere:
             run(prepare(learned.configure(**given)))
         learned.configure(**given, limits={"min_known_inputs": None})
         assert run(prepare(learned.config)).account["learned"] == 60
-
-    def test_of_a_pipeline_of_river_too(self, home: Home) -> None:
-        (home.folder / "stream.csv").write_text(rows("amount", "y").replace("k", "1").replace("m\n", "0\n"))
-        run(prepare(home.configure(source=source("stream.csv"), model=RIVER)))
-        (home.folder / "stream.csv").write_text((home.folder / "stream.csv").read_text().replace("amount", "betrag"))
-        home.configure(source=source("stream.csv"), model=RIVER, **PREDICT)
-        with pytest.raises(
-            DaemonError,
-            match=r"the model has learned none of the inputs that arrive \('betrag'\); it knows 'amount': rename",
-        ):
-            run(prepare(home.config))
 
 
 class TestSomeAreThere:
@@ -180,18 +167,6 @@ class TestLive:
             feed.poll(16, 0)
         for one, least in (("ax", 0.0), ("xy", None)):
             assert len(ComparedFeed(Trickle(words(one)), known, least).poll(16, 0)) == 1
-
-    def test_a_resumed_run_that_follows_learns_none_of_them(self, home: Home) -> None:
-        record = '{"amount": %d, "y": true}\n'
-        path = home.folder / "x.jsonl"
-        path.write_text("".join(record % i for i in range(60)))
-        home.configure(source={**source("x.jsonl", follow=True), "kind": "jsonl"})
-        run(prepare(home.config), max_records=60)
-        with path.open("a") as file:
-            file.write(3 * record.replace("amount", "betrag") % (1, 2, 3))
-        with pytest.raises(DaemonError, match=r"none of the inputs that arrive \('betrag'\); it knows 'amount'"):
-            run(prepare(home.config), max_records=3)
-        assert home.header()["source"]["account"]["consumed"] == 60
 
 
 def test_replay_learns_no_letters_whose_columns_are_others(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +17,9 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream import batch_size
 from streamkernel.daemon.stream.loop import Loop
-from streamkernel.daemon.stream.loop_time import ACTIVITIES, LoopTime
+from streamkernel.daemon.stream.loop_time import LoopTime
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from tests.daemon.conftest import Home, write_stream
-from tests.daemon.test_calibration import served
 
 
 class Clock:
@@ -82,27 +80,6 @@ class TestLoopTime:
         assert loop.times.seconds == {"source": 3, "model": 4, "sinks": 8, "checkpoints": 3 * 32 + 2 * 64}
         # What is shown of the loop is no time of any of these.
         assert clock.now == sum(loop.times.seconds.values()) + 3 * 0.25 + 2 * 0.5
-
-
-class TestServed:
-    @pytest.mark.usefixtures("processes")
-    def test_a_run_tells_what_its_time_went_into(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-        exporters = served(monkeypatch)
-        here.configure(metrics={"port": 0})
-        started = time.monotonic()
-        view = run(prepare(here.config))
-        elapsed = time.monotonic() - started
-        assert set(view.loop_seconds) == set(ACTIVITIES)
-        assert all(seconds > 0 for seconds in view.loop_seconds.values())
-        assert sum(view.loop_seconds.values()) <= elapsed
-        assert 0 < view.slowest_record <= elapsed
-        value = exporters[-1].registry.get_sample_value
-        for activity, seconds in view.loop_seconds.items():
-            assert value("streamkernel_loop_seconds_total", {"activity": activity}) == pytest.approx(seconds)
-        assert value("streamkernel_slowest_record_seconds") == view.slowest_record
-        assert (value("process_start_time_seconds") or 0) < (value("streamkernel_snapshot_timestamp_seconds") or 0)
-        for name in ("virtual_memory_bytes", "resident_memory_bytes", "cpu_seconds_total", "open_fds", "max_fds"):
-            assert (value(f"process_{name}") or 0) > 0
 
 
 GROWING: dict[str, Any] = {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 128}}

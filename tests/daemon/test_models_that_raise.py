@@ -107,12 +107,6 @@ def test_predictions_before_it_are_there_once_however_the_stream_is_cut(make: An
         assert status.disabled
 
 
-def test_a_loss_that_raises_what_a_bad_record_does_is_learned_once() -> None:
-    results = [through(own_loss("value"), cuts) for cuts in ([], [20, 41], range(1, RECORDS))]
-    assert [repr(one[:3]) for one in results] == [repr(results[0][:3])] * 3
-    assert [one[3].refused for one in results] == [1, 1, 1]
-
-
 def test_such_a_loss_of_the_published_model_is_learned_once_too() -> None:
     xs, ys = stream()
     digests = []

@@ -18,7 +18,6 @@ from streamkernel.daemon.base.notify_socket import take_notify_socket
 from streamkernel.daemon.group import member
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.notifications import ServiceManager
-from tests.daemon.service import LATE
 
 WATCHDOG_USEC = "400000"
 _SILENCE = 0.9  # several times the watchdog's interval
@@ -49,13 +48,6 @@ class TestSocket:
             ready, status = manager.read(60)
         assert ready == "READY=1"
         assert status == "STATUS=a STOPPING=1   é" + "x" * (300 - len("a STOPPING=1   é"))
-
-    def test_the_environment_has_it_no_longer(self, by_path: ServiceManager) -> None:
-        given = environment(by_path, WATCHDOG_PID=str(os.getpid()), HOME="/root")
-        socket = take_notify_socket(given)
-        assert given == {"HOME": "/root"}
-        assert socket is not None
-        assert socket.watchdog == 0.4
 
     def test_a_watchdog_for_another_process_is_none_of_ours(self, by_path: ServiceManager) -> None:
         socket = take_notify_socket(environment(by_path, WATCHDOG_PID=str(os.getpid() + 1)))
@@ -190,17 +182,6 @@ def test_a_loop_that_is_stuck_is_no_longer_well(home: Home, launcher: Launcher, 
     assert not [line for line in by_path.told[told:] + by_path.read(_SILENCE) if line == "WATCHDOG=1"]
     daemon.signal(signal.SIGKILL)
     daemon.wait()
-
-
-def test_a_service_that_predicts(home: Home, launcher: Launcher, by_path: ServiceManager) -> None:
-    home.configure(**LATE)
-    service = launcher.start(home, "serve", "config.yaml", **environment(by_path))
-    by_path.wait_for("READY=1")
-    assert "serving predictions at" in service.log
-    by_path.wait_for(several_pings)
-    service.signal(signal.SIGTERM)
-    assert service.wait().returncode == 0
-    by_path.wait_for("STOPPING=1")
 
 
 @pytest.fixture(autouse=True)

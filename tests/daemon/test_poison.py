@@ -79,12 +79,6 @@ def test_a_record_that_kills_the_process_is_found_and_the_others_are_learned(dea
     assert len(deadly.lines("out/predictions.jsonl")) == 699
 
 
-def test_a_record_that_only_seems_to_is_learned(deadly: Home, launcher: Launcher) -> None:
-    write(deadly, "once")
-    assert run(deadly, launcher, 10) == [-signal.SIGABRT, 0]
-    assert deadly.header()["source"]["account"]["learned"] == 700
-
-
 @pytest.mark.usefixtures("processes")  # a child that tries the records one by one
 def test_kills_from_outside_cost_no_record(deadly: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(deadly.folder)

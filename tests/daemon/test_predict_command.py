@@ -23,7 +23,6 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from tests.daemon.configurations import predicting
 from tests.daemon.conftest import Home
-from tests.daemon.labels_stream import sections, write_pair
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -70,44 +69,16 @@ class TestLines:
         assert {row["checkpoint"] for row in rows} == {"2"}
         assert [(row["a"], row["label"]) for row in rows] == [(line["a"] or "", line["label"] or "") for line in lines]
 
-    def test_columns_are_read_as_the_run_that_learned_read_them(self, here: Home, predict: Predict) -> None:
-        rows = [(f"0{n % 3}", f"{n % 28 + 1:02}.02.2024", "n/a" if n % 5 == 0 else str(n % 7), n) for n in range(200)]
-        text = "".join(f"{zip},{day},{price},{n},{'yes' if zip == '01' else 'no'}\n" for zip, day, price, n in rows)
-        (here.folder / "orders.csv").write_text(f"zip,day,price,id,y\n{text}")
-        types = {"zip": "string", "day": {"type": "date", "format": "%d.%m.%Y"}, "price": {"na": ["n/a"]}}
-        source = {"kind": "csv", "path": "orders.csv", "target": "y", "inputs": {"exclude": ["id"], "types": types}}
-        here.configure(source=source)
-        run(prepare(here.config))
-        (here.folder / "new.csv").write_text("day,zip,price\n03.02.2024,01,n/a\n04.02.2024,02,3\n")  # no id
-        predicted = {
-            "mode": "predict",
-            "serve_from": "out/state",
-            "source": {**source, "path": "new.csv", "target": None, "inputs": {"types": types}},
-        }
-        expected = {"predictions": {"kind": "jsonl", "path": "expected.jsonl"}, "dead_letters": None}
-        here.configure(**predicted, checkpoint=None, **expected)
-        run(prepare(here.config))
-        assert predict("out/state", "new.csv") == (0, here.lines("expected.jsonl"), "")
-        (here.folder / "short.csv").write_text("zip,price\n01,3\n")
-        status, _, err = predict("out/state", "short.csv")
-        assert (status, "no column 'day' for inputs.types (its cells may be empty); the header has" in err) == (1, True)
-
-    def test_the_key_and_label_of_late_labels_are_no_inputs(self, here: Home, predict: Predict) -> None:
-        write_pair(here.folder, "jsonl", 1000)
-        model = ["river.preprocessing.StandardScaler", "river.linear_model.SoftmaxRegression"]
-        discard = {"river.compose.Discard": {"args": ["color"]}}
-        run(prepare(here.configure(**{**sections(), "model": [discard, *model]})))
-        record = {"a": 0.1, "b": 0.2, "y": "yes"}
-        (here.folder / "new.jsonl").write_text(
-            "".join(json.dumps({"id": f"new {n}", **record}) + "\n" for n in range(9))
-        )
-        status, lines, err = predict("out/state", "new.jsonl")
-        assert (status, err) == (0, "")
-        assert [line["target"] for line in lines] == ["yes"] * 9
-        (here.folder / "others.jsonl").write_text('{"c": 0.1, "d": 0.2}\n')
-        status, lines, err = predict("out/state", "others.jsonl")
-        assert (status, lines) == (1, [])
-        assert "the model has learned none of the inputs that arrive ('c', 'd'); it knows 'a', 'b', 'color': " in err
+    def test_an_argument_may_be_a_number_that_json_does_not_have(self, here: Home, predict: Predict) -> None:
+        (here.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 50)
+        source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
+        model = [{"river.linear_model.ALMAClassifier": {"B": float("inf")}}]
+        for _ in range(2):
+            run(prepare(here.configure(source=source, model=model)), max_records=50)
+        assert json.dumps(here.header()["config"]["model"]).count("Infinity") == 1
+        assert here.header()["source"]["account"]["consumed"] == 100
+        status, lines, err = predict("out/state", "stream.csv")
+        assert (status, len(lines), err) == (0, 100, "")
 
     @pytest.mark.parametrize("kind", ["growing", "adaptive-regressor", "river", "late-labels"])
     def test_a_checkpoint_of_each_kind(self, kind: str, tmp_path: Path, predict: Predict) -> None:
@@ -152,30 +123,6 @@ class TestRefusals:
         assert (found, lines) == (status, [])
         assert why in err
         assert "Traceback" not in err
-
-    def test_of_a_topic_with_a_schema_registry_names_and_target_are_taken(
-        self, trained: Home, predict: Predict, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Neither the registry nor the variables of its secrets are asked for."""
-        _, lines, _ = predict("out/state", "other.csv")
-        learned = {
-            "kind": "kafka",
-            "topic": "clicks",
-            "bootstrap_servers": "broker:9092",
-            "target": "y",
-            "value_format": "avro",
-            "schema_registry": {"url": "https://registry", "username": "me", "password": "${NOT_SET}"},
-        }
-        monkeypatch.setattr(predict_file, "check_header", lambda header: header["config"].update(source=learned))
-        status, others, _ = predict("out/state", "other.csv")
-        assert status == 0
-        assert [(line["prediction"], line["target"]) for line in others] == [
-            (line["prediction"], line["target"]) for line in lines
-        ]
-        (trained.folder / "clicks.avro").write_bytes(b"Obj")
-        status, _, err = predict("out/state", "clicks.avro")
-        assert status == 2
-        assert err.startswith("--input-format: required, csv or jsonl: neither the name clicks.avro nor the checkpoint")
 
     @pytest.mark.parametrize(
         ("records", "arguments", "advice"),

@@ -137,18 +137,6 @@ class TestWithoutADirectory:
             predict(trained, **{key: {"kind": "jsonl", "path": "link", "existing": "replace"}})
         assert (trained.folder / path).read_bytes() == before
 
-    def test_labels_are_judged_and_may_be_missing(self, trained: Home) -> None:
-        view = predict(trained)
-        assert view.overall["accuracy"] > 0.6
-        assert {line["target"] for line in trained.lines("own/predictions.jsonl")} == {"yes", "no", None}
-        labeled = {line["position"]["offset"]: line["prediction"] for line in trained.lines("own/predictions.jsonl")}
-        rows = (trained.folder / "other.csv").read_text().splitlines()
-        (trained.folder / "other.csv").write_text("".join(f"{row.rpartition(',')[0]}\n" for row in rows))
-        predict(trained)
-        lines = trained.lines("own/predictions.jsonl")
-        assert {line["target"] for line in lines} == {None}
-        assert [line["prediction"] for line in lines if line["position"]["offset"]][-50:] == [*labeled.values()][-50:]
-
 
 class TestWithADirectoryOfItsOwn:
     def test_it_goes_on_where_it_was(self, trained: Home) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
-from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from tests.daemon.configurations import GOOD, MODEL, lines_of, plan_of
 from tests.registry.needs import needed
 
@@ -100,21 +99,3 @@ def test_lines_have_the_schema_of_their_labels(tmp_path: Path, target_type: str)
     made = make_sink(plan.config.predictions, "predictions", target_type_of(plan))
     kinds = {"str": "string", "int": "long", "bool": "boolean"}
     assert f'"name":"target","type":["null","{kinds[target_type]}"]' in made._encoder._own.text  # type: ignore[attr-defined]
-
-
-def test_schemas_of_lines_are_schemas() -> None:
-    """As fastavro and Protobuf read them: each description is the same one in three languages."""
-    fastavro, _ = needed("fastavro"), needed("google.protobuf")
-    import json
-
-    from streamkernel.connectors.registry.line_schema import file_descriptor, schema_text
-    from streamkernel.connectors.registry.protobuf import MessageTypes
-
-    for schema in (prediction_schema("str"), prediction_schema("float"), dead_letter_schema()):
-        names = [field.name for field in schema.fields]
-        parsed = fastavro.parse_schema(json.loads(schema_text(schema, "avro")))
-        assert [field["name"] for field in parsed["fields"]] == [*names, "extra"]
-        assert list(json.loads(schema_text(schema, "json_schema"))["properties"]) == names
-        descriptor = file_descriptor(schema)
-        message = MessageTypes([descriptor], descriptor.name).message_class(f"streamkernel.{schema.name}")
-        assert [field.name for field in message.DESCRIPTOR.fields] == [*names, "extra"]

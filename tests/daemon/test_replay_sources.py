@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors.ports import Position
 from streamkernel.daemon import cli
-from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.replay.letters import read_letters
-from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.lines import dead_letter
 from tests.daemon.conftest import Home
 from tests.daemon.outputs import RIVER, configured, predictions
@@ -63,36 +61,6 @@ class TestLateLabels:
         assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
         assert home.header()["source"]["account"] == header["source"]["account"]
         assert cli.main(["run", "config.yaml"]) == 0
-
-    def test_a_mended_record_waits_for_its_label(self, home: Home) -> None:
-        self.started(home, labels=self.LABELS.replace("3,no\n", ""))
-        mend(home, {"3": "3,0.3", "2,maybe": "2,yes"})
-        assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-        assert home.header()["labels"]["pending"] == 1
-        with (home.folder / "labels.csv").open("a") as file:
-            file.write("3,no\n")
-        assert cli.main(["run", "config.yaml"]) == 0
-        assert home.header()["source"]["account"]["learned"] == 6
-
-
-def test_letters_of_a_rotated_file_are_told_apart(home: Home) -> None:
-    log = home.folder / "log.jsonl"
-    good = '{"a": 1, "y": true}\n'
-    log.write_text("bad\n" + 5 * good)
-    source = {"kind": "jsonl", "path": "log.jsonl", "target": "y", "target_type": "bool", "follow": True}
-    configured(home, source=source, model=RIVER, dead_letters=DEAD)
-    run(prepare(home.config), max_records=6)
-    log.rename(home.folder / "log.jsonl.1")
-    log.write_text("bad\n" + 3 * good)
-    run(prepare(home.config), max_records=4)
-    letters = home.lines("out/dead.jsonl")
-    assert [letter["position"]["offset"] for letter in letters] == [0, 0]
-    mend(home, {"bad": good.strip()})
-    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    assert home.header()["replayed"] == [["records", 0, 0, [0]], ["records", 0, 1, [0]]]
-    assert home.header()["source"]["account"]["dead"] == 0
-    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
-    assert home.header()["source"]["account"]["learned"] == 10
 
 
 def test_a_record_that_kills_is_tried_in_a_process_of_its_own(

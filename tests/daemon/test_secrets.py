@@ -11,10 +11,9 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config
-from streamkernel.daemon.config.secrets import Redactor, is_secret, secrets
+from streamkernel.daemon.config.secrets import Redactor, is_secret
 from tests.daemon.conftest import Home, Launcher
 
 
@@ -45,23 +44,6 @@ def test_it_is_hidden_in_whichever_form_a_library_writes_it(secret: str) -> None
         assert secret not in told
         assert repr(secret)[1:-1] not in told
         assert "${PW}" in told
-
-
-def test_what_is_found_in_a_configuration() -> None:
-    text = """
-    source: {path: "${PLACE}", options: {proxy_url: "http://me:${PROXY}@proxy:80", sasl_plain_password: literal-one}}
-    predictions: {options: {ssl_password: "${PW}", proxy_url: "http://proxy:80", client_id: "${SEED}"}}
-    metrics: {basic_auth: {username: me, password: 12345678}}
-    model: [{a.B: {seed: "${SEED}"}}]
-    """
-    document = parse(text, environment={"PLACE": "/data", "PROXY": "p%40ss", "PW": "hunter2", "SEED": "1"})
-    assert secrets(document.raw, document.values) == {
-        "p%40ss": "${PROXY}",
-        "literal-one": "**********",
-        "hunter2": "${PW}",
-        "12345678": "**********",
-    }
-    assert document.redact("/data 1 p@ss literal-one") == "/data 1 ${PROXY} **********"
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river import compose, linear_model, preprocessing
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelRegressor
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.record_batch import RecordBatch
-from streamkernel.daemon.stream.river_learner import learner_for
 from tests.daemon.conftest import Home
 
 SOURCE = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}
@@ -71,34 +68,6 @@ def test_an_outcome_tells_the_deviation_of_the_errors_before() -> None:
 @pytest.mark.parametrize("model", [AdaptiveKernelClassifier(seed=1), KernelRegressor(seed=1)])
 def test_an_outcome_without_a_distribution_has_none(model: Any) -> None:
     assert model.advance([{"a": 1.0}, {"a": 2.0}], [1, 0]).deviations is None
-
-
-@pytest.mark.parametrize(
-    ("model", "has"),
-    [
-        (linear_model.BayesianLinearRegression(), True),
-        (preprocessing.StandardScaler() | linear_model.BayesianLinearRegression(), True),
-        (compose.Discard("b") | AdaptiveKernelRegressor(seed=1), True),
-        (linear_model.LinearRegression(), False),
-        (preprocessing.StandardScaler() | KernelRegressor(seed=1), False),
-        (preprocessing.TargetStandardScaler(linear_model.BayesianLinearRegression()), False),
-    ],
-    ids=["River's", "in a pipeline", "ours in a pipeline", "none", "none in a pipeline", "wrapped"],
-)
-def test_it_is_there_where_the_last_step_has_a_distribution(model: Any, has: bool) -> None:
-    xs, ys = rows(60)
-    twin = model.clone()
-    learned = learner_for(model).advance(RecordBatch(inputs=xs, targets=ys))
-    assert (learned.result.deviations is not None) == has
-    predictions = []
-    for x, y in zip(xs, ys, strict=True):
-        predictions.append(twin.predict_one(x))
-        if y is not None:
-            twin.learn_one(x, y)
-    assert learned.result.predictions == predictions
-    deviations = learned.result.deviations if has else [math.nan]
-    assert all(deviation >= 0 for deviation in deviations[1:])
-    assert math.isnan(deviations[0]) or deviations[0] >= 0  # NaN where nothing is known yet
 
 
 def test_the_lines_hold_it(home: Home, numbers: str) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.source import JsonLinesSource
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
@@ -87,31 +86,3 @@ class TestNoneHasIt:
             "source.target: none of the 1,200 records has the label 'y'; they have 'a': nothing is learned"
         ]
         watch.verify(RecordCounts(unlabeled=5, learned=1))
-
-
-@pytest.mark.parametrize(
-    ("record", "target", "label", "inputs"),
-    [
-        ({"p": {"y": "u", "a": 1}}, "p.y", "u", {"p.a": 1}),
-        ({"p": {"y": "u"}, "a": 1}, "p.y", "u", {"a": 1}),  # of what held the label alone nothing is left
-        ({"p.y": "u", "a": 1}, "p.y", "u", {"a": 1}),
-        ({"p.q": {"y": "u"}, "a": 1}, "p.q.y", "u", {"a": 1}),
-        ({"p": ["u", 2, 3]}, "p.0", "u", {"p.1": 2, "p.2": 3}),
-        ({"p": 10**30, "q": {"y": 10**30}}, "q.y", str(10**30), {"p": 1e30}),
-        ({"p": 1, "a": 2}, "p.y", None, {"p": 1, "a": 2}),
-        ({"p": ["u"], "a": 1}, "p.0", "u", {"a": 1}),
-        ({"p": [{"y": "u"}], "a": 1}, "p.0.y", "u", {"a": 1}),
-    ],
-)
-def test_where_it_stands_and_what_check_shows(
-    tmp_path: Path, record: dict[str, Any], target: str, label: str, inputs: Any
-) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text(2 * (json.dumps(record) + "\n"))
-    with JsonLinesSource(path, target, inputs=InputSettings(nested="flatten")) as lines:
-        lines.open()
-        records = lines.poll(5, 0)
-        assert [(one.x, one.y) for one in records] == 2 * [(inputs, label)]
-        first, *others = lines.columns(records[0])
-        assert (first.name, first.use) == (target, "target, missing" if label is None else f"target {label!r}")
-        assert [use.name for use in others] == list(inputs)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
-import re
 from pathlib import Path
 
 import pytest
@@ -24,7 +22,6 @@ from tests.daemon.configurations import SOURCE, lines_of, predicting
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.refits import refitted
 from tests.daemon.service import serving
-from tests.daemon.test_several_models import several
 
 
 def test_it_is_built_from_a_configuration_and_shown(here: Home) -> None:
@@ -140,24 +137,6 @@ def test_the_metrics_follow_the_model() -> None:
     assert (after["window_records"], after["window_refits_total"]) == (500, 2)
     assert 0 < after["window_refit_last_seconds"] < after["window_refit_seconds_total"]
     assert 0 < after["window_loss"] < 1
-
-
-def test_each_refit_is_logged_of_each_model(here: Home, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    sections = {
-        "source": {"kind": "csv", "path": "stream.csv", "target": "y"},
-        # A chunk ends there, and the log tells once a chunk.
-        "checkpoint": {"directory": "out/state", "every_records": 50},
-    }
-    run(
-        several(
-            here, models={"one": refitted(window=300, every=100), "other": refitted(window=300, every=250)}, **sections
-        )
-    )
-    said = re.findall(
-        r"the model (\w+) was refitted on its last (\d+) records in [\d.]+ s, and has a mean loss of 0\.", caplog.text
-    )
-    assert said == [("one", "200"), ("other", "250"), ("one", "300")]
 
 
 def test_the_daemon_is_well_while_a_refit_is_at_work(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:

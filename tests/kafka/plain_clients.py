@@ -21,7 +21,8 @@ def tidy() -> None:
     """Change kafka-python's classes."""
     if KafkaConnectionManager._build_transport is not _build_transport:
         KafkaConnectionManager._build_transport = _build_transport
-        compat.NetworkSelector = client.NetworkSelector = ClosingSelector  # type: ignore[misc]
+        for module in (compat, client):
+            vars(module)["NetworkSelector"] = ClosingSelector
 
 
 _plainly_built = KafkaConnectionManager._build_transport

@@ -13,8 +13,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.spark import learn_batch_of, learn_stream
 from streamkernel.spark.failures import ExecutorError, SparkJobError
 from streamkernel.spark.learner import MicroBatches
-from streamkernel.spark.progress import BatchOrderError
-from streamkernel.spark.progress_store import MemoryProgress
+from streamkernel.spark.progress import BatchOrderError, MemoryProgress
 from tests.spark.jobs import write_lines
 from tests.spark.streams import records
 
@@ -78,20 +77,12 @@ def test_what_ended_a_query_is_a_sentence(spark, folder):
     def broken(_):
         raise KeyError("a secret")
 
-    with pytest.raises(ExecutorError, match=r"^broken \(line .* raised KeyError on an executor: 'a secret'"):
+    with pytest.raises(ExecutorError, match=r"^KeyError on an executor: 'a secret'"):
         _learn(df.withColumn("a", broken("a")), folder)
     other = spark.readStream.schema(SCHEMA).parquet(str(folder / "in"))
     with pytest.raises(SparkJobError, match=r"reading file .*in/0\.json: .*not a Parquet file") as caught:
         _learn(other, folder, checkpoint_location=folder / "other")
     assert "\n" not in str(caught.value)
-
-
-def test_an_exception_of_watch_is_raised_as_it_is(spark, folder):
-    def watch(_):
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        _start(_stream(spark, folder), folder, watch=watch).awaitTermination()
 
 
 def test_without_a_checkpoint_a_model_goes_on_where_it_is_in_the_same_process(spark, folder):

@@ -1,7 +1,5 @@
 """Streaming data frames: each micro-batch is learned once, by any query; and predictions as a column."""
 
-import json
-
 import numpy as np
 import pytest
 from pyspark.sql import functions as F
@@ -71,23 +69,6 @@ def test_a_micro_batch_that_spark_repeats_is_passed_over(spark, folder):
     assert model.n_records == 400
 
 
-def test_another_checkpoint_location_is_refused(spark, folder):
-    _learn(spark, folder, KernelRegressor(seed=1))
-    with pytest.raises(Exception, match=r"would be learned twice\. Restore its checkpoint location"):
-        _learn(spark, folder, KernelRegressor(seed=1), location="other")
-    header = CheckpointStore(folder / "state").newest().header
-    assert header["source"]["account"]["learned"] == 400
-
-
-def test_a_lost_model_is_not_begun_anew_in_the_midst_of_a_stream(spark, folder):
-    _learn(spark, folder, KernelRegressor(seed=1))
-    write_lines(folder / "in" / "1.json", records(10, 1))
-    for checkpoint in (folder / "state").glob("*.skc"):
-        checkpoint.unlink()
-    with pytest.raises(Exception, match="this model has learned none of the earlier ones"):
-        _learn(spark, folder, KernelRegressor(seed=1))
-
-
 def test_a_checkpoint_opens_as_the_initial_model_of_a_daemon(spark, folder):
     from streamkernel.daemon.run_state.trained import load_trained
 
@@ -96,17 +77,6 @@ def test_a_checkpoint_opens_as_the_initial_model_of_a_daemon(spark, folder):
     trained = load_trained(CheckpointStore(folder / "state").newest(), KernelRegressor(seed=1))
     assert trained.records == 400
     assert trained.model.state_digest() == model.state_digest()
-
-
-def test_a_row_that_cannot_be_used_ends_the_query_and_nothing_is_learned(spark, folder):
-    rows = [{"a": 1.0, "y": 1.0}, {"a": float("inf"), "y": 2.0}]
-    (folder / "in" / "0.json").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows).replace("Infinity", '"Infinity"')
-    )
-    model = KernelRegressor(seed=1)
-    with pytest.raises(Exception, match="input 'a' is infinite"):
-        _learn(spark, folder, model)
-    assert model.n_records == 0
 
 
 def test_arguments_that_cannot_be_are_refused(spark):

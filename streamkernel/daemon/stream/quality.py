@@ -21,7 +21,7 @@ from streamkernel.daemon.stream.classes import OTHER, ClassNumbers
 from streamkernel.daemon.stream.macro_f1 import macro_f1
 from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
 
-__all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses"]
+__all__ = ["REPORTS", "TALLIES", "ProgressiveLoss", "Quality", "log_losses"]
 
 REPORTS: dict[str, tuple[Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2", "flagged"], ...]] = {
     "classification": ("accuracy", "macro_f1", "log_loss"),
@@ -80,6 +80,14 @@ class _Classification:
         if len(losses):
             self._log_loss.update_many(losses)
 
+    def merge(self, other: _Classification) -> None:
+        """Add the records of another one."""
+        self._correct.update(other._correct)
+        self._targets.update(other._targets)
+        self._predictions.update(other._predictions)
+        if other._log_loss.n:
+            self._log_loss += other._log_loss
+
     def get(self, name: str) -> float:
         """Return a metric by its name in the configuration."""
         if name == "log_loss":
@@ -105,15 +113,22 @@ class _Regression:
             return
         table = np.clip(np.array(pairs, dtype=float), -LARGEST, LARGEST)
         errors = table[:, 0] - table[:, 1]
-        before, here = self._absolute.n, float(len(pairs))
+        self._add_targets(len(pairs), float(table[:, 0].mean()), float(table[:, 0].var()))
         self._absolute.update_many(np.abs(errors))
         self._squared.update_many(errors * errors)
+
+    def _add_targets(self, n: float, mean: float, variance: float) -> None:
         # Means of squares, never their sum, which overflows.
-        share = here / (before + here)
-        delta = float(table[:, 0].mean()) - self._mean
-        spread = float(table[:, 0].var()) - self._variance
+        share = n / (self._absolute.n + n)
+        delta = mean - self._mean
         self._mean += share * delta
-        self._variance += share * (spread + (1.0 - share) * delta * delta)
+        self._variance += share * (variance - self._variance + (1.0 - share) * delta * delta)
+
+    def merge(self, other: _Regression) -> None:
+        if other._absolute.n:
+            self._add_targets(other._absolute.n, other._mean, other._variance)
+            self._absolute += other._absolute
+            self._squared += other._squared
 
     def get(self, name: str) -> float:
         if not self._absolute.n:
@@ -137,12 +152,17 @@ class _Scored:
         self._count += len(pairs)
         self._above += sum(score > 0 for _, score in pairs)
 
+    def merge(self, other: _Scored) -> None:
+        self._count += other._count
+        self._above += other._above
+
     def get(self, name: str) -> float:  # noqa: ARG002 - there is only one, the share of novelties
         return self._above / self._count if self._count else math.nan
 
 
 _BASELINES: dict[str, type[Baseline]] = {"classification": MajorityClass, "regression": MeanSoFar}
-_TALLIES: dict[str, type[_Classification | _Regression | _Scored]] = {
+#: Counts and means that the report metrics of a task need of its records.
+TALLIES: dict[str, type[_Classification | _Regression | _Scored]] = {
     "classification": _Classification,
     "regression": _Regression,
     "novelty": _Scored,
@@ -174,7 +194,7 @@ class Quality:
     """
 
     def __init__(self, task: str, names: Sequence[str], window: int, max_classes: int = 1000) -> None:
-        self._make = _TALLIES[task]
+        self._make = TALLIES[task]
         self._tally = self._make()
         self._baseline = _BASELINES[task]() if task in _BASELINES else None
         self._pairs: deque[tuple[Any, Any]] = deque(maxlen=window)
