@@ -14,6 +14,7 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     KernelClassifier,
     KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
     KernelRegressor,
     losses,
 )
@@ -77,7 +78,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("model", [*BOTH, *ADAPTIVE, KernelLeastSquaresClassifier])
+@pytest.mark.parametrize("model", [*BOTH, *ADAPTIVE, KernelLeastSquaresClassifier, KernelLeastSquaresRegressor])
 def test_out_of_range(model, subtests):
     arguments = set(inspect.signature(model).parameters)
     assert arguments <= {name for name, _, _ in WRONG}

@@ -75,7 +75,7 @@ class TestLines:
         model = [{"river.linear_model.ALMAClassifier": {"B": float("inf")}}]
         for _ in range(2):
             run(prepare(here.configure(source=source, model=model)), max_records=50)
-        assert json.dumps(here.header()["config"]["model"]).count("Infinity") == 1
+        assert json.dumps(here.header()["models"]).count("Infinity") == 1
         assert here.header()["source"]["account"]["consumed"] == 100
         status, lines, err = predict("out/state", "stream.csv")
         assert (status, len(lines), err) == (0, 100, "")
