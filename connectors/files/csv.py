@@ -122,12 +122,13 @@ class CsvSource(LineSource):
         self.target_required = target_required
         TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
         self._header = b""
+        self.column_names: Sequence[str] | None = None  # of the current file; None before its header was read
         self._told_header = False
         # Where a record begins that waits for the end of its quote, and when to tell that.
         self._waits: tuple[int, float] | None = None
 
     def _begin(self, stream: ByteStream) -> None:
-        self._decoder = None
+        self._decoder = self.column_names = None
         self._told_header = False
         given = self.max_record_bytes, self.delimiter, self.encoding, self.files.number
         if stream.header is None and isinstance(stream, FollowedFile) and stream.continued:
@@ -250,6 +251,7 @@ class CsvSource(LineSource):
             columns, target, self.target_type, self.delimiter, self.encoding, self.max_string, self._rules
         )
         self._decoder.passing = self._passing
+        self.column_names = columns
 
     def _columns(self, raw: bytes) -> list[str]:
         """Return the names of the columns; raise SourceError where they cannot be used."""

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from streamkernel.connectors.durable import sync_folder
 from streamkernel.connectors.file_system import write_obstacle
+from streamkernel.connectors.files.existing import half_set_aside
 from streamkernel.connectors.files.locking import lock
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name, parts_of
@@ -125,7 +126,7 @@ class PartsFolder:
         elif not self.path.is_dir():
             advice = f"put it back, {REMEDY}"
             if mark.fits(self.old):
-                advice = f"rename {self.old.name} to continue, or start with --fresh again to start over"
+                advice = half_set_aside(self.old)
             raise SinkError(
                 f"{self._shown}: there is no such folder, and {mark.part:,} parts of it are recorded at the "
                 f"checkpoint: {advice}"

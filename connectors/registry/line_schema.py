@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from streamkernel.connectors.registry.framing import base64_text
 from streamkernel.connectors.registry.protobuf import import_protobuf
 from streamkernel.connectors.registry.settings import ValueFormat
 
@@ -42,6 +42,11 @@ class LineSchema(NamedTuple):
     fields: tuple[LineField, ...]
     added: tuple[LineField, ...] = ()
 
+    @property
+    def numbered(self) -> list[tuple[int, LineField]]:
+        """The fields with their numbers in Protobuf, where the rest of a line is the first one that was added."""
+        return [*enumerate(self.fields, 1), *enumerate(self.added, _REST_NUMBER)]
+
 
 class LineField(NamedTuple):
     """A field of a line: its type, and whether it may be absent or null."""
@@ -57,17 +62,24 @@ class LineField(NamedTuple):
 
 
 def schema_text(schema: LineSchema, value_format: ValueFormat) -> str:
-    """Return a schema as a registry takes it; Protobuf as its descriptor in base64.
+    """Return a schema as a registry takes it.
 
     Examples
     --------
     >>> point = LineSchema("Point", (LineField("x", "number", optional=False), LineField("label", "text")))
-    >>> print(schema_text(point, "json_schema")[:70])
-    {"title":"Point","type":"object","properties":{"x":{"type":"number"},"
+    >>> print(schema_text(point, "protobuf"))
+    syntax = "proto3";
+    package streamkernel;
+    message Point {
+      double x = 1;
+      optional string label = 2;
+      map<string, string> extra = 15;
+    }
+    <BLANKLINE>
 
     """
     if value_format == "protobuf":
-        return base64_text(file_descriptor(schema).SerializeToString(deterministic=True))
+        return "\n".join(['syntax = "proto3";', f"package {_NAMESPACE};", *_message(_with_rest(schema)), ""])
     if value_format == "json_schema":
         return orjson.dumps({"title": schema.name, **_object(schema)}).decode()
     tree = _record(schema)
@@ -95,18 +107,35 @@ def _object(schema: LineSchema) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required}
 
 
+def _message(schema: LineSchema, indent: str = "") -> Iterator[str]:
+    yield f"{indent}message {schema.name} {{"
+    for number, field in schema.numbered:
+        if isinstance(field.holds, LineSchema):
+            yield from _message(field.holds, indent + "  ")
+            kind = field.holds.name
+        else:
+            scalar = _TYPES[field.holds][2].removeprefix("TYPE_").lower()
+            kind = f"map<string, {scalar}>" if field.is_map else f"{'optional ' if field.optional else ''}{scalar}"
+        yield f"{indent}  {kind} {field.name} = {number};"
+    yield f"{indent}}}"
+
+
+def _with_rest(schema: LineSchema) -> LineSchema:
+    """Return an outermost message with its field for the rest of a line."""
+    return LineSchema(schema.name, schema.fields, (LineField(REST, "texts"), *schema.added))
+
+
 def file_descriptor(schema: LineSchema) -> Any:
     """Return the Protobuf file of a schema: its outermost message has a field for the rest of a line."""
     file = import_protobuf().descriptor_pb2.FileDescriptorProto(name="lines.proto", package=_NAMESPACE, syntax="proto3")
-    rest = LineSchema(schema.name, schema.fields, (LineField(REST, "texts"), *schema.added))
-    _describe(file.message_type.add(), rest, f".{_NAMESPACE}")
+    _describe(file.message_type.add(), _with_rest(schema), f".{_NAMESPACE}")
     return file
 
 
 def _describe(message: Any, schema: LineSchema, scope: str) -> None:
     message.name = schema.name
     full = f"{scope}.{schema.name}"
-    for number, one in [*enumerate(schema.fields, 1), *enumerate(schema.added, _REST_NUMBER)]:
+    for number, one in schema.numbered:
         field = message.field.add(name=one.name, number=number, label="LABEL_OPTIONAL")
         if isinstance(one.holds, LineSchema):
             field.type, field.type_name = field.TYPE_MESSAGE, f"{full}.{one.holds.name}"

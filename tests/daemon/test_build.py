@@ -147,7 +147,7 @@ def test_all_wrong_values_of_an_estimator_at_once() -> None:
     found = refused([{"streamkernel.KernelClassifier": keywords}, {"streamkernel.KernelRegressor": {"batch_size": -1}}])
     assert [line.partition(":")[0] for line in found] == [
         "model[0].batch_size",
-        "model[0].max_features",
         "model[0].regularization",
+        "model[0].max_features",
         "model[1].batch_size",
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamkernel.connectors.ports import Fault, Position
+from streamkernel.connectors.ports import CausedFault, Fault, Position
 from streamkernel.daemon import cli
 from streamkernel.daemon.monitoring.dead_letters import DeadLetterLog, remedy
 from streamkernel.daemon.stream.lines import dead_letter
@@ -99,9 +99,9 @@ class TestLog:
         ]
 
     def test_what_a_step_of_river_cannot_use(self) -> None:
-        detail = "TypeError: unsupported operand type(s) for -: 'str' and 'float'"
-        assert "source.inputs.exclude leaves out" in remedy("refused", "source", "csv", detail)
-        assert remedy("refused", "source", "river", detail) == ""
+        fault = CausedFault("refused", "TypeError: unsupported operand type(s) for -: 'str' and 'float'", "type")
+        assert "source.inputs.exclude leaves out" in remedy(fault, "source", "csv")
+        assert remedy(fault, "source", "river") == ""
 
 
 def test_the_input_that_select_trips_over_is_named(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
