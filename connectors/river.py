@@ -56,7 +56,7 @@ class RiverSource(Source):
     >>> source.open()
     >>> record = source.poll(1, timeout=0)[0]
     >>> sorted(record.x)[:3], round(record.y, 2), record.next
-    (['0', '1', '2'], 10.47, Position(stream='synth.Friedman{"seed":1}', partition=0, offset=1))
+    (['0', '1', '2'], 10.47, Position(stream='synth.Friedman{"seed":1}', partition=0, offset=1, known=None))
 
     """
 

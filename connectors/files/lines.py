@@ -180,15 +180,18 @@ class Lines:
 
     def _positions(self, lengths: Iterable[int]) -> list[Position]:
         """Return where the next lines of these lengths begin, and where the line after them does."""
-        offsets = list(map(add, accumulate(lengths, initial=self._start), count(step=self._line_end)))
+        offsets = list(map(add, accumulate(lengths, initial=self._start), count()))
+        # Lines before it may have been read with the last one, to find the end of a quote.
+        unended = not self._line_end and self._next == len(self._lines)
+        offsets[-1] -= unended
         self._start = offsets[-1]
         name = self._stream.name_at(offsets[0])
-        if self._line_end and self._stream.name_at(offsets[-1]) == name:
+        if not unended and self._stream.name_at(offsets[-1]) == name:
             # The same as calling Position for each offset, at a third of the cost.
             given = zip(repeat(name), repeat(self._partition), offsets, repeat(None), strict=False)
             return list(cast("Iterator[Position]", map(tuple.__new__, repeat(Position), given)))
         positions = [Position(self._stream.name_at(offset), self._partition, offset) for offset in offsets]
-        if not self._line_end and self._next == len(self._lines):
+        if unended:
             positions[-1] = positions[-1]._replace(known={"unended": True})
         return positions
 

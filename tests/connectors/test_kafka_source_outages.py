@@ -14,6 +14,7 @@ from streamkernel.connectors.kafka.base.outage import Outage
 from streamkernel.connectors.kafka.reading import reader
 from streamkernel.connectors.kafka.reading.order_log import OPEN, OrderEntry
 from streamkernel.daemon.assembly.parts import log_reading
+from streamkernel.daemon.run_state.component import OpenSource
 
 
 class TestGaps:
@@ -88,7 +89,7 @@ class TestOutages:
         source.open()
         assert source.poll(10, 0.05) == []
         assert source.health_problem == "kafka topic t at broker:9092: no broker answers (connection refused)"
-        log_reading(source, "record", 0)
+        log_reading(OpenSource("source", source, {}, lambda: 0))
         assert (
             caplog.records.pop().message == "reading kafka topic t at broker:9092 from record 1 on, once it can be read"
         )

@@ -17,7 +17,7 @@ from streamkernel.connectors.registry.settings import RegistrySettings
 from streamkernel.daemon.replay.feed import ReplayedRecord, ReplayFeed
 from streamkernel.daemon.replay.letters import read_letters
 from streamkernel.daemon.replay.report import ReplayReport
-from streamkernel.daemon.replay.sources import SourceState
+from streamkernel.daemon.replay.sources import ReplaySource
 from streamkernel.daemon.stream.lines import dead_letter
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record
@@ -57,7 +57,7 @@ class Replay:
             value_format="avro",
             registry=RegistrySettings(registry.url, **settings),  # type: ignore[arg-type]
         )
-        state = SourceState(self.source, {0: Position("t", 0, 99)}, True)
+        state = ReplaySource(self.source, {0: Position("t", 0, 99)}, True)
         letters_read = read_letters(self.path, 2**20)
         self.feed = ReplayFeed(
             letters_read, {"records": state}, self.report, self.handed.append, _kills_none, self.stopped.is_set

@@ -9,7 +9,7 @@ from streamkernel.connectors.ports import Fault, Position, Record
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.replay.letters import DeadLetter
 from streamkernel.daemon.replay.report import ReplayReport
-from streamkernel.daemon.replay.sources import SourceState
+from streamkernel.daemon.replay.sources import ReplaySource
 from streamkernel.daemon.run_state.replayed import LetterPlace
 
 __all__ = ["WAIT_SECONDS", "ReplayFeed", "ReplayedRecord", "is_replayed", "place_of"]
@@ -70,7 +70,7 @@ class ReplayFeed:
     def __init__(
         self,
         letters: Iterator[DeadLetter],
-        sources: Mapping[str, SourceState],
+        sources: Mapping[str, ReplaySource],
         report: ReplayReport,
         handed: Callable[[ReplayedRecord], None],
         kills: Callable[[Record], bool],

@@ -17,7 +17,7 @@ from streamkernel.daemon.config.schema import CsvSourceConfig, KafkaSourceConfig
 from streamkernel.daemon.config.sources import is_several
 from streamkernel.daemon.run_state.start import Start
 
-__all__ = ["SECTIONS", "SourceState", "open_sources"]
+__all__ = ["SECTIONS", "ReplaySource", "open_sources"]
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ SECTIONS = {"records": "source", "labels": "labels.source"}
 """The section of each source that letters may be of."""
 
 
-class SourceState(NamedTuple):
+class ReplaySource(NamedTuple):
     """A source of a configuration.
 
     Attributes
@@ -44,7 +44,7 @@ class SourceState(NamedTuple):
     topic: bool
 
 
-def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: ExitStack) -> dict[str, SourceState]:
+def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: ExitStack) -> dict[str, ReplaySource]:
     """Make what decodes the letters of each source that has any."""
     made = {}
     for name in wanted:
@@ -66,7 +66,7 @@ def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: Exi
             _log.warning(
                 "%s.include: a dead letter has only the value of its message, so these inputs are missing", key
             )
-        made[name] = SourceState(source, positions, isinstance(written, KafkaSourceConfig))
+        made[name] = ReplaySource(source, positions, isinstance(written, KafkaSourceConfig))
     return made
 
 

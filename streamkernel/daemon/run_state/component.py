@@ -31,9 +31,9 @@ __all__ = [
     "OpenSource",
     "Places",
     "Saved",
-    "Section",
     "Snapshot",
     "StateComponent",
+    "StateSection",
     "TargetMoments",
     "differences",
     "plain",
@@ -77,7 +77,7 @@ TargetMoments: TypeAlias = Annotated[
 ]
 
 
-class Section(BaseModel):
+class StateSection(BaseModel):
     """The section of a component; other entries than those used do no harm, and later versions may write more."""
 
     model_config = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
@@ -147,7 +147,7 @@ class StateComponent:
     """
 
     name: str
-    section: Any = Section
+    section: Any = StateSection
 
     def snapshot(self, start: Start, plan: Plan, processor: Processor) -> Snapshot | None:
         """Return what a checkpoint saves; None where there is nothing.

@@ -10,7 +10,15 @@ from pydantic import BaseModel, ValidationError, create_model
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.run_state.component import COUNTS, Count, OpenSource, Saved, Section, Snapshot, StateComponent
+from streamkernel.daemon.run_state.component import (
+    COUNTS,
+    Count,
+    OpenSource,
+    Saved,
+    Snapshot,
+    StateComponent,
+    StateSection,
+)
 from streamkernel.daemon.run_state.late_labels import LateLabelsState
 from streamkernel.daemon.run_state.models import ModelsState
 from streamkernel.daemon.run_state.outputs import OutputsState
@@ -36,7 +44,7 @@ _fields: dict[str, Any] = {
     **{one.name: (one.section | None, None) for one in _OPTIONAL},
     "payload": (dict[str, Count], ...),
 }
-_Header: type[BaseModel] = create_model("_Header", __base__=Section, **_fields)
+_Header: type[BaseModel] = create_model("_Header", __base__=StateSection, **_fields)
 
 
 def sources_of(start: Start, plan: Plan) -> list[OpenSource]:

@@ -14,9 +14,9 @@ from streamkernel.daemon.run_state.component import (
     Count,
     OpenSource,
     Saved,
-    Section,
     Snapshot,
     StateComponent,
+    StateSection,
     differences,
     plain,
     source_settings,
@@ -31,12 +31,12 @@ __all__ = ["LateLabelsState"]
 _log = logging.getLogger(__name__)
 
 
-class _LateLabelsSettings(Section):
+class _LateLabelsSettings(StateSection):
     key: str
     source: dict[str, Any]
 
 
-class _LateLabelsSection(Section):
+class _LateLabelsSection(StateSection):
     config: _LateLabelsSettings
     pending: Count
 

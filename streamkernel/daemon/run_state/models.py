@@ -19,9 +19,9 @@ from streamkernel.daemon.run_state.component import (
     Count,
     InputNames,
     Saved,
-    Section,
     Snapshot,
     StateComponent,
+    StateSection,
     TargetMoments,
     plain,
 )
@@ -263,13 +263,13 @@ class StoredModels:
         return differences, [*ways, "start over with --fresh"] if differences else []
 
 
-class _About(Section):
+class _About(StateSection):
     state_digest: str = ""
     expert_weights: dict[str, FiniteFloat] = Field(default_factory=dict)
     input_importance: dict[str, FiniteFloat] = Field(default_factory=dict)
 
 
-class _LearnerSection(Section):
+class _LearnerSection(StateSection):
     bytes: Count
     steps: list[Any] | None = None
     began: Count = 0
@@ -284,7 +284,7 @@ class _LearnerSection(Section):
 _Promotion: TypeAlias = Annotated[tuple[Count, str, str], Strict(False)]
 
 
-class _ModelsSection(Section):
+class _ModelsSection(StateSection):
     published: str
     publish: str | None = None
     promotions: list[_Promotion] = Field(default_factory=list)

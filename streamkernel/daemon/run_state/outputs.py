@@ -15,7 +15,7 @@ from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.parquet.mark import PartsMark, parts_of
 from streamkernel.connectors.ports import Mark, SinkError
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.run_state.component import MOST, Saved, Section, Snapshot, StateComponent
+from streamkernel.daemon.run_state.component import MOST, Saved, Snapshot, StateComponent, StateSection
 from streamkernel.daemon.stream.processor import Processor
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _mark(mark: Any) -> Any:
     return mark
 
 
-class _OutputSection(Section):
+class _OutputSection(StateSection):
     path: str = "-"
     mark: Annotated[Any, AfterValidator(_mark)] = None
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.run_state.component import Count, Saved, Section, Snapshot, StateComponent
+from streamkernel.daemon.run_state.component import Count, Saved, Snapshot, StateComponent, StateSection
 from streamkernel.daemon.stream.processor import Processor
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ _LIBRARIES = ("streamkernel", "river", "numpy")
 _version = cache(metadata.version)
 
 
-class _Versions(Section):
+class _Versions(StateSection):
     streamkernel: str
     river: str
 
 
-class _RunSection(Section):
+class _RunSection(StateSection):
     written: Annotated[float, Field(ge=0, le=_LATEST)]
     mode: Literal["learn", "predict"]
     versions: _Versions
@@ -109,7 +109,7 @@ def check_versions(header: Mapping[str, Any], otherwise: str = "start over with 
             _log.warning("the checkpoint was written with %s %s, this is %s %s", name, before, name, now)
 
 
-class _PredictedWithSection(Section):
+class _PredictedWithSection(StateSection):
     checkpoint: Count
     records: Count
 

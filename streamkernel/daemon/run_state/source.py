@@ -19,9 +19,9 @@ from streamkernel.daemon.run_state.component import (
     OpenSource,
     Places,
     Saved,
-    Section,
     Snapshot,
     StateComponent,
+    StateSection,
     differences,
     plain,
     positions_of,
@@ -37,7 +37,7 @@ __all__ = ["SourceState"]
 _log = logging.getLogger(__name__)
 
 
-class _SourceSection(Section):
+class _SourceSection(StateSection):
     config: dict[str, Any]
     account: Counts
     recent_dead: list[Count]

@@ -17,9 +17,9 @@ from streamkernel.daemon.run_state.component import (
     OpenSource,
     Places,
     Saved,
-    Section,
     Snapshot,
     StateComponent,
+    StateSection,
     differences,
     positions_of,
     source_settings,
@@ -55,7 +55,7 @@ class WarmStart:
     done: bool = False
 
 
-class _WarmStartSection(Section):
+class _WarmStartSection(StateSection):
     config: dict[str, Any] | None = None
     account: Counts
     recent_dead: list[Count]
