@@ -14,7 +14,7 @@ import struct
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["IrregularFileError", "file_id", "is_file_id", "make_folder", "open_regular", "write_obstacle"]
+__all__ = ["IrregularFileError", "file_id", "make_folder", "open_regular", "write_obstacle"]
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -170,10 +170,3 @@ def _birth(file: int | os.PathLike[str]) -> int | None:
     (mask,) = _MASK.unpack_from(found.raw)
     seconds, nanoseconds = _BIRTH.unpack_from(found.raw)
     return int(seconds * 10**9 + nanoseconds) if mask & _BIRTH_TIME else None
-
-
-def is_file_id(value: object) -> bool:
-    """Return whether a value read from a checkpoint is what `file_id` gives."""
-    if value is None:
-        return True
-    return isinstance(value, list) and len(value) == 2 and all(type(one) is int and 0 <= one < 2**64 for one in value)
