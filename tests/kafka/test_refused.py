@@ -66,6 +66,7 @@ def bear(source: KafkaSource, sink: KafkaSink, refused: Callable[[], int]) -> No
         sink.write((), ())
 
 
+@pytest.mark.integration  # it waits for attempts to connect
 def test_one_that_was_never_there(refused: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (sources, sinks):
         monkeypatch.setattr(module, "OPEN_SECONDS", 0.1)
