@@ -25,7 +25,7 @@ class Peer(Protocol):
 class LossCurve:
     """The looks at a run, the first of which is before its first iteration.
 
-    Without a test set and without dual variables there are NaN.
+    A look that is not asked for is NaN.
     """
 
     passes: list[float] = field(default_factory=list)
