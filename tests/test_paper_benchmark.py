@@ -62,6 +62,9 @@ def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
         algorithms = {row[0].split(",")[0] for row in rows}
         assert {"NORMA", "k-SDCA", "r-SDCA", "n-SDCA", "r-Pegasos", "n-Pegasos", "FOGD", "NOGD"} <= algorithms
         assert {"scikit-learn's SVC", "DSG", "CDSG", "preconditioned blocks"} <= algorithms
+    (digits,) = tables(pages["mnist"])
+    assert [row[0] for row in digits[2:8:2]] == ["DSG, a pass", "CDSG, cap 1, a pass", "CDSG, cap 2, a pass"]
+    assert len(digits) == 2 + 6 + 8 + 1
     (posteriors,) = tables(pages["gp"])
     assert [row[0] for row in posteriors[2:]] == ["mean"] * 6 + ["variance"] * 3
     assert len(tables(pages["cdsg"])[0]) == 2 + 12

@@ -1,6 +1,6 @@
 """The experiments of the DSG and the CDSG paper.
 
-    python -m benchmarks.paper [--only ridge gp adult eights deformed cdsg] [--data DIR] [--quick] [--out DIR]
+    python -m benchmarks.paper [--only ridge gp adult eights deformed mnist cdsg] [--data DIR] [--quick] [--out DIR]
 
 Without `--only` all are run. a9a and mnist.npz are read from --data, and what is not there is left out, saying so. Each
 experiment writes a page paper_<name>.md, its looks as paper_<name>.csv and a plot to --out (benchmarks/results); this
@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.command import DATA, asked
-from benchmarks.paper import deformed_eights, posterior, ridge, svm, utilize
+from benchmarks.paper import deformed_eights, multiclass, posterior, ridge, svm, utilize
 from benchmarks.report import publish, table
 
 #: By name: what runs it, which section it is, and what it compares.
@@ -23,6 +23,7 @@ EXPERIMENTS: dict[str, tuple[Callable[[Namespace], None], str, str]] = {
     "adult": (partial(svm.run, svm.ADULT), "DSG 7.3", "kernel support vector machines on Adult, all algorithms"),
     "eights": (partial(svm.run, svm.EIGHTS), "DSG 7.3", "the same on MNIST's 8 against 6"),
     "deformed": (deformed_eights.run_deformed, "DSG 7.3", "8 against 6 from deformed images, by preconditioned DSG"),
+    "mnist": (multiclass.run, "DSG 7.4", "MNIST's ten classes, on pixels"),
     "cdsg": (utilize.run, "CDSG 5.1", "DSG, UDSG, CDSG and SVRG on MNIST, digits and Adult"),
 }
 #: Experiments of the papers that have no data here, and where they are.

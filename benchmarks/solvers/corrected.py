@@ -16,16 +16,7 @@ from streamkernel.window.losses import ElasticNet
 
 
 class VarianceReducedSteps:
-    """SVRG: a full gradient after every `inner` steps.
-
-    Parameters
-    ----------
-    task, step, batch, seed
-        As of `SGD`.
-    inner
-        Steps between two full gradients; the paper's 50 by default.
-
-    """
+    """SVRG: a full gradient after every `inner` steps, the paper's 50 by default; the rest is as of `SGD`."""
 
     def __init__(self, task: Task, step: float, inner: int = 50, batch: int = 10, seed: int = 1) -> None:
         self.x, self.records = np.zeros(task.p), 0
@@ -60,22 +51,9 @@ class VarianceReducedSteps:
 
 
 class AnchoredSteps:
-    """S3GD: the anchors' gradient after every `inner` steps.
+    """S3GD: the anchors' gradient after every `inner` steps, the paper's 20 by default; the rest is as of `SGD`.
 
-    Parameters
-    ----------
-    task, step, batch, seed
-        As of `SGD`.
-    anchors, neighbors
-        How many rows are anchors, and how many of them each row is connected with.
-    inner
-        Steps between two gradients of the anchors; the paper's 20 by default.
-
-    Attributes
-    ----------
-    preparation
-        Seconds that anchors and their sums took.
-
+    Each row is connected with `neighbors` of the anchors. `preparation` are the seconds of anchors and their sums.
     """
 
     def __init__(

@@ -25,27 +25,15 @@ class Peer(Protocol):
 class LossCurve:
     """The looks at a run, the first of which is before its first iteration.
 
-    Attributes
-    ----------
-    passes, seconds
-        So far.
-    objective
-        There.
-    test
-        The objective on the test set there; NaN without one.
-    gap
-        The duality gap there, with the solver's own dual variables, or, of a primal method, the losses' derivatives.
-    preparation
-        Seconds before the first iteration (clusters, anchors, moments), which `seconds` do not count.
-
+    A look that is not asked for is NaN.
     """
 
     passes: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     objective: list[float] = field(default_factory=list)
-    test: list[float] = field(default_factory=list)
-    gap: list[float] = field(default_factory=list)
-    preparation: float = 0.0
+    test: list[float] = field(default_factory=list)  #: the objective on the test set
+    gap: list[float] = field(default_factory=list)  #: with the solver's own dual variables, or the losses' derivatives
+    preparation: float = 0.0  #: seconds of clusters, anchors and moments, which `seconds` do not count
 
     def excess(self, optimum: float) -> Array:
         """Objective minus the optimum, no less than 1e-17."""
@@ -54,19 +42,9 @@ class LossCurve:
     def first_below(
         self, optimum: float, target: float, against: Sequence[float] | None = None, stays: bool = True
     ) -> float:
-        """Seconds at which the excess is at most `target`; infinite if never.
+        """Seconds, or what is given `against`, at which the excess is at most `target`; infinite if never.
 
-        Between two looks it is taken to fall geometrically.
-
-        Parameters
-        ----------
-        optimum, target
-            The least objective, and the excess that is looked for.
-        against
-            What takes the place of the seconds.
-        stays
-            Whether the excess must be so small at all later looks. Defaults to True.
-
+        Between two looks it is taken to fall geometrically. If it `stays`, it is so small at all later looks, too.
         """
         x = np.array(self.seconds if against is None else against)
         excess = self.excess(optimum)
@@ -100,21 +78,9 @@ def follow(
     test: bool = False,
     gap: bool = False,
 ) -> LossCurve:
-    """Advance a peer and look at it.
+    """Advance a peer and look at it after so many iterations each, until an objective or the CPU seconds are reached.
 
-    Parameters
-    ----------
-    peer, task
-        Compiled code must have been called once, or compiling counts.
-    looks
-        The iterations after which to look.
-    until
-        An objective at which the run ends.
-    seconds
-        The CPU seconds after which it ends.
-    test, gap
-        Whether to look at the test set and at the duality gap too. Default to False.
-
+    Compiled code must have been called once, or compiling counts. `test` and `gap` ask for these looks, too.
     """
     curve = LossCurve()
     done, spent = 0, 0.0

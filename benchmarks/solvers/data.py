@@ -29,32 +29,23 @@ def factorized(size: tuple[int, int, int, int], penalty: tuple[float, float], lo
     return Task(name, U @ G, y, loss, l2, l1, factors=(U, G))
 
 
-def adult_rows(folder: Path | None, loss: str, l2: float, l1: float) -> Task | None:
-    """All rows of a9a as they are; None without the file."""
-    if folder is None or not (folder / "a9a").exists():
-        return None
-    A, y = _a9a(folder)
-    return Task("a9a", A, y, loss, l2, l1)
-
-
-def _a9a(folder: Path) -> tuple[Array, Array]:
+def adult_rows(folder: Path) -> tuple[Array, Array]:
+    """All rows of a9a as they are, and their labels."""
     from sklearn.datasets import load_svmlight_file
 
     A, y = load_svmlight_file(str(folder / "a9a"), n_features=123)
     return A.toarray(), np.asarray(y, np.float64)
 
 
-def two_classes(folder: Path | None) -> list[Task]:
+def two_classes(folder: Path) -> list[Task]:
     """The most frequent class against the rest, logistic, of a9a, electricity, shuttle and MNIST, as far as there.
 
     A column of ones is added, and all rows are multiplied by one number that makes the mean of their squared norms 1.
     Columns of electricity and shuttle are standardized before. A fifth of the rows is to test, of MNIST its own.
     """
     tasks: list[Task] = []
-    if folder is None:
-        return tasks
     if (folder / "a9a").exists():
-        tasks.append(_split("a9a", *_a9a(folder)))
+        tasks.append(_split("a9a", *adult_rows(folder)))
     for name, file in (("electricity", "electricity_samlb.npz"), ("shuttle", "shuttle.npz")):
         if (folder / file).exists():
             data = np.load(folder / file, allow_pickle=True)

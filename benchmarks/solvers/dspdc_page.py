@@ -1,15 +1,15 @@
 """The page of DSPDC: beside SPDC, SDCA and scikit-learn's SAGA on the paper's factorized settings, and on a9a."""
 
 import math
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
 from benchmarks.paper.tables import write_rows
-from benchmarks.report import machine, table, write
+from benchmarks.report import publish, table
 from benchmarks.solvers.curve import LossCurve
 from benchmarks.solvers.data import PENALTIES, SIZES, adult_rows, factorized
 from benchmarks.solvers.optimum import Optimum, optimum
@@ -176,27 +176,27 @@ def settings(loss: str, quick: bool, longer: float) -> Found:
     return found
 
 
-def page(out: Path, name: str, title: str, found: Found, said: str, how: str, quick: bool) -> None:
+def page(options: Namespace, name: str, title: str, found: Found, said: str, how: str) -> None:
     """Write a page, its looks and its plots."""
-    picture(out, f"window_{name}", found)
-    looks(out / f"window_{name}.csv", found)
-    data = " --data DIR" if name == "a9a" else ""
-    parts = [
-        f"# {title}",
+    picture(options.out, name, found)
+    looks(options.out / f"{name}.csv", found)
+    publish(
+        options,
+        name,
+        title,
         said,
-        f"`python -m benchmarks.window{data} --only {name}{' --quick' if quick else ''}` on {machine()}; CPU seconds "
-        "of one thread, without compilation and without the looks at objective and gap: the median of runs with the "
-        f"seeds 1 to {max(len(c) for _, _, runs in found for c in runs.values())} (lowest to highest). 1e-6 is the "
-        "objective above the optimum, which Newton's method finds (benchmarks/solvers/optimum.py; its duality gap is "
-        "below 1e-14). A run ends there or when its time is over: in brackets, how far above the optimum it was then; "
-        f"so slow a solver is run once. A pass is n iterations, or records. {how}",
+        "CPU seconds of one thread, without compilation and without the looks at objective and gap: the median of runs "
+        f"with the seeds 1 to {max(len(c) for _, _, runs in found for c in runs.values())} (lowest to highest). 1e-6 "
+        "is the objective above the optimum, which Newton's method finds (benchmarks/solvers/optimum.py; its duality "
+        "gap is below 1e-14). A run ends there or when its time is over: in brackets, how far above the optimum it was "
+        f"then; so slow a solver is run once. A pass is n iterations, or records. {how}",
         seconds_table(found),
         passes_table(found),
-        f"![Objective minus optimum against CPU seconds](window_{name}_seconds.png)",
-        f"![Objective minus optimum against passes](window_{name}_passes.png)",
-        f"![Duality gap against CPU seconds](window_{name}_gap.png)",
-    ]
-    write(out / f"window_{name}.md", "\n\n".join(parts))
+        f"![Objective minus optimum against CPU seconds]({name}_seconds.png)",
+        f"![Objective minus optimum against passes]({name}_passes.png)",
+        f"![Duality gap against CPU seconds]({name}_gap.png)",
+        module="window",
+    )
 
 
 #: What the solvers on factorized data are.
@@ -208,15 +208,16 @@ _HOW = (
 )
 
 
-def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - the data are drawn
+def run(options: Namespace) -> None:
     """Write window_dspdc.md: the six settings with the smooth hinge, which is the paper's."""
-    found = settings("smooth_hinge", quick, LONGER)
-    page(out, "dspdc", "DSPDC on factorized data", found, verdict(found), f"Smooth hinge. {_HOW}", quick)
+    found = settings("smooth_hinge", options.quick, LONGER)
+    how = f"Smooth hinge. {_HOW}"
+    page(options, "window_dspdc", "DSPDC on factorized data", found, verdict(found), how)
 
 
-def run_log(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - the data are drawn
+def run_log(options: Namespace) -> None:
     """Write window_dspdc_log.md: the same with the logistic loss, which scikit-learn's SAGA has."""
-    found = settings("log", quick, SECONDS)
+    found = settings("log", options.quick, SECONDS)
     how = (
         f"Logistic loss: scikit-learn's SAGA knows no smooth hinge. {_HOW}SAGA's line is of runs of more and more "
         "passes. It is a primal method: it needs no strong convexity, and where l2 is tiny it does not slow down as "
@@ -227,22 +228,21 @@ def run_log(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 
         f"On factors, DSPDC is faster than SPDC and SDCA to 1e-6 on {sum(wins(found))} of {len(found)} settings. "
         f"The fastest of all columns, setting after setting: {', '.join(first)}."
     )
-    page(out, "dspdc_log", "DSPDC on factorized data, logistic loss", found, said, how, quick)
+    page(options, "window_dspdc_log", "DSPDC on factorized data, logistic loss", found, said, how)
 
 
-def run_adult(data: Path | None, quick: bool, out: Path) -> None:
+def run_adult(options: Namespace) -> None:
     """Write window_a9a.md: the plain form on a9a's rows, with two penalties."""
+    if not (options.data / "a9a").exists():
+        print("a9a is not in --data: window_a9a is left out")
+        return
     found: Found = []
+    quick = options.quick
     for loss in ("smooth_hinge", "log"):
         for l2, l1 in ((1e-3, 1e-4), (1e-5, 1e-6)):
-            task = adult_rows(data, loss, l2, l1)
-            if task is None:
-                print("a9a is not in --data: window_a9a is left out")
-                return
-            if quick:
-                task = task.first(400)
-            name = f"{task.name}, {loss.replace('_', ' ')}, l1 {l1:g}, l2 {l2:g}"
-            task = replace(task, name=name)
+            name = f"a9a, {loss.replace('_', ' ')}, l1 {l1:g}, l2 {l2:g}"
+            task = Task(name, *adult_rows(options.data), loss, l2, l1)
+            task = task.first(400) if quick else task
             found.append(measure(task, 41, 0.2 if quick else SECONDS, 2 if quick else RUNS))
     won = wins(found)
     said = (
@@ -253,4 +253,4 @@ def run_adult(data: Path | None, quick: bool, out: Path) -> None:
         "32,561 rows of 123 inputs, an eighth of them not 0, as SciPy's CSR matrix for all solvers; q = 41, three "
         "blocks; SPDC, SDCA and SAGA as [on factorized data](window_dspdc.md)."
     )
-    page(out, "a9a", "DSPDC on a9a", found, said, how, quick)
+    page(options, "window_a9a", "DSPDC on a9a", found, said, how)

@@ -125,18 +125,7 @@ def ascend_sparse(
 
 
 class SDCA:
-    """Proximal SDCA.
-
-    Parameters
-    ----------
-    task
-        The problem; its weights must be 1.
-    factors
-        Whether rows are made of the task's factors, as where A is not stored. Defaults to False.
-    seed
-        Of the orders.
-
-    """
+    """Proximal SDCA of a task without weights, on its rows, or on rows made of its factors where A is not stored."""
 
     def __init__(self, task: Task, factors: bool = False, seed: int = 1) -> None:
         self.x, self.records = np.zeros(task.p), 0

@@ -92,20 +92,7 @@ def stratified_steps(
 
 
 class SGD:
-    """Mini-batch stochastic gradient descent.
-
-    Parameters
-    ----------
-    task
-        The problem.
-    step
-        eta, constant.
-    batch
-        Records of a step, drawn with replacement.
-    seed
-        Of the draws.
-
-    """
+    """Mini-batch stochastic gradient descent with a constant step; records are drawn with replacement."""
 
     def __init__(self, task: Task, step: float, batch: int = 10, seed: int = 1) -> None:
         self.x = np.zeros(task.p)
@@ -121,16 +108,7 @@ class SGD:
 
 
 class StratifiedSGD:
-    """SSGD: a mini-batch has one record of each stratum.
-
-    Parameters
-    ----------
-    task, step, seed
-        As of `SGD`.
-    strata
-        The stratum of each record, whole numbers from 0 up, shape (n,): see `clustered`.
-
-    """
+    """SSGD: a mini-batch has one record of each stratum; `strata` are whole numbers from 0 up (see `clustered`)."""
 
     def __init__(self, task: Task, step: float, strata: Array, seed: int = 1) -> None:
         self.x = np.zeros(task.p)

@@ -1,30 +1,29 @@
 """Matrix risk minimization and multi-task metric learning: DSPDC beside SPDC and SDCA, and errors of neighbors.
 
-    python -m benchmarks.solvers.matrix_page [--part NAME] [--data DIR] [--quick] [--out DIR]
+    python -m benchmarks.solvers.matrix_page [--part 100 200 metric] [--data DIR] [--quick] [--out DIR]
 
-NAME is 100 or 200 (matrix risk with d of so many) or metric; without it all are run. Each run's looks are written to
-OUT/window_matrix.csv when it ends, and what is there is not run again: delete it to measure again. From all of them
+The parts are matrix risk with d = 100 or 200, and metrics; without `--part` all are run. Each run's looks are written
+to OUT/window_matrix.csv when it ends, and what is there is not run again: delete it to measure again. From all of them
 come OUT/window_matrix.md and window_matrix.png. The seconds are CPU seconds of one thread, and those of the solvers'
-own work alone; mnist.npz is read from --data.
+own work alone. mnist.npz is read from --data; without it there are no metrics.
 """
 
-import argparse
 import csv
-import textwrap
 import time
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.report import machine, table, write
-from benchmarks.solvers.matrix_problem import MatrixProblem
+from benchmarks.command import DATA, asked
+from benchmarks.report import publish, table
 from benchmarks.solvers.matrix_risk import Look, Solver, random_matrices, solvers
 from benchmarks.solvers.metric_learning import MetricLearner
-from benchmarks.solvers.metric_tasks import NEIGHBORS, digits
+from benchmarks.solvers.metric_tasks import NEIGHBORS, Tasks, digits
+from benchmarks.solvers.plots import plot
 
 PARTS = ("100", "200", "metric")
 SETTINGS = ((5, 50), (50, 5), (20, 20))
@@ -46,13 +45,18 @@ class Run(NamedTuple):
     looks: list[Look]
 
 
-def measure(part: str, data: Path | None, quick: bool, known: set[tuple[str, str]]) -> Iterator[Run]:
+def tasks_of(options: Namespace) -> Tasks:
+    """The tasks of MNIST, or of a quick run some drawn clusters."""
+    return digits(None, 4, 40, 5) if options.quick else digits(options.data, 20, 200, 40)
+
+
+def measure(part: str, options: Namespace, known: set[tuple[str, str]]) -> Iterator[Run]:
     """Run all solvers of all panels of a part, but for those known by panel and name."""
+    quick = options.quick
     seconds, passes = (np.inf, QUICK_PASSES) if quick else (SECONDS[part], np.inf)
     settings: tuple[tuple[int, int], ...]
     if part == "metric":
-        tasks = digits(data, *((4, 40, 5) if quick else (20, 200, 40)))
-        problem, settings = tasks.problem(), ((24, 2),) if quick else METRIC_SETTINGS
+        problem, settings = tasks_of(options).problem(), ((24, 2),) if quick else METRIC_SETTINGS
         name = f"{problem.data.p - 1} tasks, d = {problem.data.d}"
     else:
         size = (12, 12, 4 + int(part) // 100) if quick else (100, 100, int(part))
@@ -65,34 +69,29 @@ def measure(part: str, data: Path | None, quick: bool, known: set[tuple[str, str
                 yield Run(part, panel, solver.name, solver.run(problem, seconds, 1e-10, passes))
 
 
-def report(runs: list[Run], errors: list[list[str]]) -> str:
-    """The page."""
-    head = ["problem", "solver"]
-    head += [f"{what} to {target:g}" for target in TARGETS for what in ("CPU seconds", "eigendecompositions")]
-    parts = [
-        "# Positive semi-definite matrices: DSPDC beside SPDC and SDCA",
-        f"`python -m benchmarks.solvers.matrix_page --data DIR` on {machine()}; one thread, one run each, CPU seconds "
-        "of the solvers' own work.",
+def report(options: Namespace, runs: list[Run], errors: list[list[str]]) -> None:
+    """Write the page."""
+    head = [f"{what} to {target:g}" for target in TARGETS for what in ("CPU seconds", "eigendecompositions")]
+    publish(
+        options,
+        "window_matrix",
+        "Positive semi-definite matrices: DSPDC beside SPDC and SDCA",
+        "One thread, one run each, CPU seconds of the solvers' own work.",
         _outcome(runs),
         "Matrix risk: n = p = 100, smooth hinge, l2 = .01, matrices of standard normals as in section 6.2 of the DSPDC "
         "paper. Tasks: MNIST, five digits a task, each with 200 records that no other has, l2 of .01 and .1 as in its "
         "section 6.3. A run ended at a duality gap of 1e-10 or, with `>`, when its seconds were used up. Targets are "
         "of the objective above the lowest of all runs, as a share of that at the start.",
-        table(head, [_row(run, runs) for run in runs]),
+        table(["problem", "solver", *head], [_row(run, runs) for run in runs]),
         "![The objective against CPU seconds](window_matrix.png)",
-    ]
-    if errors:
-        parts += [
-            f"Test errors of the vote of {NEIGHBORS} nearest records, the mean over the tasks:",
-            table(["metric", "error %", "CPU seconds to learn it"], errors),
-        ]
-    parts.append(
+        f"Test errors of the vote of {NEIGHBORS} nearest records, the mean over the tasks:" if errors else "",
+        table(["metric", "error %", "CPU seconds to learn it"], errors) if errors else "",
         '"Thumb and theorem" takes the paper\'s rule for Lambda, m q max |D_i|^2 / p, and shares the product of the '
         "step sizes as its Theorem 1 does; the other runs measure Lambda on ten draws and, where a record's matrices "
         "have many more numbers than there are records, take a larger primal step. SDCA's mini-batches add changes up "
-        "by the spectral norm of ten draws (measured), or by m (safe for any data)."
+        "by the spectral norm of ten draws (measured), or by m (safe for any data).",
+        module="solvers.matrix_page",
     )
-    return "\n\n".join(parts)
 
 
 def _outcome(runs: list[Run]) -> str:
@@ -141,36 +140,17 @@ def excess(run: Run, runs: list[Run]) -> Any:
     return (np.array([look.objective for look in run.looks]) - lowest) / (values[0] - lowest or 1.0)
 
 
-def plot(path: Path, runs: list[Run]) -> None:
-    """A panel each problem and setting."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    panels = list(dict.fromkeys(run.panel for run in runs))
-    columns = min(3, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = pyplot.subplots(rows, columns, figsize=(5.2 * columns, 3.8 * rows + 0.8), squeeze=False)
-    names = list(dict.fromkeys(run.solver for run in runs))
-    for axis, panel in zip(axes.flat, panels, strict=False):
-        for run in (one for one in runs if one.panel == panel):
-            style = "-" if run.solver in ("DSPDC", "SPDC") or "measured" in run.solver else "--"
-            color = {"DSPDC": "#D55E00", "SPDC": "#0072B2", "SDCA": "#009E73"}[run.solver.partition(",")[0]]
-            x = [look.seconds for look in run.looks]
-            axis.plot(x, np.maximum(excess(run, runs), 1e-10), linestyle=style, color=color, label=run.solver)
-        axis.set(title=panel, yscale="log", xscale="log", xlabel="CPU seconds", ylabel="objective above the lowest")
-    for axis in axes.flat[len(panels) :]:
-        axis.axis("off")
-    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="lower center", ncols=min(4, len(names)))
-    figure.tight_layout(rect=(0, 0.09 if rows == 1 else 0.05, 1, 1))
-    figure.savefig(path, dpi=90)
-    pyplot.close(figure)
+def panels_of(runs: list[Run]) -> dict[str, dict[str, list[tuple[Any, Any]]]]:
+    """The objective against seconds as `plot` takes it: a panel each problem and setting."""
+    found: dict[str, dict[str, list[tuple[Any, Any]]]] = {}
+    for run in runs:
+        xy = np.array([look.seconds for look in run.looks]), np.maximum(excess(run, runs), 1e-10)
+        found.setdefault(run.panel, {})[run.solver] = [xy]
+    return found
 
 
-def metric_errors(data: Path | None, quick: bool) -> list[list[str]]:
+def metric_errors(tasks: Tasks) -> list[list[str]]:
     """Test errors of the Euclidean metric, one metric of all records together, and one of each task."""
-    tasks = digits(data, *((4, 40, 5) if quick else (20, 200, 40)))
     rows = [["Euclidean", f"{tasks.error():.2f}", ""]]
     for name, own in (("one for all, whichever task", None), ("MT-LMNN, one a task", tasks.tasks)):
         for k in (1, NEIGHBORS):
@@ -201,38 +181,33 @@ def _save(path: Path, runs: list[Run]) -> None:
             writer.writerows([run.part, run.panel, run.solver, *look] for look in run.looks)
 
 
-def run(data: Path | None, quick: bool, out: Path, parts: tuple[str, ...] = PARTS) -> None:
+def run(options: Namespace) -> None:
     """Measure some parts, and write the page of all that are measured."""
+    out, parts = options.out, list(options.part)
     out.mkdir(parents=True, exist_ok=True)
     path = out / "window_matrix.csv"
-    with threadpool_limits(1), mock.patch("time.perf_counter", time.process_time):
-        _warm_up()
+    metrics = options.quick or (options.data / "mnist.npz").exists()
+    if not metrics and "metric" in parts:
+        print("mnist.npz is not in --data: the part metric is left out")
+        parts.remove("metric")
+    # The solvers' own histories are in CPU seconds too then, which other processes hardly change.
+    with mock.patch("time.perf_counter", time.process_time):
+        problem = random_matrices(4, 2, 2)
+        for solver in (Solver("DSPDC", 2, 1), Solver("SDCA", 2, None, safety="any")):  # compiles
+            solver.run(problem, 0.0, 0.0)
         for part in parts:
             known = {(one.panel, one.solver) for one in _load(path)}
-            for one in measure(part, data, quick, known):
+            for one in measure(part, options, known):
                 _save(path, sorted([*_load(path), one], key=lambda one: PARTS.index(one.part)))
         runs = _load(path)
-        errors = metric_errors(data, quick) if data or quick else []
-    plot(out / "window_matrix.png", runs)
-    write(out / "window_matrix.md", report(runs, errors))
-
-
-def _warm_up() -> None:
-    problem: MatrixProblem = random_matrices(4, 2, 2)
-    for solver in (Solver("DSPDC", 2, 1), Solver("SDCA", 2, None, safety="any")):
-        solver.run(problem, 0.0, 0.0)
+        errors = metric_errors(tasks_of(options)) if metrics else []
+    plot(out / "window_matrix.png", panels_of(runs), "CPU seconds", "objective above the lowest")
+    report(options, runs, errors)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=textwrap.dedent(__doc__ or ""), formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--part", choices=PARTS, help="one of the parts; all by default")
-    parser.add_argument("--data", type=Path, help="folder with mnist.npz")
-    parser.add_argument("--quick", action="store_true", help="small problems and a few seconds")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
-    options = parser.parse_args()
-    run(options.data, options.quick, options.out, (options.part,) if options.part else PARTS)
+    parts = {"nargs": "+", "choices": PARTS, "default": PARTS, "help": "all by default"}
+    run(asked(__doc__, quick="small problems and a few seconds", data=DATA, part=parts))
 
 
 if __name__ == "__main__":

@@ -58,6 +58,48 @@ class BlockData(abc.ABC):
         """The squared spectral norm of the part of the data of some records, times their factors, and some blocks."""
 
 
+class DenseBlocks(BlockData):
+    """Any symmetric matrices of shape (n, p, d, d), stored as their upper triangles; others are made symmetric."""
+
+    def __init__(self, D: Array) -> None:
+        self.n, self.p, self.d = D.shape[:3]
+        self._upper = np.triu_indices(self.d)
+        self.size = len(self._upper[0])
+        # An off-diagonal number counts for two in an inner product.
+        self._factors = np.where(self._upper[0] == self._upper[1], 1.0, np.sqrt(2.0))
+        self._rows = np.empty((self.n, self.p, self.size))
+        for row, matrices in zip(self._rows, D, strict=True):
+            row[:] = self.pack((matrices + matrices.transpose(0, 2, 1)) / 2)
+
+    def pack(self, matrices: Array) -> Array:
+        return np.asarray(matrices[:, *self._upper] * self._factors)
+
+    def unpack(self, blocks: Array) -> Array:
+        out = np.empty((len(blocks), self.d, self.d))
+        i, j = self._upper
+        out[:, i, j] = out[:, j, i] = blocks / self._factors
+        return out
+
+    def scores(self, records: Indices, X: Array) -> Array:
+        return np.asarray(self._rows[records].reshape(-1, self.p * self.size) @ X.reshape(-1))
+
+    def combine(self, records: Indices, c: Array) -> Array:
+        return np.asarray((c @ self._rows[records].reshape(len(c), -1)).reshape(self.p, self.size))
+
+    def block_scores(self, blocks: Indices, X: Array) -> Array:
+        return np.asarray(self._rows[:, blocks].reshape(self.n, -1) @ X.reshape(-1))
+
+    def block_combine(self, blocks: Indices, c: Array) -> Array:
+        return np.asarray((c @ self._rows[:, blocks].reshape(self.n, -1)).reshape(-1, self.size))
+
+    def squared_norms(self) -> Array:
+        return np.asarray(np.einsum("ijk,ijk->i", self._rows, self._rows))
+
+    def scale(self, records: Indices, blocks: Indices, factors: Array) -> float:
+        part = factors[:, None] * self._rows[records][:, blocks].reshape(len(factors), -1)
+        return float(np.linalg.eigvalsh(part @ part.T)[-1])
+
+
 def psd_project(S: Array) -> Array:
     """The nearest positive semi-definite matrices to symmetric ones, (k, d, d), each symmetric to the last bit."""
     out = np.empty_like(S)

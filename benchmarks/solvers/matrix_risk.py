@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.solvers.block_solver import BlockSolver, draw
-from benchmarks.solvers.dense_blocks import DenseBlocks
-from benchmarks.solvers.matrix_problem import MatrixProblem
+from benchmarks.solvers.matrix_problem import DenseBlocks, MatrixProblem
 from streamkernel.compute.window_losses import dual_steps
 from streamkernel.window.losses import window_loss
 

@@ -33,13 +33,7 @@ class Tasks:
     def error(self, metrics: dict[Any, Array] | None = None, shared: Array | None = None) -> float:
         """The share of test records that the vote of the nearest records of their task has wrong, in per cent.
 
-        Parameters
-        ----------
-        metrics
-            By task; None is `shared`.
-        shared
-            Of all tasks; None is the Euclidean metric.
-
+        Without `metrics` by task, all tasks have the metric `shared`, which is Euclidean by default.
         """
         wrong = 0
         for task in np.unique(self.tasks):
@@ -61,17 +55,8 @@ class Tasks:
 def digits(folder: Path | None, n_tasks: int, per_task: int, d: int, seed: int = 0) -> Tasks:
     """Tasks of five digits each, of records that no other task has, by their first principal components.
 
-    Parameters
-    ----------
-    folder
-        That of mnist.npz; None draws clusters of as many inputs instead.
-    n_tasks, per_task
-        Tasks, and records of each to learn from; as many are for the test.
-    d
-        Principal components; their variances add up to 1.
-    seed
-        Of tasks and records.
-
+    The digits are those of mnist.npz in a folder; without a folder they are drawn clusters. Each task has `per_task`
+    records to learn from and as many for the test. The variances of the d principal components add up to 1.
     """
     rng = np.random.default_rng(seed)
     X, y = _images(folder, rng)

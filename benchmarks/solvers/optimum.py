@@ -12,22 +12,11 @@ _WIDTHS = 0.4 ** np.arange(2, 24)
 
 
 class Optimum(NamedTuple):
-    """Where the objective is least.
+    """Where the objective is least."""
 
-    Attributes
-    ----------
-    x
-        Shape (p,).
-    objective
-        There.
-    gap
-        The duality gap there, which bounds how far the objective is from the least.
-
-    """
-
-    x: Array
+    x: Array  #: shape (p,)
     objective: float
-    gap: float
+    gap: float  #: the duality gap there, which bounds how far the objective is from the least
 
 
 def optimum(task: Task, tol: float = 1e-14) -> Optimum:

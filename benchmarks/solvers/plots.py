@@ -5,80 +5,41 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.plots import panels
 from benchmarks.solvers.curve import LossCurve
 from benchmarks.solvers.task import Array
 
-#: Color and line style of each solver; those whose rows are made of factors are drawn, those on A dashed.
-STYLES = {
-    "DSPDC": ("#D55E00", "-"),
-    "SPDC": ("#0072B2", "-"),
-    "SDCA": ("#009E73", "-"),
-    "DSPDC on A": ("#D55E00", "--"),
-    "SPDC on A": ("#0072B2", "--"),
-    "SDCA on A": ("#009E73", "--"),
-    "SAGA on A": ("#CC79A7", "--"),
-    "SAGA": ("#CC79A7", "-"),
-    "SGD": ("#999999", "-"),
-    "SSGD": ("#E69F00", "-"),
-    "SCV": ("#009E73", "-"),
-    "SVRG": ("#0072B2", "-"),
-    "S3GD": ("#D55E00", "-"),
-    "S3GD, then SVRG": ("#000000", "-"),
-    "SVRG, its defaults": ("#0072B2", "--"),
+#: Colors of solid lines. The line of another name is dashed, and has the color of its first word.
+_COLORS = {
+    **dict.fromkeys(("DSPDC", "S3GD"), "#D55E00"),
+    **dict.fromkeys(("SPDC", "SVRG"), "#0072B2"),
+    **dict.fromkeys(("SDCA", "SDCA, measured blocks", "SCV"), "#009E73"),
+    "SAGA": "#CC79A7",
+    "SGD": "#999999",
+    "SSGD": "#E69F00",
+    "S3GD, then SVRG": "#000000",
 }
-
 #: A panel: by solver its runs, each as x and y.
 Panel = Mapping[str, Sequence[tuple[Array, Array]]]
 
 
 def plot(
-    path: Path, panels: Mapping[str, Panel], x_label: str, y_label: str, columns: int = 3, y_scale: str = "log"
+    path: Path, found: Mapping[str, Panel], x_label: str, y_label: str, columns: int = 3, y_scale: str = "log"
 ) -> None:
-    """Medians of runs, x on a logarithmic axis, with a band from the lowest to the highest, and one legend below.
-
-    Parameters
-    ----------
-    path
-        Where the plot goes.
-    panels
-        By title.
-    x_label, y_label
-        Of the axes.
-    columns
-        Panels side by side.
-    y_scale
-        "log" or "linear".
-
-    """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    columns = min(columns, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = pyplot.subplots(rows, columns, figsize=(5.4 * columns, 4.0 * rows + 0.7), squeeze=False)
-    lines = {}
-    for axis, (title, panel) in zip(axes.flat, panels.items(), strict=False):
-        for name, runs in panel.items():
-            x, low, middle, high = _band(runs)
-            color, style = STYLES[name]
-            (lines[name],) = axis.plot(x, middle, style, color=color, linewidth=1.8, label=name)
-            axis.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
-        axis.set(xscale="log", yscale=y_scale)
-        axis.set_title(title, fontsize=10)
-        axis.set_xlabel(x_label)
-        axis.set_ylabel(y_label)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(alpha=0.25)
-    for axis in list(axes.flat)[len(panels) :]:
-        axis.set_visible(False)
-    names = sorted(lines, key=list(STYLES).index)
-    figure.tight_layout(rect=(0, 0.5 / (4 * rows + 0.7), 1, 1))
-    figure.legend([lines[name] for name in names], names, loc="lower center", ncol=min(len(names), 7), frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
-    pyplot.close(figure)
+    """Draw panels by title: medians of runs, x on a logarithmic axis, with a band from the lowest to the highest."""
+    columns = min(columns, len(found))
+    with panels(path, -(-len(found) // columns), columns, (5.4, 4.0)) as (_, axes):
+        for axis in axes.flat[len(found) :]:
+            axis.set_visible(False)
+        for axis, (title, lines) in zip(axes.flat, found.items(), strict=False):
+            for name, runs in lines.items():
+                x, low, middle, high = _band(runs)
+                first, style = (name, "-") if name in _COLORS else (name.replace(",", "").split()[0], "--")
+                color = _COLORS[first]
+                axis.plot(x, middle, style, color=color, linewidth=1.8, label=name)
+                axis.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+            axis.set(title=title, xscale="log", yscale=y_scale, xlabel=x_label, ylabel=y_label)
+            axis.legend(fontsize=7, frameon=False)
 
 
 def _band(runs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array, Array, Array]:

@@ -1,5 +1,7 @@
 """DSPDC, SPDC, SDCA and SAGA, run on a task until the objective is near the optimum or some seconds are over."""
 
+import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -8,7 +10,6 @@ import numpy as np
 from benchmarks.solvers.curve import LossCurve, follow, look_times
 from benchmarks.solvers.dual_ascent import SDCA
 from benchmarks.solvers.optimum import Optimum
-from benchmarks.solvers.saga import saga
 from benchmarks.solvers.task import Task
 from streamkernel.window import DSPDC
 from streamkernel.window.factorized import Factorized
@@ -27,17 +28,8 @@ Solve = Callable[[int], LossCurve]
 def solvers(task: Task, primal: int, best: Optimum, seconds: float, longer: float = 0.0) -> dict[str, Solve]:
     """What is compared on a task, by name; without factors all are "on A" and are called by their plain names.
 
-    Parameters
-    ----------
-    task
-        The problem.
-    primal
-        q of DSPDC.
-    best
-        Of the task.
-    seconds, longer
-        CPU seconds after which a run ends; on factors after the longer of the two, of SDCA after half of that.
-
+    A run ends after so many CPU seconds; on factors after the longer of the two times, of SDCA after half of that.
+    `primal` is q of DSPDC.
     """
     until = best.objective + TARGET
     found: dict[str, Solve] = {}
@@ -79,6 +71,43 @@ def ascend_task(task: Task, factors: bool, seed: int, until: float, seconds: flo
     """SDCA, looked at four times in a pass and less often later."""
     looks = look_times(10_000 * task.n, 16 * task.n, task.n // 4)
     return follow(SDCA(task, factors, seed), task, looks, until, seconds, gap=True)
+
+
+def saga(task: Task, seed: int, until: float, seconds: float) -> LossCurve:
+    """Runs of 1, 1.4, 2, 2.8, 4, ... passes, rounded, of scikit-learn's SAGA, until one comes to an objective.
+
+    Each begins as the shorter ones do; `seconds` are the length of the longest.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    assert task.loss == "log"
+    total = task.l1 + task.l2
+    curve = LossCurve([0.0], [0.0], [task.objective(np.zeros(task.p))], [float("nan")], [task.gap(np.zeros(task.p))])
+    for passes in sorted({round(2 ** (k / 2)) for k in range(40)}):
+        model = LogisticRegression(
+            C=1 / (task.n * total),
+            l1_ratio=task.l1 / total,
+            solver="saga",
+            fit_intercept=False,
+            tol=1e-30,
+            max_iter=passes,
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            before = time.process_time()
+            model.fit(task.rows, task.y, sample_weight=task.w)
+            spent = time.process_time() - before
+        x = model.coef_[0]
+        curve.passes.append(float(passes))
+        curve.seconds.append(spent)
+        curve.objective.append(task.objective(x))
+        curve.test.append(task.test_objective(x))
+        curve.gap.append(task.gap(x))
+        if curve.objective[-1] <= until or spent > seconds:
+            break
+    return curve
 
 
 def warm(task: Task, primal: int) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.paper.tables import write_rows
-from benchmarks.report import machine, table, write
+from benchmarks.report import publish, table
 from benchmarks.solvers.curve import LossCurve
 from benchmarks.solvers.data import two_classes
 from benchmarks.solvers.dspdc_page import thinned
@@ -31,7 +32,7 @@ from benchmarks.solvers.s3gd_runs import (
     publicly,
     warm,
 )
-from benchmarks.solvers.task import Task
+from benchmarks.solvers.task import Array, Task
 
 #: Data sets of four on which S3GD's plateau is to be below SGD's, and how much slower the switch may be.
 WANTED, SLOWER = 3, 1.2
@@ -42,32 +43,15 @@ ANCHORS, ROUNDS = (10, 20, 50, 100, 200, 500), (2, 10, 50, 200)
 
 @dataclass
 class Measured:
-    """What was run on a task.
-
-    Attributes
-    ----------
-    task, best
-        The problem and its optimum.
-    plateaus
-        By solver and step.
-    steps
-        The papers' step of each solver.
-    curves
-        By solver at its step, and those of the public classes.
-    correlation
-        By solver, after each of `ROUNDS`.
-    clusters
-        CPU seconds of SSGD's strata.
-
-    """
+    """What was run on a task."""
 
     task: Task
     best: Optimum
-    plateaus: dict[str, dict[float, Plateau]]
-    steps: dict[str, float]
-    curves: dict[str, list[LossCurve]]
-    correlation: dict[str, list[float]]
-    clusters: float
+    plateaus: dict[str, dict[float, Plateau]]  #: by solver and step
+    steps: dict[str, float]  #: the papers' step of each solver
+    curves: dict[str, list[LossCurve]]  #: by solver at its step, and those of the public classes
+    correlation: dict[str, list[float]]  #: by solver, after each of `ROUNDS`
+    clusters: float  #: CPU seconds of SSGD's strata
 
     def seconds(self, name: str, near: float, whole: bool = False) -> float:
         """Median CPU seconds to a relative distance; `whole` counts the preparation too."""
@@ -84,14 +68,11 @@ class Measured:
         value = self.best.objective
         level = max(self.plateaus["S3GD"][self.steps["S3GD"]].excess, 1e-16) * value
         at = median(c.first_below(value, level) for c in self.curves["SVRG"])
-        first = median(_first_touch(c, value, level) for c in self.curves["S3GD"])
+        touches = (np.flatnonzero(c.excess(value) <= level) for c in self.curves["S3GD"])
+        first = median(
+            c.seconds[i[0]] if len(i) else math.inf for c, i in zip(self.curves["S3GD"], touches, strict=True)
+        )
         return at, first < at
-
-
-def _first_touch(curve: LossCurve, optimum: float, level: float) -> float:
-    """CPU seconds at the first look that is at most so far above the optimum."""
-    below = np.flatnonzero(curve.excess(optimum) <= level)
-    return curve.seconds[below[0]] if len(below) else math.inf
 
 
 def measure(task: Task, seeds: Sequence[int], iterations: int) -> Measured:
@@ -120,6 +101,11 @@ def measure(task: Task, seeds: Sequence[int], iterations: int) -> Measured:
     return found
 
 
+def shown(value: float, form: str) -> str:
+    """A number, or a dash if it is infinite."""
+    return f"{value:{form}}" if math.isfinite(value) else "-"
+
+
 def switch_rows(found: Sequence[Measured]) -> list[tuple[list[str], float, float]]:
     """A row each data set and distance, and the switch's seconds over the better's, without and with preparation."""
     rows = []
@@ -131,22 +117,9 @@ def switch_rows(found: Sequence[Measured]) -> list[tuple[list[str], float, float
             switched, whole = (m.seconds("S3GD, then SVRG", near, w) for w in (False, True))
             whole_best = min(m.seconds(name, near, True) for name in alone)
             ratio, whole_ratio = switched / values[best], whole / whole_best
-            cells = [f"{values[name]:.4f}" if math.isfinite(values[name]) else "-" for name in alone]
-            rows.append(
-                (
-                    [
-                        m.task.name,
-                        f"{near:g}",
-                        *cells,
-                        f"{switched:.4f}",
-                        f"{ratio:.2f} ({best})",
-                        f"{whole:.4f}",
-                        f"{whole_ratio:.2f}",
-                    ],
-                    ratio,
-                    whole_ratio,
-                )
-            )
+            cells = [shown(values[name], ".4f") for name in alone]
+            cells = [m.task.name, f"{near:g}", *cells, f"{switched:.4f}", f"{ratio:.2f} ({best})", f"{whole:.4f}"]
+            rows.append(([*cells, f"{whole_ratio:.2f}"], ratio, whole_ratio))
     return rows
 
 
@@ -211,7 +184,7 @@ def race_table(found: Sequence[Measured]) -> str:
     for m in found:
         for near in (0.1, 0.01, 0.001):
             values = [m.seconds(name, near) for name in names]
-            cells = [f"{1e3 * value:.2f}" if math.isfinite(value) else "-" for value in values]
+            cells = [shown(1e3 * value, ".2f") for value in values]
             cells = [f"**{c}**" if v == min(values) else c for c, v in zip(cells, values, strict=True)]
             rows.append([m.task.name, f"{near:g}", *cells])
     return table(["data", "relative distance", *(f"{name}, ms" for name in names)], rows)
@@ -229,34 +202,29 @@ def correlation_table(found: Sequence[Measured]) -> str:
 
 def pictures(out: Path, found: Sequence[Measured]) -> None:
     """Training objective against seconds and passes, test objective, the switch, and correlations."""
-    shown = ("SGD", "SSGD", "SCV", "SVRG", "S3GD")
-    titles = {m.task.name: m for m in found}
-    for axis, label in (("seconds", "CPU seconds"), ("passes", "passes")):
-        panels = {
-            f"{title} (steps {', '.join(f'{m.steps[n]:g}' for n in shown)})": {
-                n: against(m.curves[n], axis, m.best.objective) for n in shown
-            }
-            for title, m in titles.items()
-        }
-        plot(out / f"window_s3gd_{axis}.png", panels, label, "training objective - optimum", 2)
+    compared = ("SGD", "SSGD", "SCV", "SVRG", "S3GD")
+    switch = ("S3GD", "SVRG", "SVRG, its defaults", "S3GD, then SVRG")
+
+    def training(m: Measured, names: Sequence[str], axis: str) -> dict[str, list[tuple[Array, Array]]]:
+        return {name: against(m.curves[name], axis, m.best.objective) for name in names}
+
+    label = "training objective - optimum"
+    for axis in ("seconds", "passes"):
+        steps = {m.task.name: ", ".join(f"{m.steps[name]:g}" for name in compared) for m in found}
+        panels = {f"{m.task.name} (steps {steps[m.task.name]})": training(m, compared, axis) for m in found}
+        plot(out / f"window_s3gd_{axis}.png", panels, "CPU seconds" if axis == "seconds" else axis, label, 2)
     tests = {
-        title: {n: [(np.array(c.seconds), np.array(c.test)) for c in m.curves[n]] for n in shown}
-        for title, m in titles.items()
+        m.task.name: {name: [(np.array(c.seconds), np.array(c.test)) for c in m.curves[name]] for name in compared}
+        for m in found
     }
     plot(out / "window_s3gd_test.png", tests, "CPU seconds", "test objective", 2, "linear")
-    switch = {
-        title: {
-            n: against(m.curves[n], "seconds", m.best.objective)
-            for n in ("S3GD", "SVRG", "SVRG, its defaults", "S3GD, then SVRG")
-        }
-        for title, m in titles.items()
-    }
-    plot(out / "window_s3gd_switch.png", switch, "CPU seconds", "training objective - optimum", 2)
+    panels = {m.task.name: training(m, switch, "seconds") for m in found}
+    plot(out / "window_s3gd_switch.png", panels, "CPU seconds", label, 2)
 
 
-def run(data: Path | None, quick: bool, out: Path) -> None:
+def run(options: Namespace) -> None:
     """Write window_s3gd.md, its looks as a CSV file, and four plots."""
-    tasks = two_classes(data)
+    tasks, quick = two_classes(options.data), options.quick
     if not tasks:
         print("none of a9a, electricity, shuttle and MNIST is in --data: window_s3gd is left out")
         return
@@ -266,12 +234,12 @@ def run(data: Path | None, quick: bool, out: Path) -> None:
     found: list[Measured] = []
     for task in tasks:  # what is there when it is stopped is kept
         found.append(measure(task, seeds, iterations))
-        page(out, found, seeds, iterations, quick)
+        page(options, found, seeds, iterations)
 
 
-def page(out: Path, found: Sequence[Measured], seeds: Sequence[int], iterations: int, quick: bool) -> None:
+def page(options: Namespace, found: Sequence[Measured], seeds: Sequence[int], iterations: int) -> None:
     """Write the page, the looks and the plots of the tasks so far."""
-    pictures(out, found)
+    pictures(options.out, found)
     rows = (
         [m.task.name, name, i + 1, *row]
         for m in found
@@ -279,58 +247,42 @@ def page(out: Path, found: Sequence[Measured], seeds: Sequence[int], iterations:
         for i, c in enumerate(curves)
         for row in thinned(list(zip(c.passes, c.seconds, c.excess(m.best.objective).tolist(), c.test, strict=True)))
     )
-    write_rows(
-        out / "window_s3gd.csv", ["data", "solver", "seed", "passes", "seconds", "excess", "test objective"], rows
-    )
-    switch = [row[0] for row in switch_rows(found)]
-    write(
-        out / "window_s3gd.md",
-        "\n\n".join(
-            [
-                "# S3GD beside other stochastic gradients",
-                "\n".join(verdicts(found)),
-                f"`python -m benchmarks.window --data DIR --only s3gd{' --quick' if quick else ''}` on {machine()}; "
-                "CPU seconds of one thread, without compilation, looks and, unless it is said, preparation; medians of "
-                f"{len(seeds)} seeds, of the switch {2 * len(seeds) + 1}, on MNIST 1 and 3. Logistic loss of the "
-                "most frequent class against the rest, R = lambda |w|^2 of "
-                "lambda = 1e-3, that is l2 = 2e-3; a column of ones; rows scaled to a mean squared norm of 1. On MNIST "
-                "the two classes have the same weight. The optimum is Newton's; distances are relative to it.",
-                "## Largest stable step\n\nThe objective's mean over the last quarter of "
-                f"{iterations:,} iterations of 10 records, relative to the optimum; bold: the largest step of those "
-                "within 1%, which the curves have. SVRG takes a full gradient every 50 iterations, S3GD that of 100 "
-                "anchors every 20, SSGD a record of each of 10 clusters. The plots' titles have the "
-                "steps in the legend's order.",
-                plateau_table(found),
-                "## Plateau\n\nAt S3GD's step. SVRG's curve is at its own step.",
-                ball_table(found),
-                "## CPU milliseconds at these steps",
-                race_table(found),
-                "![Training objective against CPU seconds](window_s3gd_seconds.png)",
-                "![Training objective against passes](window_s3gd_passes.png)",
-                "![Test objective against CPU seconds](window_s3gd_test.png)",
-                "## The switch to SVRG\n\n`S3GD` and `SVRG` as they are by default, each with its own step, beside the "
-                "papers' SVRG and S3GD above; CPU seconds to a relative distance.",
-                table(
-                    [
-                        "data",
-                        "distance",
-                        "SVRG, paper's",
-                        "SVRG",
-                        "S3GD, paper's",
-                        "S3GD, no switch",
-                        "S3GD, then SVRG",
-                        "over the better",
-                        "with its anchors",
-                        "over the better",
-                    ],
-                    switch,
-                ),
-                "![The switch](window_s3gd_switch.png)",
-                "## Correlation with the exact gradient\n\nOf a mini-batch's gradient as each solver corrects it, the "
-                "mean of 200 mini-batches, on S3GD's way at step 1; SVRG's and S3GD's earlier coefficients are 20 "
-                "steps "
-                "old.",
-                correlation_table(found),
-            ]
-        ),
+    header = ["data", "solver", "seed", "passes", "seconds", "excess", "test objective"]
+    write_rows(options.out / "window_s3gd.csv", header, rows)
+    names = ("SVRG, paper's", "SVRG", "S3GD, paper's", "S3GD, no switch", "S3GD, then SVRG")
+    head = ["data", "distance", *names, "over the better", "with its anchors", "over the better"]
+    publish(
+        options,
+        "window_s3gd",
+        "S3GD beside other stochastic gradients",
+        "\n".join(verdicts(found)),
+        "CPU seconds of one thread, without compilation, looks and, unless it is said, preparation; medians of "
+        f"{len(seeds)} seeds, of the switch {2 * len(seeds) + 1}, on MNIST 1 and 3. Logistic loss of the most frequent "
+        "class against the rest, R = lambda |w|^2 of lambda = 1e-3, that is l2 = 2e-3; a column of ones; rows scaled "
+        "to a mean squared norm of 1. On MNIST the two classes have the same weight. The optimum is Newton's; "
+        "distances are relative to it.",
+        "## Largest stable step",
+        f"The objective's mean over the last quarter of {iterations:,} iterations of 10 records, relative to the "
+        "optimum; bold: the largest step of those within 1%, which the curves have. SVRG takes a full gradient every "
+        "50 iterations, S3GD that of 100 anchors every 20, SSGD a record of each of 10 clusters. The plots' titles "
+        "have the steps of SGD, SSGD, SCV, SVRG and S3GD.",
+        plateau_table(found),
+        "## Plateau",
+        "At S3GD's step. SVRG's curve is at its own step.",
+        ball_table(found),
+        "## CPU milliseconds at these steps",
+        race_table(found),
+        "![Training objective against CPU seconds](window_s3gd_seconds.png)",
+        "![Training objective against passes](window_s3gd_passes.png)",
+        "![Test objective against CPU seconds](window_s3gd_test.png)",
+        "## The switch to SVRG",
+        "`S3GD` and `SVRG` as they are by default, each with its own step, beside the papers' SVRG and S3GD above; CPU "
+        "seconds to a relative distance.",
+        table(head, [row[0] for row in switch_rows(found)]),
+        "![The switch](window_s3gd_switch.png)",
+        "## Correlation with the exact gradient",
+        "Of a mini-batch's gradient as each solver corrects it, the mean of 200 mini-batches, on S3GD's way at step 1; "
+        "SVRG's and S3GD's earlier coefficients are 20 steps old.",
+        correlation_table(found),
+        module="window",
     )

@@ -43,19 +43,10 @@ def contenders(task: Task, strata: Array) -> dict[str, Make]:
 
 @dataclass
 class Plateau:
-    """Where a run with one step ends.
+    """Where a run with one step ends."""
 
-    Attributes
-    ----------
-    excess
-        The objective's mean over the last iterations, relative to the optimum, less 1.
-    seconds
-        CPU seconds of 50 iterations.
-
-    """
-
-    excess: float
-    seconds: float
+    excess: float  #: the objective's mean over the last iterations, relative to the optimum, less 1
+    seconds: float  #: CPU seconds of 50 iterations
 
     @property
     def stable(self) -> bool:

@@ -7,16 +7,13 @@ dimension, and the slopes of their logarithms. The logarithm of the gap falls by
 Writes window_slopes.md to --out (benchmarks/results). One thread; random numbers, no data needed.
 """
 
-import argparse
-import textwrap
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.report import machine, table, write
+from benchmarks.command import asked
+from benchmarks.report import publish, table
 from streamkernel.window import DSPDC, Factorized
 from streamkernel.window.coordinates import Blocks
 from streamkernel.window.dspdc import iterates_of, prepare
@@ -102,32 +99,26 @@ def gap_slopes(m: int, q: int, n: int = 400, p: int = 30, l2: float = 0.01) -> l
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=textwrap.dedent(__doc__ or ""), formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
-    options = parser.parse_args()
-    with threadpool_limits(1):
-        rows = [slope(form, name) for form, names in VARIED.items() for name in names]
-        rates = [gap_slopes(m, q) for m, q in ((1, 1), (1, 5), (1, 30), (4, 5), (100, 3), (400, 1))]
+    options = asked(__doc__)
+    rows = [slope(form, name) for form, names in VARIED.items() for name in names]
+    rates = [gap_slopes(m, q) for m, q in ((1, 1), (1, 5), (1, 30), (4, 5), (100, 3), (400, 1))]
     base = ", ".join(f"{name} = {value}" for name, value in BASE.items())
-    text = (
-        "# What an iteration of DSPDC costs\n\n"
-        f"`python -m benchmarks.solvers.slopes` on {machine()}; CPU microseconds of one iteration, of one thread, at "
-        f"each value of one dimension, the others as in {base} (q = {FEW} where m is varied, and on A). On factors "
-        "A = U V an iteration is O(d (m + q)), on A itself O(m p): the slope of the logarithms is to be 1 in a "
-        "dimension that has most of the cost and 0 in one that has none. What an iteration costs in any case brings "
-        "slopes below 1, and data that leave a cache above."
+    publish(
+        options,
+        "window_slopes",
+        "What an iteration of DSPDC costs",
+        "CPU microseconds of one iteration, of one thread, at each value of one dimension, the others as in "
+        f"{base} (q = {FEW} where m is varied, and on A). On factors A = U V an iteration is O(d (m + q)), on A itself "
+        "O(m p): the slope of the logarithms is to be 1 in a dimension that has most of the cost and 0 in one that has "
+        "none. What an iteration costs in any case brings slopes below 1, and data that leave a cache above.",
+        table(["data", "varied", "microseconds an iteration", "slope", "of the order"], rows),
+        "## The gap",
+        "Ridge regression on 400 normal rows of 30 inputs, l2 = 0.01: the slope of the natural logarithm of the "
+        "primal-dual gap, an iteration. With theta (18) and the true Lambda, the largest squared spectral norm over "
+        "the parts of A that may be drawn, Theorem 2 bounds it; the rule of thumb's Lambda has no such bound.",
+        table(["m", "q", "true Lambda", "Theorem 2", "slope", "last gap", "rule of thumb", "slope", "last gap"], rates),
+        module="solvers.slopes",
     )
-    header = ["data", "varied", "microseconds an iteration", "slope", "of the order"]
-    below = (
-        "## The gap\n\nRidge regression on 400 normal rows of 30 inputs, l2 = 0.01: the slope of the natural logarithm "
-        "of the primal-dual gap, an iteration. With theta (18) and the true Lambda, the largest squared spectral norm "
-        "over the parts of A that may be drawn, Theorem 2 bounds it; the rule of thumb's Lambda has no such bound."
-    )
-    rates_header = ["m", "q", "true Lambda", "Theorem 2", "slope", "last gap", "rule of thumb", "slope", "last gap"]
-    text = f"{text}\n\n{table(header, rows)}\n\n{below}\n\n{table(rates_header, rates)}"
-    write(options.out / "window_slopes.md", text)
 
 
 if __name__ == "__main__":

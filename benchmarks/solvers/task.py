@@ -17,36 +17,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Task:
     """min_x (1/n) sum_i w_i phi(a_i . x, y_i) + l2/2 |x|^2 + l1 |x|_1.
 
-    Attributes
-    ----------
-    name
-        What it is called in tables and plots.
-    A
-        The rows, float64 of shape (n, p).
-    y
-        Labels of -1 and 1, shape (n,).
-    loss
-        The name of phi.
-    l2, l1
-        The elastic net.
-    factors
-        U of shape (n, d) and V of shape (d, p) with A = U V; None where the rows have no factors.
-    weights
-        w_i, of mean 1; 1 each by default.
-    test
-        Rows and labels of a test set; None without one.
-
+    Without weights they are 1 each.
     """
 
-    name: str
-    A: Array
-    y: Array
-    loss: str
+    name: str  #: in tables and plots
+    A: Array  #: the rows, float64 of shape (n, p)
+    y: Array  #: labels of -1 and 1, shape (n,)
+    loss: str  #: the name of phi
     l2: float
     l1: float = 0.0
-    factors: tuple[Array, Array] | None = None
-    weights: Array = field(default_factory=lambda: np.ones(0))
-    test: tuple[Array, Array] | None = None
+    factors: tuple[Array, Array] | None = None  #: U of shape (n, d) and V of shape (d, p) with A = U V
+    weights: Array = field(default_factory=lambda: np.ones(0))  #: w_i, of mean 1
+    test: tuple[Array, Array] | None = None  #: rows and labels of a test set
 
     @property
     def n(self) -> int:
@@ -102,16 +84,7 @@ class Task:
         return np.asarray(self.A.T @ (self.w * self.slopes(x)) / self.n)
 
     def gap(self, x: Array, beta: Array | None = None) -> float:
-        """The duality gap: no less than the distance to the optimum.
-
-        Parameters
-        ----------
-        x
-            Coefficients, shape (p,).
-        beta
-            Dual variables, shape (n,); None is phi'(a_i . x).
-
-        """
+        """The duality gap of coefficients and dual variables, by default phi'(a_i . x): a bound of x's excess."""
         if beta is None:
             beta = self.slopes(x)
         conjugate = float(np.mean(self.w * conjugates(self.loss, beta, self.y)))

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from benchmarks.solvers import matrix_problem
 from benchmarks.solvers.block_solver import BlockIterates, BlockSolver, draw
-from benchmarks.solvers.dense_blocks import DenseBlocks
-from benchmarks.solvers.matrix_problem import MatrixProblem, psd_factor, psd_project
+from benchmarks.solvers.matrix_problem import DenseBlocks, MatrixProblem, psd_factor, psd_project
 from benchmarks.solvers.matrix_risk import random_matrices
 from streamkernel.compute.window_losses import LOGISTIC, SMOOTH_HINGE, SQUARED, SQUARED_HINGE, dual_steps
 from streamkernel.window.losses import LOSSES

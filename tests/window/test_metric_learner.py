@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.solvers.block_solver import BlockIterates, BlockSolver, draw
-from benchmarks.solvers.dense_blocks import DenseBlocks
+from benchmarks.solvers.matrix_problem import DenseBlocks
 from benchmarks.solvers.metric_learning import MetricLearner
 from streamkernel.compute.window_losses import SMOOTH_HINGE
 from streamkernel.window.step_sizes import step_sizes

@@ -2,23 +2,26 @@
 
 import json
 import math
+from argparse import Namespace
 
 import numpy as np
 import pytest
 
 from benchmarks import window_refit
-from benchmarks.solvers import matrix_page, s3gd_page, slopes
+from benchmarks.command import RESULTS
+from benchmarks.solvers import dspdc_page, matrix_page, s3gd_page, slopes
 from benchmarks.solvers.curve import LossCurve
 from benchmarks.solvers.matrix_risk import Solver, random_matrices, solvers
 from benchmarks.solvers.metric_tasks import digits
 from benchmarks.solvers.optimum import Optimum
 from benchmarks.solvers.s3gd_runs import Plateau
 from benchmarks.solvers.task import Task
-from benchmarks.window import EXPERIMENTS
+from benchmarks.window import EXPERIMENTS, rows
 from tests.benchmark_runs import run_quickly
 from tests.test_benchmarks import tables
 
 BEST = Optimum(np.zeros(2), 1.0, 0.0)
+ON_A = ("DSPDC on A", "SPDC on A", "SDCA on A")
 
 
 def curve(*seconds_and_excess):
@@ -48,8 +51,8 @@ def measured(switch, anchors):
 def folder(tmp_path):
     """Files like those of --data, of some hundred rows."""
     rng = np.random.default_rng(0)
-    rows = [np.flatnonzero(rng.random(123) < 0.1) for _ in range(900)]
-    lines = [f"{1 if (r < 40).sum() > 4 else -1} " + " ".join(f"{i + 1}:1" for i in r) for r in rows]
+    records = [np.flatnonzero(rng.random(123) < 0.1) for _ in range(900)]
+    lines = [f"{1 if (r < 40).sum() > 4 else -1} " + " ".join(f"{i + 1}:1" for i in r) for r in records]
     (tmp_path / "a9a").write_text("\n".join(lines) + "\n")
     y = rng.integers(0, 10, size=700)
     X = rng.integers(0, 200, size=(700, 28, 28)).astype(np.uint8)
@@ -71,6 +74,25 @@ def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
     assert "not measured yet" not in (out / "window.md").read_text()
 
 
+def test_the_pages_say_first_which_targets_are_missed():
+    task = Task("one", np.eye(2), np.ones(2), "log", 1e-2)
+    found = [(task, BEST, runs(DSPDC=1, SPDC=2, SDCA=9) | runs(**dict.fromkeys(ON_A, 1)))] * 3
+    assert dspdc_page.verdict(found).startswith(
+        "Target MISSED: on factors, DSPDC is faster than SPDC and SDCA to 1e-6 on 3"
+    )
+    assert dspdc_page.verdict(found * 2).startswith("Target reached: ")
+    assert [line[:10] for line in s3gd_page.verdicts([measured(1.1, 0.0)])] == ["- Target r"] * 3
+    missed, *_ = s3gd_page.verdicts([measured(1.1, 0.5)])
+    assert missed.startswith(
+        "- Target MISSED: S3GD that switches, with the time of its anchors, takes at most 2.60 times"
+    )
+
+
+def test_the_overview_has_what_each_page_says_first():
+    published = tables((RESULTS / "window.md").read_text())[0]
+    assert rows(RESULTS) == published[2:]
+
+
 def test_the_gap_falls_faster_than_theorem_2_says():
     m, q, true, theorem, slope, last, thumb, *_ = slopes.gap_slopes(20, 5, n=60, p=10)
     assert (m, q) == ("20", "5")
@@ -78,10 +100,6 @@ def test_the_gap_falls_faster_than_theorem_2_says():
     assert float(thumb) > 0
     assert float(slope) <= float(theorem) < 0
     assert float(last) <= 1e-12
-
-
-def pairs(n):
-    return [({"a": i % 7, "b": i % 11}, float((i * i) % 7)) for i in range(n)]
 
 
 def test_a_quick_run_keeps_what_was_there(tmp_path, monkeypatch):
@@ -118,12 +136,13 @@ def test_all_solvers_come_to_one_optimum(kind):
 
 @pytest.mark.long
 def test_a_quick_run_fills_the_page_and_keeps_its_runs(tmp_path):
-    matrix_page.run(None, True, tmp_path, ("100", "metric"))
+    options = Namespace(data=tmp_path, quick=True, out=tmp_path, part=("100", "metric"))
+    matrix_page.run(options)
     text = (tmp_path / "window_matrix.md").read_text()
     assert text.count("| d = 5, (m, q) = (3, 6) |") == len(solvers(3, 6))
     assert "| 4 tasks, d = 5, (m, q) = (24, 2) | DSPDC |" in text
     assert "| Euclidean | " in text
     assert (tmp_path / "window_matrix.png").stat().st_size > 10_000
     written = (tmp_path / "window_matrix.csv").read_bytes()
-    matrix_page.run(None, True, tmp_path, ("100",))
+    matrix_page.run(options)
     assert (tmp_path / "window_matrix.csv").read_bytes() == written
