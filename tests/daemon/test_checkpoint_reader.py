@@ -22,6 +22,7 @@ from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
 from streamkernel.daemon.monitoring import inspection
+from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home, Launcher
 
 
@@ -280,7 +281,7 @@ class TestInspect:
             assert shown.returncode == 0
             for text in (shown.stdout, shown.stderr, ran.stdout, ran.stderr):
                 assert not set(text) & set("\x1b\x9b\u202e\u2028\r\x07")
-        assert json.loads(shown.stdout)["model"]["input_importance"] == {name: 1.0}
+        assert published_entry(json.loads(shown.stdout))["input_importance"] == {name: 1.0}
 
     def test_a_file_named_to_deceive_is_named_as_it_is(self, home: Home, launcher: Launcher) -> None:
         shown = launcher.call(home, "inspect", "no\x1b[31mthing")

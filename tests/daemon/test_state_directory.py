@@ -120,7 +120,7 @@ class TestWhatStandsUnderAName:
             (13, "is a folder"),
             (14, "is a socket"),
             (15, "damaged or cut short"),
-            (16, "its header cannot be used: written: Field required"),
+            (16, "its header cannot be used: run: Field required"),
             (17, "its head is not a JSON object"),
             (18, "not a checkpoint"),
             (19, r"\d+ bytes where its head announces"),
@@ -138,7 +138,7 @@ class TestWhatStandsUnderAName:
         ended = launcher.call(begun, "run", "config.yaml")
         assert ended.returncode == 1
         assert "none of its 3 checkpoints is valid, the newest is " in ended.stderr
-        assert "its header cannot be used: written: Field required: restore a valid one, or" in ended.stderr
+        assert "its header cannot be used: run: Field required: restore a valid one, or" in ended.stderr
         assert "Traceback" not in ended.stderr
         assert sorted(os.listdir(state)) == before
 

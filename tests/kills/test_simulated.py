@@ -48,7 +48,7 @@ def _content(path: Path) -> object:
         return data
     start = struct.Struct("<8sII")
     end = start.size + start.unpack_from(data)[2]
-    changing = rb'"(written|clock)":[\d.e+-]+|"(file|folder)":\[\d+,\d+\]|\\"inode\\": \d+'
+    changing = rb'"(written|clock)":[\d.e+-]+|"(file|folder)":\[\d+,\d+\]|"inode":\d+'
     head = re.sub(changing, b"", data[start.size : end])
     payload = json.loads(data[start.size : end])["payload_length"]
     # Behind the payload are its length and the hash of all.
