@@ -119,7 +119,7 @@ class Trial(TrialRecords):
         """Add up the accounts in the newest checkpoints."""
         header = self.header()
         headers = [*header["partitions"].values()] if "partitions" in header else [header]
-        return sum((Counter(each.get("account", {})) for each in headers), Counter())
+        return sum((Counter(each.get("source", {}).get("account", {})) for each in headers), Counter())
 
     def learns(self, count: int) -> Daemon:
         """Produce records, and start a daemon that takes all of them."""
@@ -213,7 +213,7 @@ class Trial(TrialRecords):
             for partition, one in header["partitions"].items():
                 yield (
                     sorted(line for line in predictions if line.place[0] == int(partition)),
-                    one["model"]["state_digest"],
+                    published_entry(one)["state_digest"],
                 )
         else:
             # One partition goes by its offsets. With several, the order is the daemon's own to choose, once.

@@ -17,7 +17,7 @@ def _begun(trial: Trial, daemon: Daemon) -> None:
     def places() -> int:
         header = trial.header()
         headers = header["partitions"].values() if "partitions" in header else [header]
-        return sum(len(each.get("positions", [])) for each in headers)
+        return sum(len(each.get("source", {}).get("positions", [])) for each in headers)
 
     until(
         lambda: places() >= trial.partitions or daemon.status is not None,
