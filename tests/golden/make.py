@@ -26,7 +26,7 @@ from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.run_state.header import take_snapshot
-from streamkernel.daemon.run_state.models import new_models
+from streamkernel.daemon.run_state.run_models import new_models
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import write_stream

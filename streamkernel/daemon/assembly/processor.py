@@ -15,7 +15,7 @@ from streamkernel.daemon.config.schema import DeadLettersConfig, MetricsConfig, 
 from streamkernel.daemon.config.sources import SourceConfig
 from streamkernel.daemon.labels.merged_sources import MergedSources
 from streamkernel.daemon.labels.stage import JoinStage
-from streamkernel.daemon.run_state.models import RestoredModel, RunModels
+from streamkernel.daemon.run_state.run_models import RestoredModel, RunModels
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.run_state.warm_start import WarmStart
 from streamkernel.daemon.stream.calibration import make_calibration

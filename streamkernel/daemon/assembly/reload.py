@@ -10,7 +10,7 @@ from streamkernel.daemon.assembly.processor import make_learner
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter import Exporter
-from streamkernel.daemon.run_state.models import RunModels
+from streamkernel.daemon.run_state.run_models import RunModels
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.run_state.trained import TrainedModel
 from streamkernel.daemon.stream.loop import Observer

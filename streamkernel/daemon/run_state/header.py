@@ -31,13 +31,16 @@ from streamkernel.daemon.stream.processor import Processor
 if TYPE_CHECKING:
     from streamkernel.daemon.run_state.start import Start
 
-__all__ = ["COMPONENTS", "check_header", "encode", "open_checkpoint", "sources_of", "take_snapshot"]
+__all__ = ["COMPONENTS", "MODELS", "check_header", "encode", "open_checkpoint", "sources_of", "take_snapshot"]
 
-_ALWAYS: tuple[StateComponent, ...] = (RunState(), SourceState(), OutputsState(), ModelsState())
+MODELS = ModelsState()
+"""The component that is restored first: whether its models fit is seen only then."""
+
+_ALWAYS: tuple[StateComponent, ...] = (RunState(), SourceState(), OutputsState(), MODELS)
 _OPTIONAL: tuple[StateComponent, ...] = (LateLabelsState(), WarmStartState(), PredictedWithState(), ReplayedState())
 
 COMPONENTS = (*_ALWAYS, *_OPTIONAL)
-"""All components of a run's state, in the order in which they are restored."""
+"""All components of a run's state, in the order of their sections."""
 
 _fields: dict[str, Any] = {
     **{one.name: (one.section, ...) for one in _ALWAYS},

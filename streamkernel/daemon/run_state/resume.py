@@ -9,9 +9,9 @@ from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.run_state.header import COMPONENTS, open_checkpoint
-from streamkernel.daemon.run_state.models import ModelsState, RunModels, new_models
+from streamkernel.daemon.run_state.header import COMPONENTS, MODELS, open_checkpoint
 from streamkernel.daemon.run_state.run import check_mode, check_versions
+from streamkernel.daemon.run_state.run_models import RunModels, new_models
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.run_state.trained import trained_models
 from streamkernel.daemon.run_state.warm_start import WarmStart
@@ -150,7 +150,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
     start = _nothing_taken(plan)
     found = [difference for component in COMPONENTS for difference in component.differences(saved, plan)]
     try:
-        ModelsState().restore(saved, start, plan)
+        MODELS.restore(saved, start, plan)
     except OtherModelError as error:
         if not found:
             raise
@@ -161,6 +161,6 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
             "another checkpoint.directory with initial_model"
         )
     for component in COMPONENTS:
-        if not isinstance(component, ModelsState):
+        if component is not MODELS:
             component.restore(saved, start, plan)
     return start

@@ -10,9 +10,9 @@ from typing import Any
 from streamkernel.connectors.ports import Mark, Position
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.run_state.models import RunModels
 from streamkernel.daemon.run_state.outputs import mark_of
 from streamkernel.daemon.run_state.replayed import ReplayedLetters
+from streamkernel.daemon.run_state.run_models import RunModels
 from streamkernel.daemon.run_state.trained import TrainedModel
 from streamkernel.daemon.run_state.warm_start import WarmStart
 

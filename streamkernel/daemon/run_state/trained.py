@@ -16,9 +16,10 @@ from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.run_state.header import open_checkpoint
-from streamkernel.daemon.run_state.models import RestoredModel, StoredModels
 from streamkernel.daemon.run_state.outputs import is_marked
 from streamkernel.daemon.run_state.run import check_versions
+from streamkernel.daemon.run_state.run_models import RestoredModel
+from streamkernel.daemon.run_state.stored_models import StoredModels
 from streamkernel.daemon.stream.known_inputs import KnownInputs
 
 __all__ = ["TrainedModel", "load_trained", "trained_models"]
