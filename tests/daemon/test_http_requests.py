@@ -17,8 +17,9 @@ from pydantic import ValidationError
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
+from streamkernel.daemon.http.listening import bind
 from streamkernel.daemon.http.rate_limit import RateLimit
-from streamkernel.daemon.http.server import Server, ServerError, bind
+from streamkernel.daemon.http.server import Server, ServerError
 from tests.daemon.endpoint import get as fetch
 from tests.daemon.endpoint import serving
 from tests.daemon.raw_http import answers, exchange, get, served, status

@@ -8,18 +8,15 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from streamkernel.daemon.http.rate_limit import limited_logger
-
 __all__ = ["bounded_protocol"]
 
-_refusals = limited_logger(f"{__name__}.refusals")
 # A connection that begins no request between two looks ends, unless its answer is on the way.
 _LOOK_SECONDS = 5.0
 _LOOKS_TO_ANSWER = 6
 
 
-def bounded_protocol(most: int, most_bytes: int, what: str) -> type[asyncio.Protocol]:
-    """Return a protocol for at most `most` connections to an endpoint, and `most_bytes` bytes per request.
+def bounded_protocol(most_bytes: int) -> type[asyncio.Protocol]:
+    """Return a protocol for requests of at most `most_bytes` bytes.
 
     It ends a connection that sends no whole request, takes no answer, or sends too much. uvicorn alone keeps a silent
     connection open, and bounds a request with h11 only.
@@ -31,10 +28,6 @@ def bounded_protocol(most: int, most_bytes: int, what: str) -> type[asyncio.Prot
             self._seen: object = None  # the request at the last look
             self._looks = self._bytes = 0  # since this request began
             self._timer = self.loop.call_later(_LOOK_SECONDS, self._look)
-            if len(self.connections) > most:
-                text = "more than %d connections to %s: further ones are refused, last %s"
-                _refusals.warning(text, most, what, self.client)
-                self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f"more than {most} connections")
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._timer.cancel()

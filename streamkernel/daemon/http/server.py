@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.endpoints import EndpointConfig, TlsConfig
+from streamkernel.daemon.http.listening import bind
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from streamkernel.daemon.http.published import PublishedMetrics
 
-__all__ = ["Server", "ServerError", "bind", "short_turns"]
+__all__ = ["Server", "ServerError", "short_turns"]
 
 _NAMES = {"metrics": "the metrics", "serve": "the predictions"}
 _HEAD_BYTES = 65_536
@@ -80,7 +81,7 @@ class Server:
         config = uvicorn.Config(
             make_application(settings, metrics, health, routes, section, max_body_bytes),
             loop="asyncio",
-            http=bounded_protocol(settings.max_connections, _HEAD_BYTES + 2 * max_body_bytes, what),
+            http=bounded_protocol(_HEAD_BYTES + 2 * max_body_bytes),
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -89,7 +90,6 @@ class Server:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            backlog=settings.max_connections,  # accepted at once, before the protocol counts them
             timeout_keep_alive=5,
             timeout_graceful_shutdown=1,
         )
@@ -104,6 +104,7 @@ class Server:
                 f"cannot serve {what.removeprefix('the ')} on {settings.host}:{settings.port}: {os_reason(error)}; "
                 f"set {section}.{what_to_do}"
             ) from error
+        listening.limit(settings.max_connections, what, plain=config.ssl is None)
         self.port: int = listening.getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.url = f"{'http' if config.ssl is None else 'https'}://{host}:{self.port}"
@@ -119,29 +120,6 @@ class Server:
         """Stop serving; requests in progress have a second to be answered. Closing twice does nothing."""
         self._server.should_exit = True
         self._thread.join()
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Open a listening socket.
-
-    Raises
-    ------
-    OSError
-        Where the address is none or in use.
-
-    """
-    # The protocol is named: without it asyncio does not set TCP_NODELAY, and each answer would take 40 ms.
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, address = min(found, key=lambda one: one[0] != socket.AF_INET)
-    listening = socket.socket(family, kind, protocol)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen()
-    except OSError:
-        listening.close()
-        raise
-    return listening
 
 
 @contextmanager
