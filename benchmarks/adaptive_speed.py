@@ -92,12 +92,12 @@ def rows(rates: dict[str, list[float]]) -> list[list[str]]:
 
 
 def noisy(n_records: int) -> Iterator[tuple[Pair, Pair]]:
-    """Yield Friedman's records and others, the inputs of which are noise to their targets."""
+    """Yield Friedman's records, and records with inputs that are noise to their targets."""
     return zip(synth.Friedman(seed=1).take(n_records), synth.Friedman(seed=2).take(n_records), strict=True)
 
 
 def streams(d: int, n: int) -> tuple[list[Pair], list[Pair]]:
-    """Return streams of classes and of numbers with so many inputs, past ten of them noise in the second."""
+    """Return streams of classes and of numbers with `d` inputs; in the second, inputs past ten are noise."""
     numbers = [({**x, **{10 + j: v for j, v in z.items()}} if d > 10 else x, y) for (x, y), (z, _) in noisy(n)]
     return list(synth.Hyperplane(seed=1, n_features=d).take(n)), numbers
 

@@ -110,7 +110,7 @@ KINDS = {"iid": False, "structured": True}
 
 
 def of_outputs(K: int) -> Model:
-    """Return a model of so many outputs."""
+    """Return a model of `K` outputs."""
     kernel = gaussian(INPUTS)
     return regressor(FEATURES, INPUTS, kernel) if K == 1 else classifier(FEATURES, INPUTS, K, kernel)
 

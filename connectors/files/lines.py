@@ -76,7 +76,7 @@ class Lines:
         self._tail = bytearray()
         self._tail_length = 0
         self._tail_start = stream.offset
-        # The whole length of a line of which less is held, by where it begins.
+        # The whole length of a line that is held in part, by where it begins.
         self._cut: dict[int, int] = {}
         self._carriage = False
         # How long a line end is: 0 for the last line of the stream.

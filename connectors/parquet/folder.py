@@ -74,14 +74,14 @@ class PartsFolder:
 
     def __init__(self, path: str | os.PathLike[str], schema: pa.Schema) -> None:
         self.path = Path(os.path.realpath(path))
-        self.beside = self.path.with_name(f".{self.path.name}.unfinished")
+        self.unfinished = self.path.with_name(f".{self.path.name}.unfinished")
         self.old = self.path.with_name(f"{self.path.name}.old")
         self._shown = Path(path)
         self._schema = schema
 
     def rows_file(self, part: int, first: int) -> Path:
         """Return the file of the rows of an unfinished part from a first row on."""
-        return self.beside / f"{part_name(part)}.{first}"
+        return self.unfinished / f"{part_name(part)}.{first}"
 
     def rows(self, part: int, n_rows: int) -> pa.Table | None:
         """Return the first rows of a part, unfinished or whole; None if they are gone."""
@@ -140,7 +140,7 @@ class PartsFolder:
         if mark.rows and self.rows(mark.part, mark.rows) is None:
             raise SinkError(
                 f"{self._shown}: the first {mark.rows:,} rows of {part_name(mark.part)} are recorded at the "
-                f"checkpoint, and neither there nor in {self.beside}: put them back, {REMEDY}"
+                f"checkpoint, and neither there nor in {self.unfinished}: put them back, {REMEDY}"
             )
         if mark.rows and mark.part in parts and pq.read_metadata(parts[mark.part]).num_rows == mark.rows:
             return Progress(mark.part + 1, removed=later[1:])  # a stop ended the part at the mark
@@ -151,7 +151,7 @@ class PartsFolder:
 
         Raises SinkError if another process writes there, or a part could not be renamed into the folder.
         """
-        for one in (self.path / "part", self.beside / "part"):
+        for one in (self.path / "part", self.unfinished / "part"):
             if (why := write_obstacle(one)) is not None:
                 raise SinkError(f"{one}: cannot be written: {why}")
         self.path.mkdir(parents=True, exist_ok=True)
@@ -160,12 +160,12 @@ class PartsFolder:
                 f"{self._shown}: is the root of a file system, and the daemon needs a second folder next to it: "
                 f"name a folder in it, such as {self._shown / 'predictions'}"
             )
-        self.beside.mkdir(exist_ok=True)
+        self.unfinished.mkdir(exist_ok=True)
         sync_folder(self.path.parent)
         return self._lock()
 
     def _lock(self) -> int:
-        descriptor = os.open(self.beside, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(self.unfinished, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             lock(descriptor, self._shown)
         except BaseException:
@@ -176,7 +176,7 @@ class PartsFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock for a moment, if the folder is there."""
-        descriptor = self._lock() if self.beside.is_dir() else None
+        descriptor = self._lock() if self.unfinished.is_dir() else None
         try:
             yield
         finally:
@@ -196,7 +196,7 @@ class PartsFolder:
         if found.removed:
             _log.info("%s: %d parts that no checkpoint knows are removed", self._shown, len(found.removed))
         sync_folder(self.path)
-        for path in set(self.beside.glob("part-*.parquet*")) - kept:
+        for path in set(self.unfinished.glob("part-*.parquet*")) - kept:
             path.unlink(missing_ok=True)
 
     def find_old_name(self, mark: PartsMark | None, before: PartsMark | None) -> bool:

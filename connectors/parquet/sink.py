@@ -212,14 +212,14 @@ class ParquetSink(Sink):
         name = part_name(self._part)
         kept = self._folder.rows(self._part, self._n_rows)
         if kept is None:
-            raise SinkError(f"{self.path}: the rows of {name} in {self._folder.beside} are gone: start again")
+            raise SinkError(f"{self.path}: the rows of {name} in {self._folder.unfinished} are gone: start again")
         table = pa.concat_tables([kept, pa.Table.from_batches(self._batches, self._columns.schema)])
         try:
-            write_part(self._folder.path / name, self._folder.beside / name, table, self.compression)
+            write_part(self._folder.path / name, self._folder.unfinished / name, table, self.compression)
         except OSError:
             self._not_before = self._clock() + _PAUSE_SECONDS
             raise
-        for path in self._folder.beside.glob(f"{name}.*"):
+        for path in self._folder.unfinished.glob(f"{name}.*"):
             path.unlink()
         self._begin(Progress(self._part + 1))
 
@@ -260,7 +260,7 @@ class ParquetSink(Sink):
     def _unlock(self) -> None:
         assert self._descriptor is not None
         with suppress(OSError):  # rows wait there
-            self._folder.beside.rmdir()
+            self._folder.unfinished.rmdir()
         os.close(self._descriptor)
         self._descriptor = None
 

@@ -393,9 +393,7 @@ class Delivery:
 
     def _look(self) -> None:
         """Log when nothing is acknowledged for some seconds, and when that is over."""
-        if self._settled:
-            self._outage.end()
-        elif self._clock() - self._moved >= SILENT_SECONDS:
+        if not self._settled and self._clock() - self._moved >= SILENT_SECONDS:
             self._outage.begin(self._failure(), self._moved)
-        elif self._reached:
+        elif self._settled or self._reached:
             self._outage.end()

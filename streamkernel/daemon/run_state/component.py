@@ -93,7 +93,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint whose header was checked: the sections of all components, and the bytes of those that have some."""
+    """A checkpoint with a checked header: the sections of all components, and the bytes of those that have some."""
 
     header: Mapping[str, Any]
     data: Mapping[str, bytes] = field(default_factory=dict)
@@ -212,7 +212,7 @@ def plain(settings: Any) -> Any:
 
 
 def differences(name: str, before: Mapping[str, Any], now: Mapping[str, Any], keys: Iterable[str]) -> Iterator[str]:
-    """Yield a phrase for each key of a section whose value at the checkpoint is another one than now."""
+    """Yield a phrase for each key of a section that has another value at the checkpoint than now."""
     for key in keys:
         if before.get(key) != now.get(key):
             was, is_now = shown(before.get(key)), shown(now.get(key))

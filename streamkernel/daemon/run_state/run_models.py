@@ -1,4 +1,4 @@
-"""The models of a run: one, or several with names, of which one is published."""
+"""The models of a run: one, or several with names; one of them is published."""
 
 from __future__ import annotations
 
