@@ -46,9 +46,9 @@ class WatchedFiles(FileList):
 
     def __init__(self, path: str) -> None:
         super().__init__([path])
+        self._reset()
 
-    def start(self, positions: Mapping[int, Position]) -> Position | None:
-        """Begin, or continue in the order of an earlier run; see `FileList.start`."""
+    def _reset(self) -> None:
         # Files with a warning of their own; and files older than the watermark that were read, or there at the start.
         self._warned: set[str] = set()
         self._old: set[FinishedFile] = set()
@@ -58,6 +58,10 @@ class WatchedFiles(FileList):
         self._some_records = False
         self._without_records: set[FinishedFile] = set()
         self._finished_now: list[str] = []
+
+    def start(self, positions: Mapping[int, Position]) -> Position | None:
+        """Begin, or continue in the order of an earlier run; see `FileList.start`."""
+        self._reset()
         return super().start(positions)
 
     def _choose(self) -> FileOrder:

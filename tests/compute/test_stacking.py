@@ -33,8 +33,8 @@ def _assert_are(stacks, twins):
 def test_stacks_of_numbers(unit):
     rng = np.random.default_rng(0)
     stacks, predictions, mixed, x = _stacks(rng), rng.normal(size=N), 0.3, np.empty(N)
-    kernels.unfinished(predictions, mixed, unit, x)
-    np.testing.assert_allclose(x, naive.unfinished(predictions, mixed, unit), rtol=1e-12)
+    kernels.beside(predictions, mixed, unit, x)
+    np.testing.assert_allclose(x, naive.beside(predictions, mixed, unit), rtol=1e-12)
     out = np.empty(2)
     kernels.stack_numbers(stacks, x, mixed, unit, out)
     np.testing.assert_allclose(out, naive.stack_numbers(stacks, x, mixed, unit), rtol=1e-12)

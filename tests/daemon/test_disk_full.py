@@ -213,6 +213,7 @@ def test_a_last_part_that_cannot_be_made_ends_the_run_with_status_1(
 
     with monkeypatch.context() as patch:
         patch.setattr(parquet_sink, "write_part", full)
+        patch.setattr(coordinating.time, "sleep", lambda _: None)  # between its last tries
         assert main(["run", "config.yaml"]) == 1
     said = (
         "out/parts: cannot be written: No space left on device: the last part is incomplete: the next start "

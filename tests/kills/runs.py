@@ -274,7 +274,7 @@ def outcome(run: Run) -> dict[str, Any]:
     found["account"] = header["source"]["account"]
     positions = re.sub(r'"inode": \d+', "", json.dumps(header["source"]["positions"]))
     if run.features.source == "watched":  # those that were found together: the twin finds more at once
-        positions = re.sub(r'"(files": \[[^]]*\]|first": \d+)', "", positions)
+        positions = re.sub(r'"(files": \[[^]]*\]|first": \d+)(, )?', "", positions)
     found["positions"] = positions
     found["models"] = kept(header)
     labels = header.get("labels") or {}
