@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.connectors import Position, SourceError
+from streamkernel.connectors import CsvSource, Position, SourceError
 from streamkernel.connectors.files import watched
 from streamkernel.connectors.files.places import FilePlace
 from tests.connectors.watching import CSV, arrive, kept, poll_all, rows, values
@@ -238,3 +238,8 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
     path.write_text(rows(1))
     with pytest.raises(SourceError, match=r"a\.csv: .*nor a pattern.* follow: true"):
         CSV(str(path), watch=True).open()
+
+
+def test_a_folder_that_was_not_opened_has_nothing_to_remove(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    CsvSource(str(tmp_path), watch=True).saved({0: Position("", 0, 0)})  # as a replay does
+    assert caplog.messages == []
