@@ -86,7 +86,7 @@ def _open(plan: Plan, fresh: bool, listener: LifecycleListener, stack: contextli
 
     1. The directory: a second daemon is turned away before it touches anything.
     2. The state: new, or that of the newest checkpoint.
-    3. The HTTP endpoint, the sources and the sinks.
+    3. The HTTP endpoint, the sinks and the sources.
     """
     stopped = stack.enter_context(listener.signals())
     health = Health(obstacle=lambda: _obstacle(plan))
@@ -97,8 +97,9 @@ def _open(plan: Plan, fresh: bool, listener: LifecycleListener, stack: contextli
     board = parts.make_board(plan, exporter, health)
     if exporter is not None:
         listener.serving(*parts.serve(plan, exporter, health, stack))
-    feed = parts.open_feed(plan, start, stopped, stack)
+    # Lines of the checkpoint are committed even where a source is refused.
     sinks = parts.open_sinks(plan, start, stopped, stack, exporter)
+    feed = parts.open_feed(plan, start, stopped, stack)
     for caveat in caveats(plan, sinks.sinks):
         _log.warning("%s", caveat)
     opened = OpenRun(

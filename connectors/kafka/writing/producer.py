@@ -87,6 +87,8 @@ class TopicProducer:
         if self.transactional_id is not None:
             self._manager._supports_epoch_bump = lambda: self._renewing
         self._begun = 0.0
+        # A request of an earlier connection, held up by the broker, may come late and fence this one.
+        self._follows_a_lost_one = attempt > 0
         self._missing_since: float | None = None
 
     def initialize(self) -> None:
@@ -106,7 +108,10 @@ class TopicProducer:
         except errors.KafkaTimeoutError:
             raise Unreachable(self.failure()) from None
         except errors.KafkaError as error:
-            raise ConnectorError(self._sentence(self._manager.last_error or error)) from None
+            cause = self._manager.last_error or error
+            if isinstance(cause, _FENCED):
+                raise self.explain(cause) from None
+            raise ConnectorError(self._sentence(cause)) from None
 
     def marker(self) -> Marker | None:
         """Return the marker that the last committed transaction left; None where the broker has none."""
@@ -193,7 +198,7 @@ class TopicProducer:
                 while not result.wait(timeout_ms=100):
                     if not patient():
                         raise Unreachable(self.failure())
-            self._ended = True
+            self._ended, self._follows_a_lost_one = True, False
         except errors.KafkaError as error:
             raise self.explain(error) from None
 
@@ -208,7 +213,8 @@ class TopicProducer:
         timed_out = self._begun > 0 and time.monotonic() - self._begun > self._timeout
         # kafka-python has no error of its own for an offset that may not be committed.
         denied = isinstance(cause, errors.AuthorizationError) or _NOT_READABLE in str(cause)
-        if denied or (transactional and isinstance(cause, _FENCED) and not timed_out):
+        fenced = transactional and isinstance(cause, _FENCED)
+        if denied or (fenced and not timed_out and not self._follows_a_lost_one):
             return SinkError(self._sentence(cause))
         broken = Broken(_phrase(cause))
         broken.passes = timed_out or isinstance(cause, errors.RetriableError)
