@@ -12,8 +12,9 @@ import pytest
 from kafka.errors import UnknownError
 
 from streamkernel.connectors import SinkError
+from streamkernel.connectors.kafka.writing.agreement import Marker
 from streamkernel.connectors.kafka.writing.mark import OutputMark
-from streamkernel.connectors.kafka.writing.producer import Broken, TopicProducer
+from streamkernel.connectors.kafka.writing.producer import Broken, ProducerFactory, TopicProducer
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.sinking import at, finish, flushed, opened, put, standing, write_on
@@ -185,6 +186,20 @@ class TestTransactionalIds:
         finish(second)
         second.close()
         assert standing(broker, name) == {0: [0, 1, 2, 3]}
+
+    @pytest.mark.parametrize(("attempt", "error"), [(0, SinkError), (1, Broken)])
+    def test_a_late_request_of_an_earlier_connection(
+        self, broker: Cluster, topic: MakeTopic, attempt: int, error: type[Exception]
+    ) -> None:
+        """After an attempt without an answer, its request may be the one that fences the next connection."""
+        name = topic()
+        factory = ProducerFactory(name, [broker.bootstrap], None, {})
+        first = factory.connect(name, attempt)
+        factory.connect(name, 0).close()
+        with pytest.raises(error, match="has fenced this one off|Fenced|Epoch"):
+            first.begin(lambda: True)
+            first.commit(Marker(1, "me", ""), lambda: True)
+        first.close()
 
     @pytest.mark.usefixtures("processes")
     def test_a_transaction_the_broker_has_ended(self, tmp_path: Path) -> None:
