@@ -28,7 +28,7 @@ from streamkernel.connectors import CsvSource, JsonLinesSource
 from streamkernel.connectors.columns.dates import DateParts
 from streamkernel.connectors.columns.settings import ColumnSettings, DatePart, InputSettings
 from streamkernel.connectors.files.source import LineSource
-from streamkernel.daemon.stream.garbage import rare_collections
+from streamkernel.daemon.stream.loop import rare_collections
 from streamkernel.records.repeats import FREE, Repeats
 
 CHUNK = 250

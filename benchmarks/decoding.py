@@ -16,7 +16,7 @@ import orjson
 
 from streamkernel.connectors import CsvSource, JsonLinesSource
 from streamkernel.connectors.files.source import LineSource
-from streamkernel.daemon.stream.garbage import rare_collections
+from streamkernel.daemon.stream.loop import rare_collections
 
 CHUNK = 512
 TARGET = "label"

@@ -27,8 +27,7 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.snapshot import dump, restore
 from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.run_state import resume
-from streamkernel.daemon.stream.garbage import rare_collections
-from streamkernel.daemon.stream.loop import Feed
+from streamkernel.daemon.stream.loop import Feed, rare_collections
 from streamkernel.daemon.stream.processor import Processor
 
 INPUTS = 20

@@ -28,7 +28,6 @@ from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.in_flight import InFlightMarkers
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.processor import Processor
-from streamkernel.daemon.stream.refit import refit_windows
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.finite import NotFiniteError
@@ -189,7 +188,7 @@ def _refit(run: OpenRun) -> None:
         return
     run.stopped.at_work(True)
     try:
-        refit_windows(run.processor)
+        run.processor.refit_windows()
     except (ValueError, NotFiniteError) as error:
         raise DaemonError(
             f"the model cannot be refitted after the warm start: {error}. Set warm_start.refit: false to continue "

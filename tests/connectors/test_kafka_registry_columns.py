@@ -15,7 +15,7 @@ from streamkernel.connectors.pass_through import MessageLine, PassedColumn, Sour
 from streamkernel.connectors.ports import Position, SourceError
 from streamkernel.connectors.registry.settings import RegistrySettings
 from streamkernel.daemon.stream.line_schemas import prediction_schema
-from streamkernel.daemon.stream.long_columns import LongColumns
+from streamkernel.daemon.stream.lines import LongColumns
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record
 from tests.registry.server import RegistryServer

@@ -29,10 +29,10 @@ def warm_up() -> None:
 def hold_clocks(patch: Callable[[Any, str, Any], None]) -> None:
     """Make what follows the clock the same in any process: how long chunks are, and when a label comes."""
     from streamkernel.daemon.labels.join import LabelJoin
-    from streamkernel.daemon.stream import batch_size
+    from streamkernel.daemon.stream import loop_time
 
-    patch(batch_size, "_SECONDS", 1e9)
-    patch(batch_size, "MOST_RECORDS", 64)
+    patch(loop_time, "_CHUNK_SECONDS", 1e9)
+    patch(loop_time, "MOST_RECORDS", 64)
     patch(LabelJoin, "read_clock", lambda join: join.now)
 
 

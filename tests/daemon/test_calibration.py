@@ -16,7 +16,7 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream import batch_size
+from streamkernel.daemon.stream import loop_time
 from streamkernel.daemon.stream.calibration import (
     SAMPLED,
     CalibrationError,
@@ -102,7 +102,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Exporter]:
 
 def run_exactly(home: Home, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> tuple[Exporter, View]:
     """Run with chunks so short that each record is looked at."""
-    monkeypatch.setattr(batch_size, "MOST_RECORDS", SAMPLED)
+    monkeypatch.setattr(loop_time, "MOST_RECORDS", SAMPLED)
     exporters = served(monkeypatch)
     home.configure(**settings)
     view = run(prepare(home.config))

@@ -22,10 +22,9 @@ from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.challengers import Challengers
+from streamkernel.daemon.stream.challengers import Challengers, ModelStatus
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.learner import AdvancingLearner
-from streamkernel.daemon.stream.model_status import ModelStatus
 from streamkernel.daemon.stream.processor import Processor, Scores
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from tests.daemon.conftest import Home

@@ -16,7 +16,7 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream import batch_size
+from streamkernel.daemon.stream import loop_time
 from tests.daemon.conftest import Home
 from tests.daemon.labels_stream import adds_up, outcome, sections, write_pair
 from tests.kills.simulated import killed, runs
@@ -117,7 +117,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
     home.configure(**sections(kind, target_type="bool", max_pending=40), model=MODELS[model])
     results, marks = [], []
     for most in (1, 7, 512):
-        monkeypatch.setattr(batch_size, "MOST_RECORDS", most)
+        monkeypatch.setattr(loop_time, "MOST_RECORDS", most)
         view = run(prepare(home.config), fresh=True)
         results.append(outcome(home)[1:])
         marks.append({**view.overall, **view.rolling, "loss": view.loss})

@@ -15,7 +15,7 @@ from streamkernel.connectors.ports import Position, Record
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream import batch_size
+from streamkernel.daemon.stream import loop_time
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.loop_time import LoopTime
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -121,7 +121,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
     home.configure(source={"kind": kind, "path": str(path), "target": "y"}, model=[MODELS[model]])
     results, metrics = [], []
     for most in (1, 7, 512):
-        monkeypatch.setattr(batch_size, "MOST_RECORDS", most)
+        monkeypatch.setattr(loop_time, "MOST_RECORDS", most)
         view = run(prepare(home.config), fresh=True)
         results.append((*home.result(), home.header()["source"]["recent_dead"]))
         metrics.append({**view.overall, **view.rolling, "loss": view.loss})

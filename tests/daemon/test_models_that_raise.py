@@ -13,8 +13,7 @@ from river.base import Classifier
 
 from streamkernel import KernelClassifier, WindowRefit
 from streamkernel.daemon.base.model import has_own_parts
-from streamkernel.daemon.stream.challengers import Challengers
-from streamkernel.daemon.stream.model_status import ModelStatus
+from streamkernel.daemon.stream.challengers import Challengers, ModelStatus
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.finite import NotFiniteError

@@ -18,8 +18,7 @@ from streamkernel.daemon.monitoring.inspection import describe, description_line
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.challengers import Challengers
-from streamkernel.daemon.stream.model_status import ModelStatus
+from streamkernel.daemon.stream.challengers import Challengers, ModelStatus
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.river_learner import learner_for
 from tests.daemon.configurations import predicting

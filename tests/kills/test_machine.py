@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from streamkernel.daemon.stream import batch_size
+from streamkernel.daemon.stream import loop_time
 from tests.daemon.labels_stream import adds_up
 from tests.kills.runs import MODELS, OUTPUTS, REPLAY, SOURCES, Features, Run, outcome
 from tests.kills.simulated import may_die, runs
@@ -47,7 +47,7 @@ class Kills(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.killed, self.twin = (Run(Path(self.folder.name, name), its, self.trained) for name in ("killed", "twin"))
         self.draw = random.Random(seed)
-        self.most = batch_size.MOST_RECORDS
+        self.most = loop_time.MOST_RECORDS
         self.oldest = 0
 
     def _dies(self, *command: str) -> None:
@@ -61,7 +61,7 @@ class Kills(RuleBasedStateMachine):
             for run in (self.killed, self.twin):
                 run.arrives(before == "rotation" and run.features.source == "followed")
         elif before == "other chunks":
-            batch_size.MOST_RECORDS = self.draw.choice([1, 7, 40, 512])
+            loop_time.MOST_RECORDS = self.draw.choice([1, 7, 40, 512])
         elif before == "torn outputs" and self.checkpoints:
             self._tear_outputs()
         elif before == "torn checkpoint":
@@ -110,7 +110,7 @@ class Kills(RuleBasedStateMachine):
             try:
                 self._finish()
             finally:
-                batch_size.MOST_RECORDS = self.most
+                loop_time.MOST_RECORDS = self.most
                 self.folder.cleanup()
 
     def _finish(self) -> None:

@@ -15,8 +15,7 @@ from streamkernel.daemon.config.outputs import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
-from streamkernel.daemon.stream.lines import shortened
-from streamkernel.daemon.stream.long_columns import LongColumns
+from streamkernel.daemon.stream.lines import LongColumns, shortened
 
 __all__ = ["let_pass", "make_sink", "make_source", "order_log", "passed_columns", "target_type_of"]
 

@@ -28,9 +28,8 @@ from streamkernel.daemon.stream.label_watch import LabelWatch
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.processor import WARM_START, Processor, Scores, Stage
-from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality, SeveralQuality
 from streamkernel.daemon.stream.river_learner import learner_for
-from streamkernel.daemon.stream.several_quality import SeveralQuality
 from streamkernel.estimators.base import StreamEstimator, machine_of
 
 __all__ = ["compared", "feed_of", "label_watch", "make_learner", "make_processor", "make_warm_processor"]

@@ -10,7 +10,6 @@ from streamkernel.daemon.base.once_per_minute import OncePerMinute
 from streamkernel.daemon.base.window_refit import refit_sentence
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
-from streamkernel.daemon.stream.refit import windows_of
 
 __all__ = ["Notices"]
 
@@ -40,7 +39,7 @@ class Notices:
     def __init__(self, processor: Processor, clock: Callable[[], float] = time.monotonic) -> None:
         self._processor = processor
         self._minute = OncePerMinute(clock)
-        self._refits = {name: refit.last_refit for name, refit in windows_of(processor).items()}
+        self._refits = {name: refit.last_refit for name, refit in processor.windows.items()}
 
     def chunk(self, processed: RecordBatch, offset: int) -> None:
         """Note a chunk that ends at an offset; of several refits of a model within it, the last."""
@@ -49,7 +48,7 @@ class Notices:
                 _log.warning(sentence, unlogged, offset)
         if not self._refits:  # a model that replaces another one is of the same class
             return
-        for name, refit in windows_of(self._processor).items():
+        for name, refit in self._processor.windows.items():
             # A model that was read again does not know its last refit.
             if refit.last_refit is not None and refit.last_refit is not self._refits.get(name):
                 _log.info("%s", refit_sentence(refit.last_refit, name))
@@ -58,4 +57,4 @@ class Notices:
     @property
     def refitting(self) -> bool:
         """Whether one of the models is refitted right now; any thread may ask."""
-        return any(refit.refitting for refit in windows_of(self._processor).values())
+        return any(refit.refitting for refit in self._processor.windows.values())

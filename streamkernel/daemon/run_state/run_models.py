@@ -8,7 +8,7 @@ from typing import Any
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.stream.model_status import ModelStatus
+from streamkernel.daemon.stream.challengers import ModelStatus
 
 __all__ = ["RestoredModel", "RunModels", "new_models"]
 

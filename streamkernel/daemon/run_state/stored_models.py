@@ -14,7 +14,7 @@ from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.run_state.component import Saved
 from streamkernel.daemon.run_state.run_models import RestoredModel, RunModels
-from streamkernel.daemon.stream.model_status import ModelStatus
+from streamkernel.daemon.stream.challengers import ModelStatus
 
 __all__ = ["StoredModel", "StoredModels"]
 

@@ -15,8 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from river import stats
 
-from streamkernel.daemon.stream.classes import OTHER
-from streamkernel.daemon.stream.macro_f1 import macro_f1
+from streamkernel.daemon.stream.classes import OTHER, macro_f1
 from streamkernel.finite import LARGEST
 
 __all__ = ["Baseline", "MajorityClass", "MeanSoFar"]

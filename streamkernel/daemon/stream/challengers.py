@@ -10,23 +10,75 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.learner import Learner
-from streamkernel.daemon.stream.model_status import ModelStatus
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.results import part_of, spread
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["Challengers"]
+__all__ = ["Challengers", "ModelStatus"]
 
 _log = logging.getLogger(__name__)
 
 _LONGEST_REASON = 300
+
+
+@dataclass(slots=True)
+class ModelStatus:
+    """The status of one of several models on a stream.
+
+    Attributes
+    ----------
+    began
+        How many records had been consumed when it began.
+    shown
+        How many events it was given since.
+    recent_refused
+        Of these, the numbers of the latest that it refused, as `DeadLetterRate.recent` gives them.
+    disabled
+        Why it is disabled; empty where it is not.
+    shown_here, refused, not_finite
+        Events of this process that it was given, those of them that it refused, and those of which a prediction was no
+        finite number.
+    seconds
+        How long this process was at work on it.
+
+    Examples
+    --------
+    >>> ModelStatus.from_json(ModelStatus(began=500, shown=20, refused=3).to_json())
+    ModelStatus(began=500, shown=20, recent_refused=[], disabled='', shown_here=0, refused=0, not_finite=0, seconds=0.0)
+
+    """
+
+    began: int = 0
+    shown: int = 0
+    recent_refused: list[int] = field(default_factory=list)
+    disabled: str = ""
+    shown_here: int = 0
+    refused: int = 0
+    not_finite: int = 0
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps of it."""
+        return {
+            "began": self.began,
+            "shown": self.shown,
+            **({"recent_refused": self.recent_refused} if self.recent_refused else {}),
+            **({"disabled": self.disabled} if self.disabled else {}),
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+        """Read what `to_json` gave."""
+        began, shown = kept.get("began", 0), kept.get("shown", 0)
+        return cls(began, shown, list(kept.get("recent_refused", ())), kept.get("disabled", ""))
 
 
 class Challengers:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["OTHER", "ClassNumbers"]
+__all__ = ["OTHER", "ClassNumbers", "macro_f1"]
 
 #: All classes past the limit.
 OTHER = 0
@@ -64,3 +66,22 @@ def _key(label: Any) -> Hashable:
     if isinstance(label, int) and abs(label) >= _HASHED_AS_THEMSELVES:
         return label.to_bytes(label.bit_length() // 8 + 1, "little", signed=True)  # bytes have a hash with a seed
     return label if isinstance(label, Hashable) else repr(label)
+
+
+def macro_f1(correct: Counter[Any], targets: Counter[Any], predictions: Counter[Any]) -> float:
+    """Return the mean of the F1 of the classes that came.
+
+    A class that is predicted and did not come has no F1: where it left the window, its last predictions change nothing.
+
+    Parameters
+    ----------
+    correct, targets, predictions
+        By class: how many predictions are right, how often it came, and how often it was predicted. One class came.
+
+    Examples
+    --------
+    >>> macro_f1(Counter({"a": 2}), Counter({"a": 3}), Counter({"a": 2, "b": 1}))
+    0.8
+
+    """
+    return math.fsum(2 * correct[one] / (n + predictions[one]) for one, n in targets.items()) / len(targets)

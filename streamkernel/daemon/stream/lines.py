@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,9 @@ from streamkernel.connectors.pass_through import MessageLine
 from streamkernel.connectors.ports import Position, Record
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["dead_letter", "predictions", "shortened"]
+__all__ = ["LongColumns", "dead_letter", "predictions", "shortened"]
+
+_log = logging.getLogger(__name__)
 
 
 def predictions(
@@ -196,3 +199,38 @@ def shortened(letter: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 def _n_bytes(text: str, encoding: str) -> int:
     return len(text) // 4 * 3 - text.count("=") if encoding == "base64" else len(text.encode(encoding))
+
+
+class LongColumns:
+    """Shortens lines: of the columns that pass through, the longest become null until the line fits.
+
+    A record that is as long as it may be must not stop the daemon by what passes of it.
+
+    Parameters
+    ----------
+    names
+        Those columns.
+
+    Examples
+    --------
+    >>> shorten = LongColumns(["id", "text"])
+    >>> shorten({"prediction": 1, "id": 7, "text": 900 * "x"}, 100)
+    {'prediction': 1, 'id': 7, 'text': None}
+
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._told = False
+
+    def __call__(self, line: Mapping[str, Any], most: int) -> Mapping[str, Any]:
+        """Return a line that takes at most `most` bytes as JSON, where that can be reached."""
+        fitting = dict(line)
+        for name in sorted(self._names, key=lambda name: -len(to_json(line.get(name)))):
+            if len(to_json(fitting)) <= most:
+                break
+            fitting[name] = None
+            if not self._told:
+                self._told = True
+                _log.warning("a line is too long for the topic: the column %s is null in such lines", name)
+        return fitting

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,16 +14,14 @@ from streamkernel.connectors.ports import Position, Record
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
-from streamkernel.daemon.stream.batch_size import AdaptiveBatchSize
 from streamkernel.daemon.stream.ending import FIRST, TooManyDeadLettersError, all_dead, bad_start, begins_well
-from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarkers
-from streamkernel.daemon.stream.loop_time import LoopTime
+from streamkernel.daemon.stream.loop_time import AdaptiveBatchSize, LoopTime
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
 from streamkernel.daemon.stream.sinks import Sinks
 
-__all__ = ["MOST_BYTES", "POLL_SECONDS", "Checkpoints", "Loop", "Observer"]
+__all__ = ["MOST_BYTES", "POLL_SECONDS", "Checkpoints", "Loop", "Observer", "rare_collections"]
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +29,9 @@ _log = logging.getLogger(__name__)
 MOST_BYTES = 2**20
 # How long to wait for records before looking round for signals and checkpoints that are due.
 POLL_SECONDS = 0.2
+# Python's 700 is less than the objects of one chunk of records, all of which are freed without a collection. Each
+# chunk would be searched, and the whole process, compiler and libraries, every ten thousand records or so.
+_NEW_OBJECTS = 50_000
 
 
 class Feed(Protocol):
@@ -158,8 +161,9 @@ class Loop:
                 continue
             records = self.feed.poll(limit, self.sinks.pause(POLL_SECONDS))
             self._read_at = self.times.end("source")
-            if not self._wait_for_start():
+            if not self.checkpoints.save_start() and not self._wait_for_start():
                 return "stopped"
+            self.times.end("checkpoints")
             if records:
                 self._take(records)
             elif self.feed.exhausted:
@@ -178,7 +182,7 @@ class Loop:
 
     def _wait_for_start(self) -> bool:
         """Wait until it is written down where the source begins; False where it is stopped before."""
-        while not self.checkpoints.save_start():
+        while True:
             self.times.end("checkpoints")
             self.observer.turn()
             self.times.begin()
@@ -187,8 +191,8 @@ class Loop:
             if self.stopped():
                 return False
             time.sleep(POLL_SECONDS)
-        self.times.end("checkpoints")
-        return True
+            if self.checkpoints.save_start():
+                return True
 
     def _limit(self) -> int:
         """Return how many records to take at once: no chunk reaches over a checkpoint or past `max_records`."""
@@ -265,8 +269,9 @@ class Loop:
         for batch in batches:
             if batch.next is not None:
                 self.positions[batch.next.partition] = batch.next
-            self.markers.passed(Record, batch.next)
-            self.markers.passed(LabelRecord, None if batch.late is None else batch.late.next)
+            if self.markers.any_interrupted:
+                self.markers.passed(Record, batch.next)
+                self.markers.passed(LabelRecord, None if batch.late is None else batch.late.next)
             self.observer.chunk(batch)
             self.times.begin()
             lines = self.processor.lines(batch)
@@ -313,3 +318,28 @@ def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
             start, size = place, 0
         size += more
     yield records[start:]
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Search for cyclic garbage only when tens of thousands of new objects are alive, as long as this lasts.
+
+    A process in which somebody turned the search off, or made it rarer still, is left as it is.
+
+    Examples
+    --------
+    >>> before = gc.get_threshold()
+    >>> with rare_collections():
+    ...     gc.get_threshold()[0]
+    50000
+    >>> gc.get_threshold() == before
+    True
+
+    """
+    before = gc.get_threshold()
+    if 0 < before[0] < _NEW_OBJECTS:
+        gc.set_threshold(_NEW_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

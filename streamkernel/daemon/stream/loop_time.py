@@ -1,16 +1,20 @@
-"""The time of the loop by activity, and how long its slowest record took."""
+"""The time of the loop: what it goes into, how long the slowest record took, and how long the chunks may be."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
-from streamkernel.daemon.stream.slowest import SlowestRecord
-
-__all__ = ["ACTIVITIES", "LoopTime"]
+__all__ = ["ACTIVITIES", "MOST_RECORDS", "AdaptiveBatchSize", "LoopTime"]
 
 ACTIVITIES = ("source", "model", "sinks", "checkpoints")
 """Waiting for records and reading them, predicting and learning, writing lines or waiting to, saving checkpoints."""
+MOST_RECORDS = 512
+"""The longest chunk."""
+
+_MINUTE = 60.0
+_CHUNK_SECONDS = 0.1
 
 
 class LoopTime:
@@ -43,7 +47,8 @@ class LoopTime:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._since = 0.0
-        self._slowest = SlowestRecord()
+        # The slowest record of each of the last two minutes: two numbers, however many records come.
+        self._slowest: dict[int, float] = {}
         self.seconds = dict.fromkeys(ACTIVITIES, 0.0)
 
     def begin(self) -> None:
@@ -58,9 +63,56 @@ class LoopTime:
         return now
 
     def learned(self, read_at: float, now: float) -> None:
-        """Note that records that were read at one moment were learned at another, both by the clock."""
-        self._slowest.observe(now - read_at, now)
+        """Note that records that were read at one moment were learned at another, both by the clock.
+
+        Examples
+        --------
+        >>> now = 0.0
+        >>> times = LoopTime(lambda: now)
+        >>> times.learned(9.5, 10.0), times.learned(69.75, 70.0)
+        (None, None)
+        >>> for now in (119.0, 120.0, 180.0):
+        ...     print(times.slowest())
+        0.5
+        0.25
+        nan
+
+        """
+        minute = int(now // _MINUTE)
+        self._slowest[minute] = max(now - read_at, self._slowest.get(minute, 0.0))
+        if len(self._slowest) > 2:
+            del self._slowest[min(self._slowest)]
 
     def slowest(self) -> float:
         """Return how long the slowest record of the last one to two minutes took; NaN where none came."""
-        return self._slowest.value(self._clock())
+        minute = int(self._clock() // _MINUTE)
+        return max((one for key, one in self._slowest.items() if key >= minute - 1), default=math.nan)
+
+
+class AdaptiveBatchSize:
+    """Sets the length of the chunks by the time the last ones took: long enough to be fast, short enough to stop soon.
+
+    How a stream is cut changes no bit of the result, so the cuts may follow the clock.
+
+    Examples
+    --------
+    >>> batch_size = AdaptiveBatchSize()
+    >>> batch_size.took(1, 0.5)  # half a second a record
+    >>> batch_size.length
+    1
+    >>> for _ in range(20):
+    ...     batch_size.took(10, 0.0001)
+    >>> batch_size.length
+    512
+
+    """
+
+    def __init__(self) -> None:
+        self.length = 16
+
+    def took(self, records: int, seconds: float) -> None:
+        """Adapt the length to the time that a chunk took."""
+        if records:
+            fitting = _CHUNK_SECONDS * records / seconds if seconds > 0 else MOST_RECORDS
+            # At most doubled: the first records of a model are its cheapest.
+            self.length = max(1, int(min(fitting, 2 * self.length, MOST_RECORDS)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +13,7 @@ from streamkernel.connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.model import Model
+from streamkernel.daemon.base.window_refit import refit_sentence, window_refit_of
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.calibration import Calibration
 from streamkernel.daemon.stream.challengers import Challengers
@@ -19,8 +22,11 @@ from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.lines import predictions
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.record_batch import Labeled, RecordBatch
+from streamkernel.estimators.window_refit import WindowRefit
 
 __all__ = ["WARM_START", "Processor", "Scores", "Stage"]
+
+_log = logging.getLogger(__name__)
 
 WARM_START = "warm_start"
 """The source of the records of a warm start in the position of a dead letter."""
@@ -74,7 +80,9 @@ class Scores:
     def add(self, labeled: Labeled, learns: bool) -> None:
         """Take in the predictions of a batch, and leave only the finite losses in it."""
         self.quality.add(labeled.targets, labeled.predictions, labeled.probabilities)
-        labeled.keep_finite(learns)
+        n_nan = labeled.n_not_finite if learns else 0  # a model that only serves has no losses
+        labeled.n_not_finite = n_nan + labeled.losses.count(math.inf) + labeled.losses.count(-math.inf)
+        labeled.losses = list(filter(math.isfinite, labeled.losses))
         self.loss.add(labeled.losses, labeled.n_not_finite)
 
 
@@ -145,6 +153,32 @@ class Processor:
     def models(self) -> list[Model]:
         """All models that learn, the published one first."""
         return [learner.model for learner in (self.learner, *self.challengers.learners.values())]
+
+    @property
+    def windows(self) -> dict[str, WindowRefit]:
+        """The models that are refitted on their windows, by name, the published one first."""
+        learners = {self.name: self.learner, **self.challengers.learners}
+        found = {name: window_refit_of(learner.model) for name, learner in learners.items()}
+        return {name: refit for name, refit in found.items() if refit is not None}
+
+    def refit_windows(self) -> None:
+        """Refit all models that have a window; a challenger that cannot be refitted is disabled.
+
+        Raises
+        ------
+        ValueError, NotFiniteError
+            If the published one cannot be refitted; the message says why.
+
+        """
+        for name, refit in self.windows.items():
+            try:
+                solved = refit.refit()
+            except (Exception, SystemExit) as error:
+                if name == self.name:
+                    raise
+                self.challengers.disable(name, f"{type(error).__name__}: {error}")
+                continue
+            _log.info("%s", refit_sentence(refit.last_refit if solved else None, name))
 
     def replace(self, learner: Learner) -> None:
         """Predict with another model of the same task from now on."""

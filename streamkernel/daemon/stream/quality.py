@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any, Literal
 
@@ -17,11 +17,10 @@ import numpy as np
 from river import stats
 
 from streamkernel.daemon.stream.baseline import Baseline, MajorityClass, MeanSoFar
-from streamkernel.daemon.stream.classes import OTHER, ClassNumbers
-from streamkernel.daemon.stream.macro_f1 import macro_f1
+from streamkernel.daemon.stream.classes import OTHER, ClassNumbers, macro_f1
 from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
 
-__all__ = ["REPORTS", "TALLIES", "ProgressiveLoss", "Quality", "log_losses"]
+__all__ = ["REPORTS", "TALLIES", "ProgressiveLoss", "Quality", "SeveralQuality", "log_losses"]
 
 REPORTS: dict[str, tuple[Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2", "flagged"], ...]] = {
     "classification": ("accuracy", "macro_f1", "log_loss"),
@@ -209,9 +208,15 @@ class Quality:
         self, targets: Sequence[Any], predictions: Sequence[Any], probabilities: Sequence[Mapping[Any, float]] | None
     ) -> None:
         """Take in labeled records; one that got no prediction yet (no class was known) is left out, as in River."""
-        pairs = list(
-            zip(targets, predictions, strict=True) if self.of_numbers else self._numbered(targets, predictions)
-        )
+        pairs = list(zip(targets, predictions, strict=True))
+        if not self.of_numbers:
+            given, pairs = pairs, list(zip(self._classes.of(targets), self._classes.of(predictions), strict=True))
+            if (OTHER, OTHER) in pairs:  # a prediction has no number where it is another class past the limit
+                same = [target == prediction for target, prediction in given]
+                pairs = [
+                    (OTHER, None) if one == (OTHER, OTHER) and not ok else one
+                    for one, ok in zip(pairs, same, strict=True)
+                ]
         if self._wants_log_loss and probabilities is not None:
             losses = log_losses(targets, probabilities)
         else:
@@ -225,14 +230,6 @@ class Quality:
         self._tally.add(pairs, losses)
         self._pairs.extend(pairs)
         self._losses.extend(losses.tolist())
-
-    def _numbered(self, targets: Sequence[Any], predictions: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-        """Return pairs of class numbers, that of the prediction None where it is wrong and both are past the limit."""
-        numbers = self._classes.of(targets), self._classes.of(predictions)
-        if OTHER not in numbers[0]:
-            return zip(*numbers, strict=True)
-        pairs = zip(targets, predictions, *numbers, strict=True)
-        return [(t, None if t == p == OTHER and target != prediction else p) for target, prediction, t, p in pairs]
 
     def overall(self) -> dict[str, float]:
         """Return each metric over all records; NaN before the first."""
@@ -299,3 +296,69 @@ class ProgressiveLoss:
     def mean(self) -> float:
         """Return the mean over the window, NaN before the first loss."""
         return finite_mean(self._window)
+
+
+class SeveralQuality(Quality):
+    """The report metrics of several targets, which are the means over the targets, as River's `MacroAverage` has them.
+
+    Parameters
+    ----------
+    task
+        That of each target.
+    names, window
+        As `Quality` takes them.
+
+    Examples
+    --------
+    >>> quality = SeveralQuality("regression", ["mae"], window=2)
+    >>> quality.add([{"a": 1.0, "b": 5.0}, {"a": 2.0}], [{"a": 2.0, "b": 2.0}, {"a": 2.0, "b": 0.0}], None)
+    >>> quality.overall(), {name: one["mae"] for name, one in quality.rolling_of_targets().items()}
+    ({'mae': 1.75}, {'a': 0.5, 'b': 3.0})
+
+    """
+
+    def __init__(self, task: str, names: Sequence[str], window: int) -> None:
+        super().__init__(task, names, window)
+        self._task = task
+        self._of_targets: dict[str, Quality] = {}
+
+    def add(
+        self, targets: Sequence[Any], predictions: Sequence[Any], probabilities: Sequence[Mapping[Any, Any]] | None
+    ) -> None:
+        """Take in labeled records, each with the targets that it has."""
+        for name in dict.fromkeys(name for y in targets for name in y):
+            rows = [row for row, y in enumerate(targets) if y.get(name) is not None]
+            if not rows:
+                continue
+            if name not in self._of_targets:
+                self._of_targets[name] = Quality(self._task, self.names, self.window)
+            self._of_targets[name].add(
+                [targets[row][name] for row in rows],
+                [(predictions[row] or {}).get(name) for row in rows],
+                None if probabilities is None else [(probabilities[row] or {}).get(name, {}) for row in rows],
+            )
+
+    def overall(self) -> dict[str, float]:
+        """Return the mean of each metric over the targets, over all records; NaN before the first."""
+        return self._means(Quality.overall)
+
+    def baseline(self) -> dict[str, float]:
+        """Return the mean of each metric that the baselines of the targets have."""
+        found = self._means(Quality.baseline)
+        return {name: value for name, value in found.items() if value == value}
+
+    def rolling(self) -> dict[str, float]:
+        """Return the mean of each metric over the targets, over the window."""
+        return self._means(Quality.rolling)
+
+    def overall_of_targets(self) -> dict[str, dict[str, float]]:
+        """Return each metric of each target over all records."""
+        return {name: one.overall() for name, one in self._of_targets.items()}
+
+    def rolling_of_targets(self) -> dict[str, dict[str, float]]:
+        """Return each metric of each target over the window."""
+        return {name: one.rolling() for name, one in self._of_targets.items()}
+
+    def _means(self, figures: Callable[[Quality], dict[str, float]]) -> dict[str, float]:
+        of_each = [figures(one) for one in self._of_targets.values()]
+        return {name: finite_mean([one[name] for one in of_each if name in one]) for name in self.names}

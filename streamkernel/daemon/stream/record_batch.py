@@ -91,12 +91,6 @@ class Labeled:
             known = several or probabilities is None or targets[place] in (probabilities[place] or ())
             self.n_not_finite += known and predictions[place] is not None
 
-    def keep_finite(self, learns: bool) -> None:
-        """Leave only the finite losses, and count the others; a model that only serves has none."""
-        n_nan = self.n_not_finite if learns else 0
-        self.n_not_finite = n_nan + self.losses.count(math.inf) + self.losses.count(-math.inf)
-        self.losses = list(filter(math.isfinite, self.losses))
-
 
 @dataclass(slots=True)
 class RecordBatch:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.retry import Backoff, may_pass
-from streamkernel.daemon.stream.unpublished import UnpublishedLines
 
-__all__ = ["Sinks"]
+__all__ = ["Sinks", "UnpublishedLines"]
 
 _log = logging.getLogger(__name__)
 
@@ -23,6 +23,8 @@ _MOST_WAITING_BYTES = 2**26
 _MOST_COMMIT_BYTES = 2**24
 # How long the sinks do without a turn while lines are due and on their way.
 _TURN_SECONDS = 0.02
+# Writing a file, or the end of a transaction, takes some time itself: it is begun before the lines are due.
+_BEGUN_AFTER = 0.75
 
 
 class Sinks:
@@ -246,3 +248,51 @@ class Sinks:
         if not self._backoff.failing:
             _log.error("%s; its lines wait in memory until they can be written", error)
         self._backoff.failed()
+
+
+class UnpublishedLines:
+    """A queue of lines, in the order in which they were given to a sink.
+
+    Parameters
+    ----------
+    flush_seconds
+        How long after a record was read its line is to be there for others.
+
+    Examples
+    --------
+    >>> lines = UnpublishedLines(flush_seconds=1.0)
+    >>> lines.add(2, read_at=10.0)
+    >>> lines.add(1, read_at=10.5)
+    >>> lines.due_at
+    10.75
+    >>> list(lines.settle(unpublished=2)), lines.due_at
+    ([(1, 10.0)], 10.75)
+    >>> list(lines.settle(unpublished=0)), lines.due_at
+    ([(1, 10.0), (1, 10.5)], None)
+
+    """
+
+    def __init__(self, flush_seconds: float) -> None:
+        self._begun_after = _BEGUN_AFTER * flush_seconds
+        self._lines: deque[tuple[int, float]] = deque()
+        self._n_lines = 0
+
+    def add(self, n_lines: int, read_at: float) -> None:
+        """Add lines whose records were read at a time."""
+        self._lines.append((n_lines, read_at))
+        self._n_lines += n_lines
+
+    @property
+    def due_at(self) -> float | None:
+        """When to begin to show them to others; None where there are none."""
+        return self._lines[0][1] + self._begun_after if self._lines else None
+
+    def settle(self, unpublished: int) -> Iterator[tuple[int, float]]:
+        """Remove all but the last lines, and yield how many there were and when their records were read."""
+        while self._n_lines > unpublished:
+            n_lines, read_at = self._lines.popleft()
+            n_left = max(0, n_lines - (self._n_lines - unpublished))
+            if n_left:
+                self._lines.appendleft((n_left, read_at))
+            self._n_lines -= n_lines - n_left
+            yield n_lines - n_left, read_at
