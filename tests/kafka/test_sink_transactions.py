@@ -196,8 +196,8 @@ class TestTransactionalIds:
         factory = ProducerFactory(name, [broker.bootstrap], None, {})
         first = factory.connect(name, attempt)
         factory.connect(name, 0).close()
-        with pytest.raises(error, match="has fenced this one off|Fenced|Epoch"):
-            first.begin(lambda: True)
+        first.begin(lambda: True)
+        with pytest.raises(error, match=r"has fenced this one off|Fenced|Epoch"):
             first.commit(Marker(1, "me", ""), lambda: True)
         first.close()
 

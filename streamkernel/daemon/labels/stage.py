@@ -103,13 +103,20 @@ class JoinStage:
             self._refuse(decisions[batch.n_taken], row, fault, batch)
             batch.n_taken += 1
         batch.counts.predicted = len(batch.predicted)
+        self._close(batch)
 
     def quarantine(self, batch: RecordBatch, record: Record, fault: Fault) -> None:
+        self._add_dead(batch, record, fault)
+        self._close(batch)
+
+    def _add_dead(self, batch: RecordBatch, record: Record, fault: Fault) -> None:
+        """Count a record or a label that the model does not take, and make a dead letter of it."""
         decision = Decision(record, None, 0, 0, LabelStatus.DEAD, fault=fault)
         self._count(decision, batch)
         self._dead_letter(decision, batch)
 
-    def close(self, batch: RecordBatch) -> bool:
+    def _close(self, batch: RecordBatch) -> None:
+        """End a batch: add it to the counts of the join."""
         late = _late(batch)
         batch.counts.unlabeled = late.counts.keyless + late.counts.repeated
         # Whether a model gives probabilities shows in its predictions.
@@ -117,9 +124,9 @@ class JoinStage:
             if labeled.probabilities is not None and None in labeled.probabilities:
                 labeled.probabilities = None
         overrun = [self._rate.add(self.join.counts.taken + number) for number in late.dead_numbers]
+        late.overrun = any(overrun)
         self.join.counts.add(late.counts)
         self.join.recent_dead = self._rate.recent
-        return any(overrun)
 
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
         x = {name: value for name, value in record.x.items() if name != self.join.key}
@@ -143,7 +150,7 @@ class JoinStage:
         """Deal with the record or label that the model refused; the decision on it was taken back."""
         record, key = decision.record, decision.key
         if row == decision.row:
-            self.quarantine(batch, record, fault)
+            self._add_dead(batch, record, fault)
             return
         # A record whose label waited: it got its prediction, and the label is refused. It waits for another one.
         assert key is not None

@@ -39,6 +39,7 @@ class DirectStage:
                 others = {name: part_of(one, chosen) for name, one in others.items()}
         batch.counts.predicted = len(batch.predicted)
         batch.counts.learned = self._label(batch.predicted, result, batch.labeled[""])
+        batch.counts.unlabeled = batch.counts.predicted - batch.counts.learned
         for name, one in others.items():
             self._label(batch.predicted, one, batch.labeled.setdefault(name, Labeled()))
         batch.counts.consumed = batch.n_taken
@@ -49,10 +50,6 @@ class DirectStage:
         batch.n_taken = batch.counts.consumed = 1
         batch.add_dead_letter(record, fault, 1)
         batch.next = record.next
-
-    def close(self, batch: RecordBatch) -> bool:
-        batch.counts.unlabeled = batch.counts.predicted - batch.counts.learned
-        return False
 
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
         return [(record.x, record.y)]

@@ -88,7 +88,8 @@ class Learner(ABC):
 
         """
         before = self._n_ignored_labels
-        self._advance(batch, batch.inputs_for(self.model), stopped, catch)
+        xs = batch.inputs if batch.lags is None else batch.inputs_for(self.model)
+        self._advance(batch, xs, stopped, catch)
         batch.n_ignored = self._n_ignored_labels - before
         return batch
 
@@ -126,7 +127,7 @@ class Learner(ABC):
 
     def _count_clipped(self, ys: Targets) -> int:
         """Count the numbers among targets whose squares overflow."""
-        return sum([y is not None and abs(y) > LARGEST for y in ys]) if self.of_numbers else 0  # type: ignore[arg-type]
+        return sum([y is not None and abs(y) > LARGEST for y in ys])  # type: ignore[arg-type]
 
 
 class AdvancingLearner(Learner):
@@ -140,7 +141,7 @@ class AdvancingLearner(Learner):
         if not xs:
             return
         targets = batch.targets if self.learn else [None] * len(xs)
-        n_clipped = self._count_clipped(targets)
+        n_clipped = self._count_clipped(targets) if self.of_numbers else 0
         # A class of the user's may raise in the middle of the rows, when some of them are learned.
         before = self._call.__getstate__() if len(xs) > 1 and self._has_own_parts else None
         start = time.perf_counter()

@@ -60,9 +60,6 @@ class Stage(Protocol):
     def quarantine(self, batch: RecordBatch, record: Record, fault: Fault) -> None:
         """Make a dead letter of a record that no model is shown."""
 
-    def close(self, batch: RecordBatch) -> bool:
-        """End a batch; return whether there were too many dead letters among late labels."""
-
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
         """Return the rows that would be made of a record, inputs and targets; nothing is changed."""
 
@@ -238,7 +235,7 @@ class Processor:
 
     def close(self, batch: RecordBatch) -> RecordBatch:
         """Add a batch to the counts and scores, and return it."""
-        self.overrun |= self.stage.close(batch)
+        self.overrun |= batch.late is not None and batch.late.overrun
         counts = batch.counts
         counts.learned = counts.learned - batch.n_ignored if self.learner.learn else 0
         counts.unlabeled += batch.n_ignored

@@ -38,6 +38,8 @@ class LabelChunk:
         How long the last learned record had waited, in seconds; None if none was learned.
     next
         Where the source of the labels continues; None if none was taken.
+    overrun
+        Whether there were too many dead letters among the labels.
 
     """
 
@@ -46,6 +48,7 @@ class LabelChunk:
     dead_numbers: list[int] = field(default_factory=list)
     delay: float | None = None
     next: Position | None = None
+    overrun: bool = False
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ class RiverLearner(Learner):
         return self._moments
 
     def _advance(self, batch: RecordBatch, xs: Inputs, stopped: Callable[[], bool], catch: bool) -> None:
-        batch.n_clipped = self._count_clipped(batch.targets) if self.learn else 0
+        batch.n_clipped = self._count_clipped(batch.targets) if self.learn and self.of_numbers else 0
         done: list[tuple[Any, dict[Any, float] | None, float, float]] = []
         for place, (x, y, wanted) in enumerate(
             zip(xs, batch.targets, batch.wanted or repeat(True, len(xs)), strict=True)
