@@ -39,7 +39,7 @@ def join_with(**given: Any) -> LabelJoin:
         entry = daemon.join.pending.get("p")
         assert entry is not None
         assert entry.data is not None
-        entry.data = pack(PendingRecord("p", 0.0, {"a": 1.0}, Prediction(*given["predicted"])))
+        entry.data = pack(PendingRecord("p", 0.0, {"a": 1.0}, {"": Prediction(*given["predicted"])}))
     daemon.join.moments = given.get("moments", daemon.join.moments)
     daemon.join.counts.taken += given.get("taken", 0)
     return daemon.join
@@ -86,12 +86,11 @@ INPUT = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**80),
 
 @st.composite
 def kept_records(draw: st.DrawFn) -> PendingRecord:
-    """Draw a record that waits; where several models predicted it, the prediction of the first one is published."""
-    named = draw(st.dictionaries(st.sampled_from("abcd"), predictions(), max_size=4))
-    published = next(iter(named.values())) if named else draw(predictions())
+    """Draw a record that waits."""
+    named = draw(st.dictionaries(st.sampled_from(["", *"abcd"]), predictions(), min_size=1, max_size=4))
     x = draw(st.dictionaries(TEXT, INPUT, max_size=8))
     lags = draw(st.lists(LABEL | st.floats(allow_nan=False, allow_infinity=False), max_size=3))
-    return PendingRecord(draw(TEXT), draw(st.floats(0.0, 1e12)), x, published, named, tuple(lags))
+    return PendingRecord(draw(TEXT), draw(st.floats(0.0, 1e12)), x, named, tuple(lags))
 
 
 @given(kept_records())

@@ -39,8 +39,8 @@ class PendingEntry:
         When it came, in seconds of the join's clock.
     size
         Its size in bytes; see `labels.sizes`.
-    x, prediction, named
-        Its inputs, the prediction made for it, and of several models that of each; None once it is written.
+    x, named
+        Its inputs, and what each model predicted for it, the published one first; None once it is written.
     data
         The same as a line of JSON; None before.
     lags
@@ -51,7 +51,6 @@ class PendingEntry:
     arrived: float
     size: int
     x: dict[str, Any] | None = None
-    prediction: Prediction | None = None
     named: Mapping[str, Prediction] | None = None
     data: bytes | None = None
     lags: tuple[Label, ...] = ()
@@ -90,8 +89,8 @@ class Decision:
         The record that waits from now on, or waited until now.
     early
         The label that waited until now.
-    prediction, named
-        The prediction of a record that waited, and of several models that of each.
+    named
+        What each model predicted for a record that waited, the published one first.
     fault
         Why it is a dead letter.
     expired
@@ -110,7 +109,6 @@ class Decision:
     y: Label | None = None
     pending: PendingEntry | None = None
     early: EarlyLabel | None = None
-    prediction: Prediction | None = None
     named: Mapping[str, Prediction] | None = None
     fault: Fault | None = None
     expired: list[PendingEntry] = field(default_factory=list)

@@ -181,10 +181,9 @@ class LabelJoin:
     def pack(self, key: str) -> None:
         """Make bytes of a record that came in this chunk, if it still waits."""
         entry = self.pending.get(key)
-        if entry is not None and entry.x is not None and entry.prediction is not None:
-            record = PendingRecord(key, entry.arrived, entry.x, entry.prediction, entry.named or {}, entry.lags)
-            entry.data = pack(record)
-            entry.x = entry.prediction = entry.named = None
+        if entry is not None and entry.x is not None and entry.named is not None:
+            entry.data = pack(PendingRecord(key, entry.arrived, entry.x, entry.named, entry.lags))
+            entry.x = entry.named = None
 
     def written(self, early: EarlyLabel, key: str) -> bytes:
         """Write a label that waited, whose own text is gone, as a line of JSON that says the same."""
@@ -228,7 +227,7 @@ class LabelJoin:
             decision.status, decision.pending, decision.y = LabelStatus.MATCHED, entry, record.y
             x = entry.x
             if entry.data is not None:
-                _, _, x, decision.prediction, decision.named, _ = unpack(entry.data)
+                _, _, x, decision.named, _ = unpack(entry.data)
             assert x is not None
             if self.learn:
                 decision.rows.append((x, record.y, False, entry.lags))

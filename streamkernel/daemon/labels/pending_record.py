@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import orjson
@@ -27,10 +26,8 @@ class PendingRecord(NamedTuple):
         When it came, by the join's clock, in seconds.
     x
         The inputs of the record, by name.
-    prediction
-        The prediction made for it; with several models, the published one's.
     named
-        With several models, the prediction of each by its name, the published one first; else empty.
+        What each model predicted for it, by its name, the published one first. A model alone has no name.
     lags
         The targets that were known when it was predicted, the latest first, where a model wants them; else empty.
 
@@ -39,8 +36,7 @@ class PendingRecord(NamedTuple):
     key: str
     arrived: float
     x: dict[str, Any]
-    prediction: Prediction
-    named: Mapping[str, Prediction] = MappingProxyType({})
+    named: Mapping[str, Prediction]
     lags: tuple[Label, ...] = ()
 
 
@@ -63,16 +59,16 @@ def pack(pending: PendingRecord) -> bytes:
 
     Examples
     --------
-    >>> prediction = Prediction("yes", {"no": 0.25, "yes": 0.75})
-    >>> pending = PendingRecord("17", 2.5, {"a": 0.1, "color": "red", "n": 3}, prediction)
+    >>> named = {"": Prediction("yes", {"no": 0.25, "yes": 0.75})}
+    >>> pending = PendingRecord("17", 2.5, {"a": 0.1, "color": "red", "n": 3}, named)
     >>> pack(pending)
-    b'["17",2.5,{"a":0.1,"color":"red","n":3},[["yes",[["no",0.25],["yes",0.75]]]],[],[]]'
+    b'["17",2.5,{"a":0.1,"color":"red","n":3},[["yes",[["no",0.25],["yes",0.75]]]],[""],[]]'
     >>> unpack(pack(pending)) == pending
     True
 
     """
-    key, arrived, x, prediction, named, lags = pending
-    predictions = [[one.label, [*(one.probabilities or {}).items()]] for one in named.values() or [prediction]]
+    key, arrived, x, named, lags = pending
+    predictions = [[one.label, [*(one.probabilities or {}).items()]] for one in named.values()]
     parts = [key, arrived, x, predictions, list(named), lags]
     try:
         text = orjson.dumps(parts)
@@ -88,7 +84,7 @@ def unpack(row: bytes) -> PendingRecord:
     # Python's own reader for what orjson would round or refuse; such JSON begins with a space.
     key, arrived, x, predictions, names, lags = json.loads(row) if row.startswith(b" ") else orjson.loads(row)
     made = [Prediction(label, dict(map(tuple, shares)) or None) for label, shares in predictions]
-    return PendingRecord(key, arrived, x, made[0], dict(zip(names, made, strict=False)), tuple(lags))
+    return PendingRecord(key, arrived, x, dict(zip(names, made, strict=True)), tuple(lags))
 
 
 def checked(row: bytes) -> PendingRecord:
@@ -97,6 +93,6 @@ def checked(row: bytes) -> PendingRecord:
         *_, predictions, names, _ = _ROW.validate_json(row, strict=True)
     except ValidationError as error:
         raise ValueError(f"a record is not one: {error.errors(include_url=False)[0]['msg']}") from None
-    if len(set(names)) != (len(predictions) if names else 0) or (not names and len(predictions) > 1):
+    if len(set(names)) != len(predictions):
         raise ValueError("a record does not have a prediction of each model")
     return unpack(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -173,35 +173,19 @@ class JoinStage:
             if decision.status in _PREDICTED:
                 rows.append(decision.row)
                 predicted.append(decision.record)
-            prediction = self._prediction(decision, batch.result)
-            named = self._named(decision, prediction, batch)
+            if decision.status in _PREDICTED:
+                results = {self._challengers.published: batch.result, **batch.others}
+                decision.named = {name: _prediction_at(decision.row, one) for name, one in results.items()}
             if decision.status is LabelStatus.KEPT and decision.pending is not None:
-                decision.pending.prediction, decision.pending.named = prediction, named
+                decision.pending.named = decision.named
             elif decision.status is LabelStatus.MATCHED and decision.pending is not None:
                 _late(batch).delay = self.join.now - decision.pending.arrived
             if decision.y is not None:
-                self._score(decision, prediction, named, batch)
+                self._score(decision, batch)
         for decision in decisions:
             if decision.status is LabelStatus.KEPT and decision.key is not None:
                 self.join.pack(decision.key)
         batch.predicted, batch.rows = predicted, rows
-
-    def _prediction(self, decision: Decision, result: AdvanceResult) -> Prediction:
-        """Return the prediction of a record, made now or when it came; an empty one where there is no record."""
-        if decision.status in _PREDICTED:
-            given = None if result.probabilities is None else result.probabilities[decision.row]
-            return Prediction(result.predictions[decision.row], given)
-        earlier = None if decision.pending is None else decision.prediction or decision.pending.prediction
-        return earlier or Prediction(None)
-
-    def _named(self, decision: Decision, prediction: Prediction, batch: RecordBatch) -> Mapping[str, Prediction]:
-        """Return what each of several models predicted for a record, the published one first; else nothing."""
-        if not self._challengers.statuses:
-            return {}
-        if decision.status in _PREDICTED:
-            now = {name: self._prediction(decision, result) for name, result in batch.others.items()}
-            return {self._challengers.published: prediction, **now}
-        return decision.named or (decision.pending and decision.pending.named) or {}
 
     def _count(self, decision: Decision, batch: RecordBatch) -> None:
         """Count a record or a label, and note where its source continues and which source is next."""
@@ -224,18 +208,17 @@ class JoinStage:
         late.counts.expired += len(decision.expired)
         late.counts.unmatched += decision.n_dropped
 
-    def _score(
-        self, decision: Decision, prediction: Prediction, named: Mapping[str, Prediction], batch: RecordBatch
-    ) -> None:
+    def _score(self, decision: Decision, batch: RecordBatch) -> None:
         """Add a target and the predictions for it to what the report metrics compare, of one model or several."""
         y, join = decision.y, self.join
+        named = decision.named or (decision.pending and decision.pending.named) or {}
         assert y is not None
         batch.counts.learned += 1
         if join.learn and self.learner.of_numbers:
             join.moments = join.moments.after(float(y))
         deviation, challengers = join.moments.deviation, self._challengers
         # After a promotion, another model may have been published when the record came.
-        own = named.get(challengers.published, prediction)
+        own = named.get(challengers.published) or next(iter(named.values()), Prediction(None))
         loss = partial(self.learner.loss, y, own, deviation)
         self._add_score(decision, own, batch.result, batch.labeled[""], loss)
         for name in list(challengers.learners):
@@ -280,3 +263,8 @@ class JoinStage:
 def _late(batch: RecordBatch) -> LabelChunk:
     assert batch.late is not None
     return batch.late
+
+
+def _prediction_at(row: int, result: AdvanceResult) -> Prediction:
+    given = None if result.probabilities is None else result.probabilities[row]
+    return Prediction(result.predictions[row], given)
