@@ -113,17 +113,15 @@ def test_one_that_a_file_server_removed_while_it_was_read_is_looked_for_again(
     writer: Writer, reader: CheckpointReader[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.write(b"one")
-    read_open = store_module.read_open
     left = [2]
 
-    def stale(descriptor: int, path: Path) -> Checkpoint:
+    def stale(path: Path, directory: StateDirectory) -> Checkpoint:
         if left[0]:
             left[0] -= 1
-            os.close(descriptor)
             raise CheckpointError(f"{path}: cannot be read") from OSError(errno.ESTALE, "Stale file handle")
-        return read_open(descriptor, path)
+        return read(path, directory)
 
-    monkeypatch.setattr(store_module, "read_open", stale)
+    monkeypatch.setattr(store_module, "read", stale)
     monkeypatch.setattr(reading, "_PAUSE_SECONDS", 0.0)
     assert reader.newest() == b"one"
     assert left == [0]
