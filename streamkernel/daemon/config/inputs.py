@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from streamkernel.connectors.columns.dates import check_format, zone_of
 from streamkernel.connectors.columns.settings import ColumnSettings, ColumnType, DatePart, InputSettings, Nested
 from streamkernel.connectors.names import hint
-from streamkernel.daemon.config.column_name import ColumnName
-from streamkernel.daemon.config.fields import Positive, Section
+from streamkernel.daemon.config.fields import ColumnName, Positive, Section
 from streamkernel.daemon.config.problems import Problem, shown
 
 __all__ = ["ColumnConfig", "InputsConfig", "input_problems"]

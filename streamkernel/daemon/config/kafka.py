@@ -8,8 +8,17 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from streamkernel.connectors.kafka.base.options import check
-from streamkernel.daemon.config.column_name import TargetNames
-from streamkernel.daemon.config.fields import Name, Number, Path, Positive, Section, TargetType, Whole, resolvable
+from streamkernel.daemon.config.fields import (
+    Name,
+    Number,
+    Path,
+    Positive,
+    Section,
+    TargetNames,
+    TargetType,
+    Whole,
+    resolvable,
+)
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import SinkRegistryConfig, SourceRegistryConfig, ValueFormat

@@ -7,10 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from streamkernel.daemon.config.column_name import ColumnName
 from streamkernel.daemon.config.endpoints import BasicAuthConfig, EndpointConfig, ServeConfig, TlsConfig
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
-from streamkernel.daemon.config.journal import JournalSourceConfig
+from streamkernel.daemon.config.fields import ColumnName, Number, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 from streamkernel.daemon.config.outputs import (
     CsvPredictionsConfig,
@@ -25,7 +23,13 @@ from streamkernel.daemon.config.outputs import (
     ParquetPredictionsConfig,
     PredictionsConfig,
 )
-from streamkernel.daemon.config.sources import CsvSourceConfig, JsonlSourceConfig, RiverSourceConfig, SourceConfig
+from streamkernel.daemon.config.sources import (
+    CsvSourceConfig,
+    JournalSourceConfig,
+    JsonlSourceConfig,
+    RiverSourceConfig,
+    SourceConfig,
+)
 
 __all__ = [
     "BasicAuthConfig",
