@@ -82,6 +82,25 @@ def _typed(*kinds: type | tuple[type, ...], least: int | None = None) -> Build:
     return build
 
 
+def _checked(
+    what: str,
+    fit: Callable[[Any], bool],
+    make: Callable[[Any, Given], Any] = lambda target, given: target(*given),
+) -> Build:
+    """Return a shim that calls its target where the arguments fit."""
+
+    def build(_: ReadContext, target: Any, given: Given) -> Any:
+        check(fit(given), what)
+        return make(target, given)
+
+    return build
+
+
+def _state(what: str, fit: Callable[[Any], bool]) -> Build:
+    """Return a shim that sets the state of an instance where it fits."""
+    return _checked(what, fit, lambda target, state: target.__setstate__(state))
+
+
 def _numbers(reader: ReadContext, target: Any, given: Given) -> Any:
     # The compiled parts of River abort the process, rather than raise, on a window too long for the memory.
     check(_are_numbers(given), target.__qualname__)
@@ -102,16 +121,10 @@ def _named_tuple(_: ReadContext, target: Any, given: Given) -> Any:
     return tuple.__new__(target, given)
 
 
-def _factory(_: ReadContext, target: Any, given: Given) -> Any:
-    check(len(given) == 1 and (given[0] is None or callable(given[0])), "a default factory")
-    return target(given[0])
-
-
-def _deque(_: ReadContext, target: Any, given: Given) -> Any:
+def _is_deque(given: Given) -> bool:
     # What it holds is appended: a copy of it is not needed.
-    check(len(given) <= 2 and all(type(part) in kinds for part, kinds in zip(given, _DEQUE, strict=False)), "a deque")
-    check(not given or not given[0], "a deque")
-    return target(*given)
+    typed = len(given) <= 2 and all(type(part) in kinds for part, kinds in zip(given, _DEQUE, strict=False))
+    return typed and (not given or not given[0])
 
 
 _DEQUE = ((tuple,), (int, types.NoneType))
@@ -173,16 +186,14 @@ def _is_argument(value: Any) -> bool:
 _DTYPE = re.compile(r"b1|[iu][1248]|f[248]|c8|c16|O8|[SU][1-9]\d{0,3}")
 
 
-def _dtype(_: ReadContext, target: Any, given: Given) -> Any:
-    check(len(given) == 3 and type(given[0]) is str and _DTYPE.fullmatch(given[0]) is not None, "a numpy type")
-    return target(given[0])
+def _is_dtype(given: Given) -> bool:
+    return len(given) == 3 and type(given[0]) is str and _DTYPE.fullmatch(given[0]) is not None
 
 
-def _scalar(_: ReadContext, target: Any, given: Given) -> Any:
+def _is_scalar(given: Given) -> bool:
     dtype, data = given
-    check(isinstance(dtype, np.dtype) and not dtype.hasobject and type(data) is bytes, "a numpy scalar")
-    check(len(data) == dtype.itemsize, "a numpy scalar")
-    return target(dtype, data)
+    plain = isinstance(dtype, np.dtype) and not dtype.hasobject and type(data) is bytes
+    return plain and len(data) == dtype.itemsize
 
 
 def _is_shape(shape: Any) -> bool:
@@ -190,17 +201,11 @@ def _is_shape(shape: Any) -> bool:
     return type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape) and sum(shape) < 1 << 40
 
 
-def _array_from_buffer(_: ReadContext, target: Any, given: Given) -> Any:
-    check(len(given) in (4, 5), "an array")
+def _is_buffer(given: Given) -> bool:
     buffer, dtype, shape, order = given[:4]
-    check(type(buffer) in (bytes, bytearray) and isinstance(dtype, np.dtype) and not dtype.hasobject, "an array")
-    check(_is_shape(shape) and len(buffer) == math.prod(shape) * dtype.itemsize and type(order) is str, "an array")
-    return target(buffer, dtype, shape, *given[3:])
-
-
-def _empty_array(_: ReadContext, __: Any, given: Given) -> Any:
-    check(given == (np.ndarray, (0,), b"b"), "an array")
-    return np.empty(0)
+    plain = type(buffer) in (bytes, bytearray) and isinstance(dtype, np.dtype) and not dtype.hasobject
+    fits = plain and _is_shape(shape) and len(buffer) == math.prod(shape) * dtype.itemsize
+    return fits and type(order) is str and len(given) <= 5
 
 
 def _set_array(reader: ReadContext, target: np.ndarray[Any, Any], state: Any) -> None:
@@ -216,16 +221,6 @@ def _set_array(reader: ReadContext, target: np.ndarray[Any, Any], state: Any) ->
     target.__setstate__(state)
 
 
-def _bit_generator(_: ReadContext, __: Any, given: Given) -> Any:
-    check(len(given) == 1 and given[0] is MT19937, "a bit generator")
-    return MT19937()
-
-
-def _seed_sequence(_: ReadContext, __: Any, given: Given) -> Any:
-    check(len(given) == 3 and given[0] is SeedSequence and given[2] is None, "a seed sequence")
-    return SeedSequence(0)
-
-
 def _is_twister(state: Any) -> bool:
     # numpy believes the position and reads there.
     key, position = state["state"]["key"], state["state"]["pos"]
@@ -233,36 +228,15 @@ def _is_twister(state: Any) -> bool:
     return sound and type(position) is int and 0 <= position <= 624 and state["bit_generator"] == "MT19937"
 
 
-def _set_bit_generator(_: ReadContext, target: Any, state: Any) -> None:
-    check(_is_twister(state[0]) and isinstance(state[1], SeedSequence | None), "a bit generator")
-    target.__setstate__(state)
-
-
-def _set_random_state(_: ReadContext, target: Any, state: Any) -> None:
-    check(_is_twister(state) and type(state["has_gauss"]) is int and type(state["gauss"]) is float, "a generator")
-    target.__setstate__(state)
-
-
-def _set_seed_sequence(_: ReadContext, target: Any, state: Any) -> None:
+def _is_seed_sequence(state: Any) -> bool:
     _, spawned, pool, size, key = state
     sound = isinstance(pool, np.ndarray) and pool.dtype == np.uint32 and pool.shape == (size,)
-    check(sound and type(spawned) is int and type(size) is int and type(key) is tuple, "a seed sequence")
-    target.__setstate__(state)
+    return sound and type(spawned) is int and type(size) is int and type(key) is tuple
 
 
 def _set_random(_: ReadContext, target: random.Random, state: Any) -> None:
     check(type(state) is tuple and len(state) == 3 and state[0] == 3 and type(state[1]) is tuple, "a generator")
     target.setstate(state)
-
-
-def _set_normal(_: ReadContext, target: Any, state: Any) -> None:
-    check(type(state) is tuple and _are_numbers(state), "a distribution")
-    target.__setstate__(state)
-
-
-def _set_position(_: ReadContext, target: Any, state: Any) -> None:
-    check(type(state) is int, "an iterator")
-    target.__setstate__(state)
 
 
 #: What a payload may call, by the function or class itself.
@@ -272,8 +246,10 @@ SHIMS: dict[Any, Build] = {
     range: _typed(int, int, int),
     collections.Counter: _typed(dict, least=0),
     collections.OrderedDict: _typed(),
-    collections.defaultdict: _factory,
-    collections.deque: _deque,
+    collections.defaultdict: _checked(
+        "a default factory", lambda given: len(given) == 1 and (given[0] is None or callable(given[0]))
+    ),
+    collections.deque: _checked("a deque", _is_deque),
     datetime.date: _typed(bytes),
     datetime.datetime: _typed(bytes, datetime.timezone, least=1),
     datetime.timedelta: _typed(int, int, int),
@@ -282,27 +258,38 @@ SHIMS: dict[Any, Build] = {
     operator.itemgetter: _typed((str, int)),
     random.Random: _typed(),
     statistics.NormalDist: _typed(),
-    np.dtype: _dtype,
-    multiarray._reconstruct: _empty_array,
-    multiarray.scalar: _scalar,
-    numeric._frombuffer: _array_from_buffer,  # type: ignore[attr-defined]
-    _pickle.__bit_generator_ctor: _bit_generator,
+    np.dtype: _checked("a numpy type", _is_dtype, lambda dtype, given: dtype(given[0])),
+    multiarray._reconstruct: _checked(
+        "an array", lambda given: given == (np.ndarray, (0,), b"b"), lambda *_: np.empty(0)
+    ),
+    multiarray.scalar: _checked("a numpy scalar", _is_scalar),
+    numeric._frombuffer: _checked("an array", _is_buffer),  # type: ignore[attr-defined]
+    _pickle.__bit_generator_ctor: _checked(
+        "a bit generator", lambda given: len(given) == 1 and given[0] is MT19937, lambda *_: MT19937()
+    ),
     _pickle.__randomstate_ctor: _typed(MT19937),
-    bit_generator.__pyx_unpickle_SeedSequence: _seed_sequence,  # type: ignore[attr-defined]
+    bit_generator.__pyx_unpickle_SeedSequence: _checked(  # type: ignore[attr-defined]
+        "a seed sequence", lambda given: given[0] is SeedSequence and given[2] is None, lambda *_: SeedSequence(0)
+    ),
     VectorDict: _vector_dict,
     state.rebuild: _rebuild,
 }
 SHIMMED = {allowed.name_of(function): function for function in SHIMS}
 
-STATES: dict[type, Callable[[ReadContext, Any, Any], None]] = {
-    MT19937: _set_bit_generator,
-    RandomState: _set_random_state,
-    SeedSequence: _set_seed_sequence,
+STATES: dict[type, Build] = {
+    MT19937: _state(
+        "a bit generator", lambda state: _is_twister(state[0]) and isinstance(state[1], SeedSequence | None)
+    ),
+    RandomState: _state(
+        "a generator",
+        lambda state: _is_twister(state) and type(state["has_gauss"]) is int and type(state["gauss"]) is float,
+    ),
+    SeedSequence: _state("a seed sequence", _is_seed_sequence),
     functools.partial: _set_partial,
     np.ndarray: _set_array,
     random.Random: _set_random,
-    statistics.NormalDist: _set_normal,
-    type(iter([])): _set_position,
+    statistics.NormalDist: _state("a distribution", lambda state: type(state) is tuple and _are_numbers(state)),
+    type(iter([])): _state("an iterator", lambda state: type(state) is int),
 }
 
 
