@@ -154,11 +154,9 @@ class CheckpointReader(Generic[Used]):
     def _try(self) -> Used | None:
         if not self.path.exists():
             raise CheckpointError(f"{self.path}: there is no such directory or file: start the run that learns first")
-        if not self.path.is_dir():
-            checkpoint = read(self.path)
-            with self._named():
-                return self._used(checkpoint)[0]
         with self._named():
+            if not self.path.is_dir():
+                return self._used(read(self.path))[0]
             found = CheckpointStore(self.path).restore(self._used, aside=False, remedy=_REMEDY)
         if found is None:
             raise CheckpointError(f"{self.path}: {self._why_empty()}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os.path import expanduser
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -23,6 +24,7 @@ __all__ = [
     "TargetNames",
     "TargetType",
     "Whole",
+    "must",
     "resolvable",
 ]
 
@@ -37,6 +39,17 @@ def _no_null(value: str) -> str:
     if "\0" in value:
         raise ValueError("must not contain a null character")
     return value
+
+
+def must(what: str, holds: Callable[[Any], object], got: bool = True) -> AfterValidator:
+    """Return a validator that says what a value must be or have; the error shows the value, unless `got` is False."""
+
+    def check(value: Any) -> Any:
+        if not holds(value):
+            raise ValueError(f"must {what}, got {shown(value)}" if got else f"must {what}")
+        return value
+
+    return AfterValidator(check)
 
 
 def resolvable(host: str) -> str:

@@ -17,6 +17,7 @@ from streamkernel.daemon.config.fields import (
     TargetNames,
     TargetType,
     Whole,
+    must,
     resolvable,
 )
 from streamkernel.daemon.config.inputs import InputsConfig
@@ -57,12 +58,6 @@ def _server(text: str) -> str:
     return text
 
 
-def _topic(name: str) -> str:
-    if not _TOPIC.match(name) or name in (".", ".."):
-        raise ValueError(f"must be letters, digits, '.', '_' and '-', at most 249 of them, got {shown(name)}")
-    return name
-
-
 def _or_none(value: Any) -> Any:
     return None if value == "none" else value
 
@@ -80,7 +75,13 @@ Servers: TypeAlias = Annotated[
     Field(min_length=1),
     WithJsonSchema({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-Topic: TypeAlias = Annotated[str, AfterValidator(_topic)]
+Topic: TypeAlias = Annotated[
+    str,
+    must(
+        "be letters, digits, '.', '_' and '-', at most 249 of them",
+        lambda name: _TOPIC.match(name) and name not in (".", ".."),
+    ),
+]
 _Partitions: TypeAlias = Annotated[Literal["all"] | list[int], BeforeValidator(_partitions)]
 
 

@@ -17,6 +17,7 @@ from streamkernel.daemon.config.fields import (
     TargetNames,
     TargetType,
     Whole,
+    must,
 )
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
@@ -31,12 +32,6 @@ __all__ = [
     "is_several",
     "paths_of",
 ]
-
-
-def _one_character(text: str) -> str:
-    if len(text) != 1:
-        raise ValueError(f"must be one character, got {text!r}")
-    return text
 
 
 def _known_encoding(name: str) -> str:
@@ -72,7 +67,9 @@ class CsvSourceConfig(_FileSourceConfig):
     """Reads records from a CSV file with a header line."""
 
     kind: Literal["csv"]
-    delimiter: Annotated[str, AfterValidator(_one_character)] = Field(default=",", description="The field separator.")
+    delimiter: Annotated[str, must("be one character", lambda text: len(text) == 1)] = Field(
+        default=",", description="The field separator."
+    )
     encoding: Annotated[str, AfterValidator(_known_encoding)] = Field(
         default="utf-8", description="The encoding of the text."
     )
