@@ -19,7 +19,7 @@ from river import base
 from streamkernel import state
 from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, OtherModelError, UnfitError
 from streamkernel.daemon.base.model import is_ours, last_step
-from streamkernel.daemon.checkpoints import allowed, unpickler
+from streamkernel.daemon.checkpoints import allowed, arrays, unpickler
 from streamkernel.daemon.checkpoints.sizes import sizes_of
 from streamkernel.daemon.checkpoints.structure import full_name, refuse_difference, structure
 from streamkernel.estimators.base import StreamEstimator
@@ -149,6 +149,8 @@ class _Writer(pickle.Pickler):
     def reducer_override(self, found: Any) -> Any:
         if type(found) in self._passed:
             return NotImplemented
+        if (plain := arrays.reduced(found)) is not None:
+            return plain
         if allowed.is_flat(type(found)):
             self.flat.append(found)
             return copyreg.__newobj__, (type(found),)  # type: ignore[attr-defined]

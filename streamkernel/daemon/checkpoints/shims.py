@@ -6,24 +6,20 @@ The reader never hands out these functions. It puts a `Shim` there instead, whic
 import collections
 import datetime
 import functools
-import math
 import operator
 import random
-import re
 import statistics
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
-from numpy._core import multiarray, numeric
-from numpy.random import MT19937, RandomState, SeedSequence, _pickle, bit_generator
 from river import base
 from river._river_rust.vectordict import VectorDict
 
 from streamkernel import state
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.checkpoints import allowed
+from streamkernel.daemon.checkpoints import allowed, arrays
 from streamkernel.daemon.checkpoints.sizes import Sizes, refuse_larger
 
 #: Far above what any estimator needs (the length of a rolling window), far below what hurts.
@@ -75,7 +71,7 @@ def _typed(*kinds: type | tuple[type, ...], least: int | None = None) -> Build:
         fit = (len(kinds) if least is None else least) <= len(given) <= len(kinds)
         for value, kind in zip(given, kinds, strict=False):
             fit = fit and type(value) in (kind if isinstance(kind, tuple) else (kind,))
-            reader.spend(len(value) if isinstance(value, dict | list | tuple) else 0)
+            reader.spend(len(value) if isinstance(value, bytes | dict | list | tuple) else 0)
         check(fit, target.__qualname__)
         return target(*given)
 
@@ -183,57 +179,6 @@ def _is_argument(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str) or isinstance(value, base.Base)
 
 
-_DTYPE = re.compile(r"b1|[iu][1248]|f[248]|c8|c16|O8|[SU][1-9]\d{0,3}")
-
-
-def _is_dtype(given: Given) -> bool:
-    return len(given) == 3 and type(given[0]) is str and _DTYPE.fullmatch(given[0]) is not None
-
-
-def _is_scalar(given: Given) -> bool:
-    dtype, data = given
-    plain = isinstance(dtype, np.dtype) and not dtype.hasobject and type(data) is bytes
-    return plain and len(data) == dtype.itemsize
-
-
-def _is_shape(shape: Any) -> bool:
-    # An empty array may have any shape at all, and numpy loops over some of them.
-    return type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape) and sum(shape) < 1 << 40
-
-
-def _is_buffer(given: Given) -> bool:
-    buffer, dtype, shape, order = given[:4]
-    plain = type(buffer) in (bytes, bytearray) and isinstance(dtype, np.dtype) and not dtype.hasobject
-    fits = plain and _is_shape(shape) and len(buffer) == math.prod(shape) * dtype.itemsize
-    return fits and type(order) is str and len(given) <= 5
-
-
-def _set_array(reader: ReadContext, target: np.ndarray[Any, Any], state: Any) -> None:
-    check(type(state) is tuple and len(state) == 5 and target.size == 0 and target.flags.owndata, "an array")
-    _, shape, dtype, _, data = state
-    check(_is_shape(shape) and isinstance(dtype, np.dtype), "an array")
-    entries = math.prod(shape)
-    if dtype.hasobject:
-        check(type(data) is list and len(data) == entries, "an array")
-    else:
-        check(type(data) is bytes and len(data) == entries * dtype.itemsize, "an array")
-    reader.spend(len(data))
-    target.__setstate__(state)
-
-
-def _is_twister(state: Any) -> bool:
-    # numpy believes the position and reads there.
-    key, position = state["state"]["key"], state["state"]["pos"]
-    sound = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (624,)
-    return sound and type(position) is int and 0 <= position <= 624 and state["bit_generator"] == "MT19937"
-
-
-def _is_seed_sequence(state: Any) -> bool:
-    _, spawned, pool, size, key = state
-    sound = isinstance(pool, np.ndarray) and pool.dtype == np.uint32 and pool.shape == (size,)
-    return sound and type(spawned) is int and type(size) is int and type(key) is tuple
-
-
 def _set_random(_: ReadContext, target: random.Random, state: Any) -> None:
     check(type(state) is tuple and len(state) == 3 and state[0] == 3 and type(state[1]) is tuple, "a generator")
     target.setstate(state)
@@ -258,35 +203,16 @@ SHIMS: dict[Any, Build] = {
     operator.itemgetter: _typed((str, int)),
     random.Random: _typed(),
     statistics.NormalDist: _typed(),
-    np.dtype: _checked("a numpy type", _is_dtype, lambda dtype, given: dtype(given[0])),
-    multiarray._reconstruct: _checked(
-        "an array", lambda given: given == (np.ndarray, (0,), b"b"), lambda *_: np.empty(0)
-    ),
-    multiarray.scalar: _checked("a numpy scalar", _is_scalar),
-    numeric._frombuffer: _checked("an array", _is_buffer),  # type: ignore[attr-defined]
-    _pickle.__bit_generator_ctor: _checked(
-        "a bit generator", lambda given: len(given) == 1 and given[0] is MT19937, lambda *_: MT19937()
-    ),
-    _pickle.__randomstate_ctor: _typed(MT19937),
-    bit_generator.__pyx_unpickle_SeedSequence: _checked(  # type: ignore[attr-defined]
-        "a seed sequence", lambda given: given[0] is SeedSequence and given[2] is None, lambda *_: SeedSequence(0)
-    ),
+    arrays.array: _typed(str, tuple, str, (bytes, list)),
+    arrays.generator: _typed(bytes, int, int, float),
+    arrays.number: _typed(str, bytes),
     VectorDict: _vector_dict,
     state.rebuild: _rebuild,
 }
 SHIMMED = {allowed.name_of(function): function for function in SHIMS}
 
 STATES: dict[type, Build] = {
-    MT19937: _state(
-        "a bit generator", lambda state: _is_twister(state[0]) and isinstance(state[1], SeedSequence | None)
-    ),
-    RandomState: _state(
-        "a generator",
-        lambda state: _is_twister(state) and type(state["has_gauss"]) is int and type(state["gauss"]) is float,
-    ),
-    SeedSequence: _state("a seed sequence", _is_seed_sequence),
     functools.partial: _set_partial,
-    np.ndarray: _set_array,
     random.Random: _set_random,
     statistics.NormalDist: _state("a distribution", lambda state: type(state) is tuple and _are_numbers(state)),
     type(iter([])): _state("an iterator", lambda state: type(state) is int),
