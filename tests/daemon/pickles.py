@@ -98,18 +98,9 @@ GETATTR = name("builtins", "getattr")
 PARTIAL = name("functools", "partial")
 
 
-def dtype(code: str, state: Any = None) -> bytes:
-    made = call(name("numpy", "dtype"), value(code), value(False), value(True))
-    return made if state is None else build(made, value(state))
-
-
-def array(shape: bytes, kind: bytes, data: bytes) -> bytes:
-    empty = call(name("numpy._core.multiarray", "_reconstruct"), name("numpy", "ndarray"), value((0,)), value(b"b"))
-    return build(empty, pickle.MARK + value(1) + shape + kind + value(False) + data + pickle.TUPLE)
-
-
-def buffer(data: Any, kind: bytes, shape: Any, order: Any = "C") -> bytes:
-    return call(name("numpy._core.numeric", "_frombuffer"), value(data), kind, value(shape), value(order))
+def made(function: str, *arguments: Any) -> bytes:
+    """What a payload has for an array, a number or a generator of numpy."""
+    return call(name("streamkernel.daemon.checkpoints.arrays", function), *map(value, arguments))
 
 
 def written(model: Any) -> bytes:

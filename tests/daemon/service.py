@@ -11,8 +11,9 @@ from typing import Any
 from streamkernel.connectors.journal.source import JournalSource
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.serve.roles import service_plan
-from streamkernel.daemon.serve.run import StartedService, start_service
+from streamkernel.daemon.serve.run import start_service
 from streamkernel.daemon.serve.service_metrics import ServiceMetrics
 from tests.daemon.conftest import Home
 
@@ -63,7 +64,7 @@ def service_metrics() -> ServiceMetrics:
 
 
 @contextmanager
-def serving(home: Home, **sections: Any) -> Iterator[tuple[Client, StartedService]]:
+def serving(home: Home, **sections: Any) -> Iterator[tuple[Client, Server]]:
     """Serve a configuration in this process, which works in the home's folder meanwhile."""
     with ExitStack() as stack:
         stack.enter_context(chdir(home.folder))

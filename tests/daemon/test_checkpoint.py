@@ -159,9 +159,11 @@ def test_an_invalid_file_is_set_aside_and_the_older_one_used(
 def test_where_none_is_valid_the_start_is_refused_also_the_second_time(store: CheckpointStore) -> None:
     for i in range(3):
         spoil(store.write({"i": i}, b""))
+    before = names(store)
     for _ in range(2):
-        with pytest.raises(CheckpointError, match=r"none of its 3 checkpoints is valid.*--fresh"):
+        with pytest.raises(CheckpointError, match=r"none of its 3 checkpoints is valid, the newest .*2\.skc.*--fresh"):
             store.newest()
+    assert names(store) == before
     store.clear()
     assert store.newest() is None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -258,20 +257,6 @@ class TestPassedOver:
         said = f"{before[-1].name}: this state has version {VERSION}, this streamkernel reads {reads}: {way}\n"
         assert said in capfd.readouterr().err
         assert sorted((trained.folder / "out/state").glob("checkpoint-*")) == before
-
-    def test_a_file_of_an_older_format_is_refused_until_the_run_begins_anew(
-        self, trained: Home, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        newest = sorted((trained.folder / "out/state").glob("*.skc"))[-1]
-        data = bytearray(newest.read_bytes()[:-32])
-        data[8:12] = (FORMAT_VERSION - 1).to_bytes(4, "little")
-        newest.write_bytes(data + hashlib.sha256(data).digest())
-        assert cli.main(["run", "config.yaml"]) == 1
-        why = f"has format {FORMAT_VERSION - 1}, this streamkernel reads {FORMAT_VERSION}: start over with --fresh\n"
-        assert f"{newest.name}: {why}" in capfd.readouterr().err
-        assert newest.exists()
-        assert cli.main(["run", "config.yaml", "--fresh", "--max-records", "50"]) == 0
-        assert trained.header()["source"]["account"]["consumed"] == 50
 
     def test_check_says_what_a_run_would_do_and_changes_nothing(self, trained: Home, launcher: Launcher) -> None:
         forged = self.forge(trained, put("source/account", {}))

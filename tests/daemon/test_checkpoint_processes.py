@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import streamkernel
-from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from tests.kills.simulated import dies
 
@@ -24,26 +23,6 @@ package = types.ModuleType("streamkernel")
 package.__path__ = {list(streamkernel.__path__)!r}
 sys.modules["streamkernel"] = package
 """
-
-WRITER = """
-from streamkernel.daemon.checkpoints.store import CheckpointStore
-
-store = CheckpointStore(pathlib.Path(sys.argv[1]))
-store.lock()
-for i in range(5):
-    store.write({"i": i}, bytes(100_000))
-print("done", flush=True)
-sys.stdin.read()
-"""
-
-
-def writer(directory: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", BARE + WRITER, str(directory)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 @pytest.mark.parametrize(
@@ -73,19 +52,6 @@ def test_a_kill_leaves_the_old_one_or_the_new_one(tmp_path: Path, point: str, ne
     assert found.header == {"i": newest}
     assert not list(tmp_path.glob(".*.tmp"))
     assert store.write({}, b"").name == f"checkpoint-{newest + 1:012d}.skc"
-    store.close()
-
-
-def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
-    process = writer(tmp_path)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "done\n"
-    store = CheckpointStore(tmp_path)
-    with pytest.raises(CheckpointError, match=rf"process {process.pid}\)"):
-        store.lock()
-    process.kill()
-    process.communicate(timeout=60)
-    store.lock()
     store.close()
 
 

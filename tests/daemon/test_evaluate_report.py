@@ -18,7 +18,7 @@ from streamkernel.daemon.monitoring.tables import shown_number
 from streamkernel.daemon.monitoring.view import View
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.report_page import ReportPage
-from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting
+from tests.daemon.test_evaluate import ADAPTIVE, write_drifting
 
 WHEN = datetime(2026, 11, 24, 11, 0, tzinfo=UTC)
 GROWING = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}]

@@ -204,17 +204,14 @@ class TestServer:
                 urllib.request.urlopen(url.replace("https", "http") + "/healthz", timeout=30)
             assert fetch(f"{url}/healthz", context=context)[0] == 200
 
-    def test_an_encrypted_key_is_one_line(self) -> None:
-        tls = {"certificate": str(TLS / "certificate.pem"), "key": str(TLS / "encrypted_key.pem")}
-        with pytest.raises(ServerError, match=r"cannot be used: the key is encrypted; give one without a passphrase"):
+    @pytest.mark.parametrize(
+        ("certificate", "key", "why"),
+        [
+            (TLS / "certificate.pem", TLS / "encrypted_key.pem", "the key is encrypted; give one without a passphrase"),
+            ("nowhere.pem", "nothing.pem", "No such file"),
+        ],
+    )
+    def test_a_certificate_that_cannot_be_used_is_one_line(self, certificate: Path, key: Path, why: str) -> None:
+        tls = {"certificate": str(certificate), "key": str(key)}
+        with pytest.raises(ServerError, match=rf"^metrics\.tls: {certificate} and {key} cannot be used: {why}"):
             Server(MetricsConfig(port=0, tls=tls), CollectorRegistry(), Health())
-
-    def test_a_certificate_that_cannot_be_used_is_one_line(self) -> None:
-        with pytest.raises(
-            ServerError, match=r"metrics\.tls: nowhere\.pem and nothing\.pem cannot be used: No such file"
-        ):
-            Server(
-                MetricsConfig(port=0, tls={"certificate": "nowhere.pem", "key": "nothing.pem"}),
-                CollectorRegistry(),
-                Health(),
-            )

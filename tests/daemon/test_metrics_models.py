@@ -19,14 +19,10 @@ from streamkernel import (
     KernelNoveltyDetector,
     growth,
 )
-from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.metrics import METRICS
-from streamkernel.daemon.monitoring.view import View, changes_of, check_margin_of
-from streamkernel.daemon.runtime import run
-from tests.daemon.conftest import Home
+from streamkernel.daemon.monitoring.view import View, check_margin_of
 from tests.daemon.endpoint import get, serving, values_of
-from tests.daemon.test_calibration import served
 
 
 def drifting(n: int = 1_500) -> tuple[list[dict[str, float]], list[float]]:
@@ -61,10 +57,6 @@ class TestChanges:
         exporter.follow(learned)
         assert exporter.registry.get_sample_value("streamkernel_drift_events_total") == 0
 
-    def test_other_models_have_none(self) -> None:
-        assert changes_of(KernelClassifier()) == {}
-        assert changes_of(AdaptiveKernelClassifier()) == {"drifts": 0, "metric_relearnings": 0}
-
 
 class TestCheckMargin:
     def margin(self, **arguments: Any) -> tuple[float, Any]:
@@ -81,29 +73,6 @@ class TestCheckMargin:
         margin, model = self.margin(growth=growth.CDSG(), precondition=False)
         assert model.n_reused > 0
         assert margin == model.last_check_margin == check_margin_of(model)
-
-    def test_other_models_have_none(self) -> None:
-        assert math.isnan(check_margin_of(AdaptiveKernelClassifier()))
-
-
-@pytest.mark.usefixtures("processes")
-def test_a_run_shows_them(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    xs, ys = drifting()
-    lines = ["a,b,y", *(f"{x['a']!r},{x['b']!r},{y!r}" for x, y in zip(xs, ys, strict=True))]
-    (home.folder / "stream.csv").write_text("\n".join(lines) + "\n")
-    exporters = served(monkeypatch)
-    home.configure(
-        source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"},
-        model=[{"streamkernel.AdaptiveKernelRegressor": {"n_features": 8, "n_trees": 0, "seed": 1}}],
-        metrics={"port": 0},
-    )
-    view = run(prepare(home.config))
-    assert view.changes["drifts"] > 0
-    assert view.changes["metric_relearnings"] > 1
-    assert view.to_json()["drifts"] == view.changes["drifts"]
-    value = exporters[-1].registry.get_sample_value
-    assert value("streamkernel_drift_events_total") == view.changes["drifts"]
-    assert value("streamkernel_metric_relearnings_total") == view.changes["metric_relearnings"]
 
 
 @pytest.mark.parametrize(

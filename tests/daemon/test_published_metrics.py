@@ -16,7 +16,7 @@ from river import linear_model
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
-from streamkernel.daemon.http.published import PublishedMetrics, Scrape
+from streamkernel.daemon.http.published import PublishedMetrics, answer_scrape
 from streamkernel.daemon.http.server import Server
 from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.exporter import Exporter
@@ -49,8 +49,8 @@ class TestSnapshot:
 
     def test_a_scrape_may_ask_for_names_a_format_and_compression(self) -> None:
         exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10)
-        answer = exporter.served.answer(Scrape("name[]=streamkernel_records_consumed_total", OPEN_METRICS, "gzip"))
-        text = gzip.decompress(answer.body)
+        body, _ = answer_scrape(exporter.served, "name[]=streamkernel_records_consumed_total", OPEN_METRICS, "gzip")
+        text = gzip.decompress(body)
         assert b"\nstreamkernel_records_consumed_total 0.0\n" in text
         assert b"learned" not in text
         assert text.endswith(b"# EOF\n")

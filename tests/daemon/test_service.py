@@ -207,11 +207,8 @@ class TestHostileRequests:
 
     def test_names_hosts_and_methods(self, here: Home) -> None:
         with serving(here, serve={"port": 0, "basic_auth": {"username": "me", "password": "it"}}) as (client, started):
-            for path in ("/", "/predict", "/openapi.json", "/metrics", "/learn"):
-                assert client.ask(path)[0] == 401
-            assert client.ask("/healthz")[0] == 200
+            assert [client.ask(path)[0] for path in ("/openapi.json", "/learn", "/healthz")] == [401, 401, 200]
             header = f"Basic {base64.b64encode(b'me:it').decode()}"
-            assert client.ask("/openapi.json", Authorization=header)[1]["security"] == [{"basic": []}]
             assert client.ask("/predict", Authorization=header)[0] == 405
             foreign = b"POST /predict HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
             answer = exchange(started.port, foreign)

@@ -120,12 +120,6 @@ def test_a_key_that_comes_again_with_another_body_is_refused_and_nothing_is_lost
         assert journalled(here) == [ROW, ROW, other]
 
 
-def test_with_labels_the_first_of_a_key_counts(here: Home) -> None:
-    with serving(here, **LATE) as (client, _):
-        assert client.ask("/learn", {"id": 1, "y": "yes"}) == (202, {"status": "accepted"})
-        assert client.ask("/learn", {"id": 1, "y": "no"}) == (202, {"status": "repeated"})
-
-
 def test_another_key_begins_with_no_repeats(here: Home) -> None:
     other = {**LATE, "labels": {**LATE["labels"], "key": "order"}}
     row = {"id": 1, "order": 1, "a": 0.5, "y": "yes"}

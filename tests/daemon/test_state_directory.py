@@ -129,19 +129,6 @@ class TestWhatStandsUnderAName:
             assert re.search(rf"{path(number).name}: {why}", ended.stderr)
             assert os.path.lexists(f"{path(number)}.invalid")
 
-    def test_where_none_can_be_used_all_stay_and_the_newest_is_told_of(self, begun: Home, launcher: Launcher) -> None:
-        state = begun.folder / "out/state"
-        for path in state.glob("*.skc"):
-            number = read(path).number
-            path.write_bytes(sealed(json.dumps({"number": number, "payload_length": 0, "header": {}}).encode()))
-        before = sorted(os.listdir(state))
-        ended = launcher.call(begun, "run", "config.yaml")
-        assert ended.returncode == 1
-        assert "none of its 3 checkpoints is valid, the newest is " in ended.stderr
-        assert "its header cannot be used: run: Field required: restore a valid one, or" in ended.stderr
-        assert "Traceback" not in ended.stderr
-        assert sorted(os.listdir(state)) == before
-
     def test_a_head_longer_than_any_is_refused_on_both_sides(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -18,7 +18,7 @@ from tests.daemon.conftest import Home, Launcher, program, write_stream
 from tests.daemon.endpoint import serving
 from tests.daemon.members import BoardedMember, begin_runs
 from tests.daemon.status import BoardedRun, account, letter
-from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting
+from tests.daemon.test_evaluate import ADAPTIVE, write_drifting
 from tests.daemon.test_evaluate_report import GROWING
 from tests.ports import reserved_port
 

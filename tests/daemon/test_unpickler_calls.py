@@ -2,9 +2,9 @@
 
 import collections
 import datetime
-import io
 import math
 import pickle
+import random
 import struct
 from typing import Any
 
@@ -14,6 +14,7 @@ from river import linear_model
 from river.utils.math import minkowski_distance
 
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.checkpoints.payload import _pickle
 from tests.daemon.pickles import (
     GETATTR,
     LOGISTIC,
@@ -23,6 +24,7 @@ from tests.daemon.pickles import (
     call,
     learned,
     load,
+    made,
     name,
     new,
     numbered,
@@ -137,7 +139,7 @@ def test_attributes_have_plain_names_and_slots_exist(subtests: pytest.Subtests) 
 
 def test_classes_of_river_are_not_called() -> None:
     rolling = name("river.utils.rolling", "Rolling")
-    for made in (
+    for attempt in (
         call(rolling, name("builtins", "dict"), value(3)),
         call(LOGISTIC),
         new(LOGISTIC, value(1)),
@@ -150,16 +152,13 @@ def test_classes_of_river_are_not_called() -> None:
         call(name("copy", "deepcopy"), value([])),
         call(name("math", "exp"), value(1.0)),
         call(name("numpy", "ones"), value(1 << 40)),
-        call(name("numpy", "ndarray"), value((1 << 40,))),
-        new(name("numpy", "ndarray"), value((1 << 40,))),
-        call(name("numpy.random._mt19937", "MT19937"), value(1)),
         call(value("text"), value(1)),
         call(new(LOGISTIC)),
         new(value("text")),
         new(GETATTR, LOGISTIC, value("clone")),
         new(name("numbers", "Number")),
     ):
-        refused(program(made), r"calls .* with \d arguments")
+        refused(program(attempt), r"calls .* with \d arguments")
     refused(program(LOGISTIC, value(()), value({}), pickle.NEWOBJ_EX), "gives a class")
     refused(program(LOGISTIC, value([]), pickle.REDUCE), "gives a constructor")
     refused(program(LOGISTIC, value([]), pickle.NEWOBJ), "gives a constructor")
@@ -245,17 +244,8 @@ def test_a_panic_in_the_compiled_parts_is_an_error(state: Any) -> None:
 
 @pytest.mark.parametrize("position", [-1, 625, 1 << 40, "0", None])
 def test_a_generator_reads_inside_its_table(position: Any) -> None:
-    class Spoiled(pickle._Pickler):
-        """Writes a generator whose position is not what it should be."""
-
-        def save(self, obj: Any, save_persistent_id: bool = True) -> None:
-            if isinstance(obj, dict) and set(obj) == {"key", "pos"}:
-                obj = {**obj, "pos": position}
-            super().save(obj, save_persistent_id)
-
-    file = io.BytesIO()
-    Spoiled(file, 5).dump(np.random.RandomState(1))
-    refused(file.getvalue(), "generator")
+    refused(program(made("generator", bytes(2496), position, 0, 0.0)), "generator")
+    refused(program(made("generator", bytes(2495), 0, 0, 0.0)), "generator")
 
 
 LEAF = new(name("river.tree.nodes.htc_nodes", "LeafMajorityClass"))
@@ -306,6 +296,7 @@ def test_parts_come_back(subtests: pytest.Subtests) -> None:
         np.array([1, "a", None], object),
         np.float32(1.5),
         np.bool_(True),
+        np.str_("ab"),
         np.array(3),
         collections.Counter("abca"),
         collections.OrderedDict(a=1),
@@ -322,6 +313,15 @@ def test_parts_come_back(subtests: pytest.Subtests) -> None:
         int,
     ]:
         with subtests.test(part=part):
-            again = load(pickle.dumps(part, 5))
+            again = load(_pickle(part, ()))
             assert type(again) is type(part)
             assert np.array_equal(again, part)
+
+
+def test_generators_come_back() -> None:
+    for one in (np.random.RandomState(3), random.Random(3)):
+        one.normal() if isinstance(one, np.random.RandomState) else one.gauss(0, 1)
+        pair = [one, one]
+        again = load(_pickle(pair, ()))
+        assert again[0] is again[1]
+        assert [again[0].uniform(0, 1) for _ in range(9)] == [one.uniform(0, 1) for _ in range(9)]

@@ -10,13 +10,10 @@ import pytest
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.unpickler import loads
 from tests.daemon.pickles import (
-    LOGISTIC,
-    array,
-    buffer,
     build,
     call,
-    dtype,
     load,
+    made,
     name,
     new,
     program,
@@ -26,53 +23,35 @@ from tests.daemon.pickles import (
 
 
 def test_the_arrays_by_hand_are_arrays() -> None:
-    assert load(program(array(value((2,)), dtype("i4"), value(bytes(8))))).tolist() == [0, 0]
-    assert load(program(array(value((2,)), dtype("O8"), value([1, "a"])))).tolist() == [1, "a"]
-    assert load(program(buffer(bytes(8), dtype("f8", (3, "<", None, None, None, -1, -1, 0)), (1, 1)))).shape == (1, 1)
+    assert load(program(made("array", "<i4", (2,), "C", bytes(8)))).tolist() == [0, 0]
+    assert load(program(made("array", "|O", (2,), "C", [1, "a"]))).tolist() == [1, "a"]
+    assert load(program(made("number", "<f8", bytes(8)))) == 0.0
 
 
 def test_arrays_that_do_not_add_up(subtests: pytest.Subtests) -> None:
-    for made in [
-        array(value((1 << 50,)), dtype("f8"), value(b"")),
-        array(value((1 << 50,)), dtype("O8"), value([])),
-        array(value((1 << 62, 4)), dtype("f8"), value(b"")),
-        array(value((0, 1 << 62)), dtype("f8"), value(b"")),
-        array(value((-1,)), dtype("f8"), value(b"")),
-        array(value((2,)), dtype("f8"), value(bytes(15))),
-        array(value((2,)), dtype("O8"), value([1])),
-        array(value((1,)), dtype("O8"), value(bytes(8))),
-        array(value((1,)), dtype("f8"), value([1.0])),
-        array(value(("2",)), dtype("f8"), value(bytes(16))),
-        array(value([2]), dtype("f8"), value(bytes(16))),
-        array(value((1,)), value("f8"), value(bytes(8))),
-        build(array(value((1,)), dtype("f8"), value(bytes(8))), value((1, (1,), None, False, b""))),
-        build(array(value((0,)), dtype("f8"), value(b"")), value({"shape": (1 << 50,)})),
-        buffer(bytes(8), dtype("O8"), (1,)),
-        buffer(bytes(8), dtype("f8"), (2,)),
-        buffer(bytes(8), dtype("f8"), (-1,)),
-        buffer(b"", dtype("f8"), (0, 1 << 62)),
-        buffer(bytes(8), dtype("f8"), (1,), None),
-        buffer("text", dtype("f8"), (1,)),
-        dtype("V0"),
-        dtype("V8"),
-        dtype("U0"),
-        dtype("O"),
-        dtype("f8,f8"),
-        dtype("(1000000000,)f8"),
-        dtype("object"),
-        dtype("f8", (3, ">", None, None, None, -1, -1, 0)),
-        dtype("f8", (3, "|", None, ("a",), {"a": 1}, 8, 1, 0)),
-        dtype("O8", (3, "|", None, None, None, 8, 1, 0)),
-        dtype("f8", {"a": 1}),
-        call(name("numpy", "dtype"), value([("a", "O")]), value(False), value(True)),
-        call(name("numpy._core.multiarray", "scalar"), dtype("f8"), value(b"1234567")),
-        call(name("numpy._core.multiarray", "scalar"), dtype("O8"), value("any")),
-        call(name("numpy._core.multiarray", "scalar"), dtype("f8")),
-        call(name("numpy._core.multiarray", "_reconstruct"), LOGISTIC, value((0,)), value(b"b")),
-        call(name("numpy._core.multiarray", "_reconstruct"), name("numpy", "ndarray"), value((1 << 50,)), value(b"b")),
+    for arguments in [
+        ("<f8", (1 << 50,), "C", b""),
+        ("|O", (1 << 50,), "C", []),
+        ("<f8", (1 << 62, 4), "C", b""),
+        ("<f8", (0, 1 << 62), "C", b""),
+        ("<f8", (-1,), "C", b""),
+        ("<f8", (2,), "C", bytes(15)),
+        ("|O", (2,), "C", [1]),
+        ("|O", (1,), "C", bytes(8)),
+        ("<f8", (1,), "C", [1.0]),
+        ("<f8", ("2",), "C", bytes(16)),
+        ("<f8", [2], "C", bytes(16)),
+        ("<f8", (1,), "A", bytes(8)),
+        ("<f8", (1,), None, bytes(8)),
+        ("<f8", (1,), "C", "text"),
+        (">f8", (1,), "C", bytes(8)),
+        *((code, (1,), "C", bytes(8)) for code in ("|V0", "|V8", "<U0", "O", "f8,f8", "(1000000000,)f8", "object", 8)),
     ]:
-        with subtests.test(made=made):
-            refused(program(made))
+        with subtests.test(arguments=arguments):
+            refused(program(made("array", *arguments)))
+    for arguments in [("<f8", b"1234567"), ("|O", b"12345678"), ("<f8",), ("<M8[s]", bytes(8))]:
+        with subtests.test(arguments=arguments):
+            refused(program(made("number", *arguments)))
 
 
 def test_references_do_not_multiply_memory() -> None:

@@ -35,7 +35,9 @@ NAMES = """
     ctypes:string_at fileinput:input functools:reduce functools:singledispatch gc:get_objects imp:load_source
     importlib:import_module inspect:currentframe io:open itertools:starmap linecache:getline logging:FileHandler
     logging.config:dictConfig marshal:loads mmap:mmap multiprocessing:Process numpy:fromfile numpy:fromregex
-    numpy:genfromtxt numpy:load numpy:loadtxt numpy:memmap numpy:save numpy.ctypeslib:load_library
+    numpy:dtype numpy:genfromtxt numpy:load numpy:loadtxt numpy:memmap numpy:ndarray numpy:save
+    numpy._core.multiarray:_reconstruct numpy._core.numeric:_frombuffer numpy.random._mt19937:MT19937
+    numpy.ctypeslib:load_library
     numpy.f2py:compile numpy.lib:npyio numpy.lib.format:open_memmap numpy.memmap:memmap nt:system operator:attrgetter
     operator:call operator:methodcaller os:execv os:fork os:kill os:open os:popen os:remove os:system pathlib:Path
     pathlib:PosixPath pdb:run pickle:loads platform:popen posix:system profile:run pty:spawn pydoc:pipepager

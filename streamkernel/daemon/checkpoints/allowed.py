@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.random import MT19937, SeedSequence
 from river import base
 from river._river_rust import vectordict
 
@@ -49,12 +48,10 @@ def name_of(found: Any) -> Name:
 
 
 _TYPES = bool, bytes, dict, float, frozenset, int, list, set, str, tuple, numbers.Number
-_FUNCTIONS = copy.deepcopy, math.exp, math.expm1, math.log, math.log10, math.log1p, math.log2, math.sqrt, np.array
+_FUNCTIONS = copy.deepcopy, math.exp, math.expm1, math.log, math.log10, math.log1p, math.log2, math.sqrt
 _OF_RIVER = vectordict.euclidean_distance_dict, vectordict.euclidean_distance_tuple
 #: What a payload may refer to in addition to classes and functions of River and streamkernel.
-OTHERS: dict[Name, Any] = {
-    name_of(one): one for one in (*_TYPES, *_FUNCTIONS, *_OF_RIVER, np.ones, np.ndarray, MT19937, SeedSequence)
-}
+OTHERS: dict[Name, Any] = {name_of(one): one for one in (*_TYPES, *_FUNCTIONS, *_OF_RIVER, np.array, np.ones)}
 _PARTIAL_TARGETS = (float, int, tuple, collections.defaultdict, copy.deepcopy, np.array, np.ones)
 
 

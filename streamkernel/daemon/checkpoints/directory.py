@@ -119,17 +119,8 @@ class StateDirectory:
                 self._restrict_file(name)
 
     def _restrict_file(self, name: str) -> None:
-        try:
-            descriptor = self.open(name, os.O_RDONLY)
-        except OSError:  # the reader reports what it cannot read
-            return
-        try:
-            permissions = stat.S_IMODE(os.fstat(descriptor).st_mode)
-            if permissions != self.mode:
-                with contextlib.suppress(OSError):
-                    os.fchmod(descriptor, self.mode)
-        finally:
-            os.close(descriptor)
+        with contextlib.suppress(OSError), open(self.open(name, os.O_RDONLY), "rb") as file:  # a reader reports it
+            os.fchmod(file.fileno(), self.mode)
 
     def _restrict(self, wanted: int, before: int) -> None:
         try:
@@ -154,11 +145,7 @@ class StateDirectory:
         """Make a new file, in the place of what may be there, and open it for writing."""
         self.remove(name, missing_ok=True)
         descriptor = self.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            os.fchmod(descriptor, self.mode)  # whatever the umask
-        except BaseException:
-            os.close(descriptor)
-            raise
+        os.fchmod(descriptor, self.mode)  # whatever the umask
         return descriptor
 
     def names(self) -> list[str]:

@@ -21,8 +21,9 @@ from streamkernel.connectors.file_system import IrregularFileError, open_regular
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, UnfitError
+from streamkernel.daemon.checkpoints.directory import StateDirectory
 
-__all__ = ["FORMAT_VERSION", "MAGIC", "MOST_HEAD", "Checkpoint", "encode_head", "read", "read_open", "write_to"]
+__all__ = ["FORMAT_VERSION", "MAGIC", "MOST_HEAD", "Checkpoint", "encode_head", "read", "write_to"]
 
 #: Begins with a byte that is no text and holds both line ends, so that a copy in text mode shows at once.
 MAGIC = b"\x89SKC\r\n\x1a\n"
@@ -44,8 +45,15 @@ class Checkpoint:
     payload: bytes  # the model, as `dump_model` wrote it, and what waits for labels
 
 
-def read(path: Path) -> Checkpoint:
+def read(path: Path, directory: StateDirectory | None = None) -> Checkpoint:
     """Return the checkpoint in a file, verified; under whatever name, but no link.
+
+    Parameters
+    ----------
+    path
+        The file.
+    directory
+        Its directory where that is open: the file is found there, wherever the path leads by now.
 
     Raises
     ------
@@ -56,21 +64,13 @@ def read(path: Path) -> Checkpoint:
 
     """
     try:
-        descriptor = open_regular(path, os.O_RDONLY)
+        descriptor = open_regular(path, os.O_RDONLY) if directory is None else directory.open(path.name, os.O_RDONLY)
+        with open(descriptor, "rb") as file:
+            return _read(file, path)
     except IrregularFileError as error:
         raise CheckpointError(f"{path}: {os_reason(error)}") from None
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {os_reason(error)}") from error
-    return read_open(descriptor, path)
-
-
-def read_open(descriptor: int, path: Path) -> Checkpoint:
-    """Read and verify an open checkpoint file, and close it; see `read`."""
-    with open(descriptor, "rb") as file:
-        try:
-            return _read(file, path)
-        except OSError as error:
-            raise CheckpointError(f"{path}: cannot be read: {os_reason(error)}") from error
 
 
 def _read(file: BinaryIO, path: Path) -> Checkpoint:

@@ -60,10 +60,8 @@ def find_holder(directory: Path) -> str | None:
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _shown(os.pread(lock, _LONGEST_HOLDER, 0))
-    except OSError:
-        return None
+    except OSError as error:
+        return _shown(os.pread(lock, _LONGEST_HOLDER, 0)) if isinstance(error, BlockingIOError) else None
     finally:
         os.close(lock)
     return None

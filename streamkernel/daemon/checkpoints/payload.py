@@ -6,46 +6,26 @@ is written, not when it is needed.
 """
 
 import copyreg
-import inspect
 import io
 import json
 import pickle
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
-from river import base, compose
+from river import base
 
 from streamkernel import state
 from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, OtherModelError, UnfitError
 from streamkernel.daemon.base.model import is_ours, last_step
-from streamkernel.daemon.checkpoints import allowed, unpickler
-from streamkernel.daemon.checkpoints.differences import refuse_difference
+from streamkernel.daemon.checkpoints import allowed, arrays, unpickler
 from streamkernel.daemon.checkpoints.sizes import sizes_of
+from streamkernel.daemon.checkpoints.structure import full_name, refuse_difference, structure
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.fields import OtherVersionError
 
 Model = TypeVar("Model", bound=base.Base)
-
-#: Arguments that River's own classes write over when they learn, so that they say nothing about the configuration.
-LEARNED_ARGUMENTS = frozenset(
-    {
-        "AdaBound.final_lr",
-        "BaseChain.order",
-        "BaseFM.intercept",
-        "BaseForest.max_features",
-        "BaseSRPEnsemble.training_method",
-        "Beta.alpha",
-        "Beta.beta",
-        "HalfSpaceTrees.limits",
-        "KSWIN.window",
-        "StaticQuantizer.buckets",
-    }
-)
-
-_MOST_ARGUMENTS = 100_000
 
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 
@@ -141,113 +121,6 @@ def load_model(
         raise CheckpointError(f"the payload cannot be restored: {type(error).__name__}: {error!s:.200}") from error
 
 
-def structure(model: Any, settled: bool = False) -> dict[str, Any]:
-    """Return what a configuration decides about a model: classes and constructor arguments, by their paths.
-
-    Parameters
-    ----------
-    model
-        Any model.
-    settled
-        Whether what a configuration leaves open is what the model has come to, instead of None (the default).
-
-    Raises
-    ------
-    CheckpointError
-        It is nested deeper than any model, or in itself, or has more arguments.
-
-    Examples
-    --------
-    >>> from river import linear_model, preprocessing
-    >>> for path, value in structure(preprocessing.StandardScaler() | linear_model.Perceptron()).items():
-    ...     print(path, value)
-    model river.compose.pipeline.Pipeline
-    model[0] river.preprocessing.scale.StandardScaler
-    model[0].with_std True
-    model[0].window_size None
-    model[1] river.linear_model.perceptron.Perceptron
-    model[1].l2 0.0
-    model[1].clip_gradient 1000000000000.0
-    model[1].initializer river.optim.initializers.Zeros
-
-    """
-    found: dict[str, Any] = {}
-    # A configuration is a list of steps, also where there is one.
-    begin = "model" if isinstance(model, compose.Pipeline) else "model[0]"
-    for path, value in _describe(model, begin, 0, settled):
-        found[path] = value
-        if len(found) > _MOST_ARGUMENTS:
-            raise CheckpointError(f"more than {_MOST_ARGUMENTS} arguments are too many for a model")
-    return found
-
-
-def _describe(value: Any, path: str, depth: int, settled: bool) -> Iterator[tuple[str, Any]]:
-    if depth > 50:
-        raise CheckpointError(f"{path[:100]}...: nested too deeply for a model")
-    if isinstance(value, base.Base):
-        yield path, _name(type(value))
-        parts = _arguments(value, settled)
-    elif isinstance(value, partial):
-        yield path, f"partial of {_name(value.func)}"
-        parts = [*_numbered(value.args), *_items(value.keywords)]
-    elif isinstance(value, dict | list | tuple):
-        yield path, f"{len(value)} entries"
-        parts = list(_items(value) if isinstance(value, dict) else _numbered(value))
-    elif isinstance(value, set | frozenset):
-        yield path, sorted(repr(_plain(item)) for item in value)
-        return
-    else:
-        yield path, _plain(value)
-        return
-    for part, item in parts:
-        yield from _describe(item, path + part, depth + 1, settled)
-
-
-def _items(mapping: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
-    return ((f".{_plain(key)!s:.99}", item) for key, item in mapping.items())
-
-
-def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    return ((f"[{index}]", item) for index, item in enumerate(values))
-
-
-def _arguments(component: base.Base, settled: bool) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
-    if type(component).__module__.split(".")[0] not in ("river", "streamkernel"):
-        return found  # whether such a class keeps its arguments as they were given is not known
-    # By its type: a pipeline says that it is of the class of its last step.
-    ours = settled and issubclass(type(component), StreamEstimator)
-    came_to: dict[str, Any] = component.open_arguments if ours else {}  # type: ignore[attr-defined]
-    for name, parameter in inspect.signature(type(component)).parameters.items():
-        if any(f"{cls.__qualname__}.{name}" in LEARNED_ARGUMENTS for cls in type(component).__mro__):
-            continue
-        value = came_to.get(name, getattr(component, name, None))
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            if isinstance(value, set | frozenset):
-                found.append(("", value))
-            else:
-                found.extend(_numbered(value.values() if isinstance(value, dict) else value or ()))
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            found.extend(_items(value or {}))
-        else:
-            found.append((f".{name}", value))
-    return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if isinstance(value, (*_NAMED, types.MethodType)):
-        return _name(value)
-    return f"a {_name(type(value))}"
-
-
-def _name(named: Any) -> str:
-    return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', type(named).__qualname__)}"
-
-
 def _pickle(model: base.Base, packages: Sequence[str]) -> bytes:
     file = io.BytesIO()
     writer = _Writer(file, packages)
@@ -276,27 +149,29 @@ class _Writer(pickle.Pickler):
     def reducer_override(self, found: Any) -> Any:
         if type(found) in self._passed:
             return NotImplemented
+        if (plain := arrays.reduced(found)) is not None:
+            return plain
         if allowed.is_flat(type(found)):
             self.flat.append(found)
             return copyreg.__newobj__, (type(found),)  # type: ignore[attr-defined]
         if isinstance(found, partial):
             if not allowed.is_partial_target(found.func, self._packages):
-                self._refuse(f"a partial of {_name(found.func)}")
+                self._refuse(f"a partial of {full_name(found.func)}")
         elif isinstance(found, types.MethodType):
             if allowed.find_method(found.__self__, found.__name__, self._packages) is None:
-                self._refuse(f"the bound method {_name(found)}")
+                self._refuse(f"the bound method {full_name(found)}")
         elif isinstance(found, types.MethodDescriptorType):
             if found is not str.lower:
                 self._refuse(f"the method {found.__qualname__}")
         elif isinstance(found, _NAMED):
             if not unpickler.permits(found.__module__, found.__qualname__, self._packages):
-                self._refuse(_name(found))
+                self._refuse(full_name(found))
         elif allowed.is_trusted(type(found).__module__, self._packages):
             # Trusted functions may be referred to, but are not called while a payload is read.
             reduced = found.__reduce_ex__(5)
             maker = reduced[0] if isinstance(reduced, tuple) else type(found)
             if not isinstance(maker, type) and allowed.is_trusted(maker.__module__, self._packages):
-                self._refuse(f"a {_name(type(found))}, made by the function {_name(maker)}")
+                self._refuse(f"a {full_name(type(found))}, made by the function {full_name(maker)}")
             return reduced
         else:
             self._passed.add(type(found))

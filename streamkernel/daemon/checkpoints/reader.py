@@ -97,12 +97,9 @@ class CheckpointReader(Generic[Used]):
             There is none, none is valid, or it cannot be read; the message says which, why and what to do.
 
         """
-        self._last = None
-        # Listed before it is read: what comes in between is newer.
-        seen = self._list()
-        found = self._read()
+        self._seen = self._last = None
+        found = self.newer()
         assert found is not None
-        self._seen = seen
         return found
 
     def newer(self) -> Used | None:
@@ -117,7 +114,7 @@ class CheckpointReader(Generic[Used]):
             As `newest`; what was used before is as good as it was.
 
         """
-        seen = self._list()
+        seen = self._list()  # before it is read: what comes in between is newer
         if seen == self._seen:
             return None
         try:
@@ -157,11 +154,9 @@ class CheckpointReader(Generic[Used]):
     def _try(self) -> Used | None:
         if not self.path.exists():
             raise CheckpointError(f"{self.path}: there is no such directory or file: start the run that learns first")
-        if not self.path.is_dir():
-            checkpoint = read(self.path)
-            with self._named():
-                return self._used(checkpoint)[0]
         with self._named():
+            if not self.path.is_dir():
+                return self._used(read(self.path))[0]
             found = CheckpointStore(self.path).restore(self._used, aside=False, remedy=_REMEDY)
         if found is None:
             raise CheckpointError(f"{self.path}: {self._why_empty()}")

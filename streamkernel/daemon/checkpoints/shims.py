@@ -6,24 +6,20 @@ The reader never hands out these functions. It puts a `Shim` there instead, whic
 import collections
 import datetime
 import functools
-import math
 import operator
 import random
-import re
 import statistics
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
-from numpy._core import multiarray, numeric
-from numpy.random import MT19937, RandomState, SeedSequence, _pickle, bit_generator
 from river import base
 from river._river_rust.vectordict import VectorDict
 
 from streamkernel import state
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.checkpoints import allowed
+from streamkernel.daemon.checkpoints import allowed, arrays
 from streamkernel.daemon.checkpoints.sizes import Sizes, refuse_larger
 
 #: Far above what any estimator needs (the length of a rolling window), far below what hurts.
@@ -75,11 +71,30 @@ def _typed(*kinds: type | tuple[type, ...], least: int | None = None) -> Build:
         fit = (len(kinds) if least is None else least) <= len(given) <= len(kinds)
         for value, kind in zip(given, kinds, strict=False):
             fit = fit and type(value) in (kind if isinstance(kind, tuple) else (kind,))
-            reader.spend(len(value) if isinstance(value, dict | list | tuple) else 0)
+            reader.spend(len(value) if isinstance(value, bytes | dict | list | tuple) else 0)
         check(fit, target.__qualname__)
         return target(*given)
 
     return build
+
+
+def _checked(
+    what: str,
+    fit: Callable[[Any], bool],
+    make: Callable[[Any, Given], Any] = lambda target, given: target(*given),
+) -> Build:
+    """Return a shim that calls its target where the arguments fit."""
+
+    def build(_: ReadContext, target: Any, given: Given) -> Any:
+        check(fit(given), what)
+        return make(target, given)
+
+    return build
+
+
+def _state(what: str, fit: Callable[[Any], bool]) -> Build:
+    """Return a shim that sets the state of an instance where it fits."""
+    return _checked(what, fit, lambda target, state: target.__setstate__(state))
 
 
 def _numbers(reader: ReadContext, target: Any, given: Given) -> Any:
@@ -102,16 +117,10 @@ def _named_tuple(_: ReadContext, target: Any, given: Given) -> Any:
     return tuple.__new__(target, given)
 
 
-def _factory(_: ReadContext, target: Any, given: Given) -> Any:
-    check(len(given) == 1 and (given[0] is None or callable(given[0])), "a default factory")
-    return target(given[0])
-
-
-def _deque(_: ReadContext, target: Any, given: Given) -> Any:
+def _is_deque(given: Given) -> bool:
     # What it holds is appended: a copy of it is not needed.
-    check(len(given) <= 2 and all(type(part) in kinds for part, kinds in zip(given, _DEQUE, strict=False)), "a deque")
-    check(not given or not given[0], "a deque")
-    return target(*given)
+    typed = len(given) <= 2 and all(type(part) in kinds for part, kinds in zip(given, _DEQUE, strict=False))
+    return typed and (not given or not given[0])
 
 
 _DEQUE = ((tuple,), (int, types.NoneType))
@@ -170,99 +179,9 @@ def _is_argument(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str) or isinstance(value, base.Base)
 
 
-_DTYPE = re.compile(r"b1|[iu][1248]|f[248]|c8|c16|O8|[SU][1-9]\d{0,3}")
-
-
-def _dtype(_: ReadContext, target: Any, given: Given) -> Any:
-    check(len(given) == 3 and type(given[0]) is str and _DTYPE.fullmatch(given[0]) is not None, "a numpy type")
-    return target(given[0])
-
-
-def _scalar(_: ReadContext, target: Any, given: Given) -> Any:
-    dtype, data = given
-    check(isinstance(dtype, np.dtype) and not dtype.hasobject and type(data) is bytes, "a numpy scalar")
-    check(len(data) == dtype.itemsize, "a numpy scalar")
-    return target(dtype, data)
-
-
-def _is_shape(shape: Any) -> bool:
-    # An empty array may have any shape at all, and numpy loops over some of them.
-    return type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape) and sum(shape) < 1 << 40
-
-
-def _array_from_buffer(_: ReadContext, target: Any, given: Given) -> Any:
-    check(len(given) in (4, 5), "an array")
-    buffer, dtype, shape, order = given[:4]
-    check(type(buffer) in (bytes, bytearray) and isinstance(dtype, np.dtype) and not dtype.hasobject, "an array")
-    check(_is_shape(shape) and len(buffer) == math.prod(shape) * dtype.itemsize and type(order) is str, "an array")
-    return target(buffer, dtype, shape, *given[3:])
-
-
-def _empty_array(_: ReadContext, __: Any, given: Given) -> Any:
-    check(given == (np.ndarray, (0,), b"b"), "an array")
-    return np.empty(0)
-
-
-def _set_array(reader: ReadContext, target: np.ndarray[Any, Any], state: Any) -> None:
-    check(type(state) is tuple and len(state) == 5 and target.size == 0 and target.flags.owndata, "an array")
-    _, shape, dtype, _, data = state
-    check(_is_shape(shape) and isinstance(dtype, np.dtype), "an array")
-    entries = math.prod(shape)
-    if dtype.hasobject:
-        check(type(data) is list and len(data) == entries, "an array")
-    else:
-        check(type(data) is bytes and len(data) == entries * dtype.itemsize, "an array")
-    reader.spend(len(data))
-    target.__setstate__(state)
-
-
-def _bit_generator(_: ReadContext, __: Any, given: Given) -> Any:
-    check(len(given) == 1 and given[0] is MT19937, "a bit generator")
-    return MT19937()
-
-
-def _seed_sequence(_: ReadContext, __: Any, given: Given) -> Any:
-    check(len(given) == 3 and given[0] is SeedSequence and given[2] is None, "a seed sequence")
-    return SeedSequence(0)
-
-
-def _is_twister(state: Any) -> bool:
-    # numpy believes the position and reads there.
-    key, position = state["state"]["key"], state["state"]["pos"]
-    sound = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (624,)
-    return sound and type(position) is int and 0 <= position <= 624 and state["bit_generator"] == "MT19937"
-
-
-def _set_bit_generator(_: ReadContext, target: Any, state: Any) -> None:
-    check(_is_twister(state[0]) and isinstance(state[1], SeedSequence | None), "a bit generator")
-    target.__setstate__(state)
-
-
-def _set_random_state(_: ReadContext, target: Any, state: Any) -> None:
-    check(_is_twister(state) and type(state["has_gauss"]) is int and type(state["gauss"]) is float, "a generator")
-    target.__setstate__(state)
-
-
-def _set_seed_sequence(_: ReadContext, target: Any, state: Any) -> None:
-    _, spawned, pool, size, key = state
-    sound = isinstance(pool, np.ndarray) and pool.dtype == np.uint32 and pool.shape == (size,)
-    check(sound and type(spawned) is int and type(size) is int and type(key) is tuple, "a seed sequence")
-    target.__setstate__(state)
-
-
 def _set_random(_: ReadContext, target: random.Random, state: Any) -> None:
     check(type(state) is tuple and len(state) == 3 and state[0] == 3 and type(state[1]) is tuple, "a generator")
     target.setstate(state)
-
-
-def _set_normal(_: ReadContext, target: Any, state: Any) -> None:
-    check(type(state) is tuple and _are_numbers(state), "a distribution")
-    target.__setstate__(state)
-
-
-def _set_position(_: ReadContext, target: Any, state: Any) -> None:
-    check(type(state) is int, "an iterator")
-    target.__setstate__(state)
 
 
 #: What a payload may call, by the function or class itself.
@@ -272,8 +191,10 @@ SHIMS: dict[Any, Build] = {
     range: _typed(int, int, int),
     collections.Counter: _typed(dict, least=0),
     collections.OrderedDict: _typed(),
-    collections.defaultdict: _factory,
-    collections.deque: _deque,
+    collections.defaultdict: _checked(
+        "a default factory", lambda given: len(given) == 1 and (given[0] is None or callable(given[0]))
+    ),
+    collections.deque: _checked("a deque", _is_deque),
     datetime.date: _typed(bytes),
     datetime.datetime: _typed(bytes, datetime.timezone, least=1),
     datetime.timedelta: _typed(int, int, int),
@@ -282,27 +203,19 @@ SHIMS: dict[Any, Build] = {
     operator.itemgetter: _typed((str, int)),
     random.Random: _typed(),
     statistics.NormalDist: _typed(),
-    np.dtype: _dtype,
-    multiarray._reconstruct: _empty_array,
-    multiarray.scalar: _scalar,
-    numeric._frombuffer: _array_from_buffer,  # type: ignore[attr-defined]
-    _pickle.__bit_generator_ctor: _bit_generator,
-    _pickle.__randomstate_ctor: _typed(MT19937),
-    bit_generator.__pyx_unpickle_SeedSequence: _seed_sequence,  # type: ignore[attr-defined]
+    arrays.array: _typed(str, tuple, str, (bytes, list)),
+    arrays.generator: _typed(bytes, int, int, float),
+    arrays.number: _typed(str, bytes),
     VectorDict: _vector_dict,
     state.rebuild: _rebuild,
 }
 SHIMMED = {allowed.name_of(function): function for function in SHIMS}
 
-STATES: dict[type, Callable[[ReadContext, Any, Any], None]] = {
-    MT19937: _set_bit_generator,
-    RandomState: _set_random_state,
-    SeedSequence: _set_seed_sequence,
+STATES: dict[type, Build] = {
     functools.partial: _set_partial,
-    np.ndarray: _set_array,
     random.Random: _set_random,
-    statistics.NormalDist: _set_normal,
-    type(iter([])): _set_position,
+    statistics.NormalDist: _state("a distribution", lambda state: type(state) is tuple and _are_numbers(state)),
+    type(iter([])): _state("an iterator", lambda state: type(state) is int),
 }
 
 

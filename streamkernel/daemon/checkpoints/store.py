@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from streamkernel.connectors.file_system import IrregularFileError, write_obstacle
+from streamkernel.connectors.file_system import write_obstacle
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, OtherFormatError, UnfitError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
-from streamkernel.daemon.checkpoints.file import Checkpoint, encode_head, read_open, write_to
+from streamkernel.daemon.checkpoints.file import Checkpoint, encode_head, read, write_to
 from streamkernel.daemon.checkpoints.lock import check_lock, take_lock
 
 __all__ = ["CheckpointStore", "checkpoint_files"]
@@ -215,22 +215,18 @@ class CheckpointStore:
     def _pass_over(self, files: StateDirectory, refused: Mapping[str, CheckpointError], aside: bool) -> None:
         """Log, and rename, those that an older one replaces, now that there is one; till then all stay."""
         for name, error in refused.items():
+            renamed = f"renamed to {name}{_INVALID}, " if aside else ""
+            _log.warning("%s; %sthe next older checkpoint is tried", self._named(name, error), renamed)
             if aside:
-                _log.warning(
-                    "%s; renamed to %s, the next older checkpoint is tried", self._named(name, error), name + _INVALID
-                )
                 files.rename(name, name + _INVALID)
-            else:
-                _log.warning("%s; the next older checkpoint is tried", self._named(name, error))
 
     def _refuse_all(self, files: StateDirectory, refused: Mapping[str, CheckpointError], remedy: str) -> None:
         invalid = [name for name in files.names() if name.startswith("checkpoint-") and name.endswith(_INVALID)]
         if refused or invalid:
-            name, error = next(iter(refused.items()), (invalid[-1] if invalid else "", None))
-            why = f"{name}" if error is None else self._named(name, error)
+            newest = [*(self._named(*one) for one in refused.items()), *reversed(invalid)][0]
             raise CheckpointError(
                 f"{self.directory}: none of its {len(invalid) + len(refused)} checkpoints is valid, the newest is "
-                f"{why}: {remedy}"
+                f"{newest}: {remedy}"
             )
 
     def _named(self, name: str, error: CheckpointError) -> str:
@@ -277,18 +273,11 @@ class CheckpointStore:
     def _read(self, files: StateDirectory, name: str, number: int) -> Checkpoint:
         path = self.directory / name
         try:
-            descriptor = files.open(name, os.O_RDONLY)
-        except IrregularFileError as error:
-            raise CheckpointError(f"{path}: {os_reason(error)}") from None
-        except OSError as error:
-            # A file that may not be opened is no broken file; one on a failing disk is.
-            kind = CheckpointError if error.errno == errno.EIO else _ClosedError
-            raise kind(f"{path}: cannot be read: {os_reason(error)}") from error
-        try:
-            checkpoint = read_open(descriptor, path)
+            checkpoint = read(path, files)
         except CheckpointError as error:
             cause = error.__cause__
-            if isinstance(cause, OSError) and cause.errno == errno.ESTALE:  # it was removed on a file server
+            # A file that may not be opened, or that a file server has removed, is not broken; one on a bad disk is.
+            if isinstance(cause, OSError) and cause.errno != errno.EIO:
                 raise _ClosedError(str(error)) from cause
             raise
         if checkpoint.number != number:

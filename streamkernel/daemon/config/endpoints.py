@@ -6,29 +6,23 @@ import base64
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import Field, SecretStr
 
-from streamkernel.daemon.config.fields import Host, Number, Path, Positive, Section, Whole
+from streamkernel.daemon.config.fields import Host, Number, Path, Positive, Section, Whole, must
 
 __all__ = ["BasicAuthConfig", "EndpointConfig", "ServeConfig", "TlsConfig"]
 
 
-def _no_colon(name: str) -> str:
-    if ":" in name:  # HTTP's basic authentication ends the name there
-        raise ValueError("must not contain a colon")
-    return name
-
-
-def _host_pattern(name: str) -> str:
-    if not re.fullmatch(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?", name, re.ASCII):
-        raise ValueError(f"must be a host name without scheme and port, *.NAME or *, got {name!r}")
-    return name
+_HOST_PATTERN = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?", re.ASCII)
+# HTTP's basic authentication ends the name at a colon.
+_no_colon = must("not contain a colon", lambda name: ":" not in name, got=False)
+_host_pattern = must("be a host name without scheme and port, *.NAME or *", _HOST_PATTERN.fullmatch)
 
 
 class BasicAuthConfig(Section):
     """The name and password that clients must send. /healthz and /readyz stay open."""
 
-    username: Annotated[str, AfterValidator(_no_colon)] = Field(min_length=1, description="Without a colon.")
+    username: Annotated[str, _no_colon] = Field(min_length=1, description="Without a colon.")
     password: SecretStr = Field(min_length=1, description="Best set by an environment variable.")
 
     @property
@@ -50,7 +44,7 @@ class EndpointConfig(Section):
 
     host: Host = Field(default="127.0.0.1", description="The address to listen on.")
     port: Annotated[Whole, Field(ge=0, le=65535)] = Field(default=0, description="The port; 0 takes a free one.")
-    allowed_hosts: list[Annotated[str, AfterValidator(_host_pattern)]] = Field(
+    allowed_hosts: list[Annotated[str, _host_pattern]] = Field(
         default_factory=list,
         description="Host names that requests may use, apart from localhost, host, the machine's name and any address. "
         "*.example.org allows all names with that ending, * allows all.",

@@ -1,16 +1,19 @@
-"""Types of the fields in a configuration, and the base class of its sections."""
+"""Types of the fields in a configuration, names of columns among them, and the base class of its sections."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os.path import expanduser
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticKnownError
 
+from streamkernel.connectors.names import nfc
 from streamkernel.daemon.config.problems import shown
 
 __all__ = [
+    "ColumnName",
     "Host",
     "Name",
     "Number",
@@ -18,8 +21,10 @@ __all__ = [
     "Paths",
     "Positive",
     "Section",
+    "TargetNames",
     "TargetType",
     "Whole",
+    "must",
     "resolvable",
 ]
 
@@ -34,6 +39,17 @@ def _no_null(value: str) -> str:
     if "\0" in value:
         raise ValueError("must not contain a null character")
     return value
+
+
+def must(what: str, holds: Callable[[Any], object], got: bool = True) -> AfterValidator:
+    """Return a validator that says what a value must be or have; the error shows the value, unless `got` is False."""
+
+    def check(value: Any) -> Any:
+        if not holds(value):
+            raise ValueError(f"must {what}, got {shown(value)}" if got else f"must {what}")
+        return value
+
+    return AfterValidator(check)
 
 
 def resolvable(host: str) -> str:
@@ -73,6 +89,33 @@ _PATHS_SCHEMA = {
 }
 Paths: TypeAlias = Annotated[Any, AfterValidator(_paths), WithJsonSchema(_PATHS_SCHEMA)]
 """A path, or a list of paths and patterns."""
+
+ColumnName: TypeAlias = Annotated[str, AfterValidator(nfc)]
+
+
+def _targets(value: Any) -> Any:
+    if value is None:
+        return None
+    names = value if isinstance(value, list) else [value]
+    if not all(isinstance(name, str) for name in names):
+        raise PydanticKnownError("string_type")
+    if not names:
+        raise ValueError("must name a column, got an empty list")
+    names = list(map(nfc, names))
+    if len(set(names)) < len(names):
+        raise ValueError("must name each column once")
+    return names if isinstance(value, list) else names[0]
+
+
+_TARGETS_SCHEMA = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "array", "minItems": 1, "items": {"type": "string"}},
+        {"type": "null"},
+    ]
+}
+TargetNames: TypeAlias = Annotated[Any, AfterValidator(_targets), WithJsonSchema(_TARGETS_SCHEMA)]
+"""The column of the target, a list of several, or None."""
 
 
 class Section(BaseModel):

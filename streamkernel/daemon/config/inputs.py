@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from streamkernel.connectors.columns.dates import check_format, zone_of
 from streamkernel.connectors.columns.settings import ColumnSettings, ColumnType, DatePart, InputSettings, Nested
 from streamkernel.connectors.names import hint
-from streamkernel.daemon.config.column_name import ColumnName
-from streamkernel.daemon.config.fields import Positive, Section
+from streamkernel.daemon.config.fields import ColumnName, Positive, Section, must
 from streamkernel.daemon.config.problems import Problem, shown
 
 __all__ = ["ColumnConfig", "InputsConfig", "input_problems"]
@@ -56,22 +55,15 @@ def _zone(name: str) -> str:
     return name
 
 
-def _each_once(values: list[Any]) -> list[Any]:
-    if len(set(values)) < len(values):
-        raise ValueError("must name each only once")
-    return values
-
-
-def _separator(text: str) -> str:
-    if len(text) != 1 or text in _OF_NUMBERS or text.isalnum():
-        raise ValueError(f"must be one character that is not part of a number, got {shown(text)}")
-    return text
-
-
+_each_once = must("name each only once", lambda values: len(set(values)) == len(values), got=False)
+_separator = must(
+    "be one character that is not part of a number",
+    lambda text: len(text) == 1 and text not in _OF_NUMBERS and not text.isalnum(),
+)
 # Also an empty one: the first column of a table that pandas wrote with its index.
-_Names = Annotated[list[ColumnName], AfterValidator(_each_once)]
+_Names = Annotated[list[ColumnName], _each_once]
 _Decimal = Literal[".", ","]
-_Thousands = Annotated[str, AfterValidator(_separator)]
+_Thousands = Annotated[str, _separator]
 _Spellings = list[Annotated[str, BeforeValidator(_spelling)]]
 
 
@@ -103,7 +95,7 @@ class ColumnConfig(Section):
     format: Annotated[str, AfterValidator(_format)] = Field(
         default="iso", description="For a date: iso, unix or unix_ms (since 1970), or a format such as %d.%m.%Y %H:%M."
     )
-    parts: Annotated[list[DatePart], Field(min_length=1), AfterValidator(_each_once)] = Field(
+    parts: Annotated[list[DatePart], Field(min_length=1), _each_once] = Field(
         default=["year", "month", "day", "weekday", "hour"], description="For a date: the inputs it becomes."
     )
     cyclic: bool = Field(

@@ -8,8 +8,18 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from streamkernel.connectors.kafka.base.options import check
-from streamkernel.daemon.config.column_name import TargetNames
-from streamkernel.daemon.config.fields import Name, Number, Path, Positive, Section, TargetType, Whole, resolvable
+from streamkernel.daemon.config.fields import (
+    Name,
+    Number,
+    Path,
+    Positive,
+    Section,
+    TargetNames,
+    TargetType,
+    Whole,
+    must,
+    resolvable,
+)
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import SinkRegistryConfig, SourceRegistryConfig, ValueFormat
@@ -48,12 +58,6 @@ def _server(text: str) -> str:
     return text
 
 
-def _topic(name: str) -> str:
-    if not _TOPIC.match(name) or name in (".", ".."):
-        raise ValueError(f"must be letters, digits, '.', '_' and '-', at most 249 of them, got {shown(name)}")
-    return name
-
-
 def _or_none(value: Any) -> Any:
     return None if value == "none" else value
 
@@ -71,7 +75,13 @@ Servers: TypeAlias = Annotated[
     Field(min_length=1),
     WithJsonSchema({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-Topic: TypeAlias = Annotated[str, AfterValidator(_topic)]
+Topic: TypeAlias = Annotated[
+    str,
+    must(
+        "be letters, digits, '.', '_' and '-', at most 249 of them",
+        lambda name: _TOPIC.match(name) and name not in (".", ".."),
+    ),
+]
 _Partitions: TypeAlias = Annotated[Literal["all"] | list[int], BeforeValidator(_partitions)]
 
 

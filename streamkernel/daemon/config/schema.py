@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from streamkernel.daemon.config.column_name import ColumnName
 from streamkernel.daemon.config.endpoints import BasicAuthConfig, EndpointConfig, ServeConfig, TlsConfig
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
-from streamkernel.daemon.config.journal import JournalSourceConfig
+from streamkernel.daemon.config.fields import ColumnName, Number, Path, Positive, Section, TargetType, Whole, must
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 from streamkernel.daemon.config.outputs import (
     CsvPredictionsConfig,
@@ -25,7 +23,13 @@ from streamkernel.daemon.config.outputs import (
     ParquetPredictionsConfig,
     PredictionsConfig,
 )
-from streamkernel.daemon.config.sources import CsvSourceConfig, JsonlSourceConfig, RiverSourceConfig, SourceConfig
+from streamkernel.daemon.config.sources import (
+    CsvSourceConfig,
+    JournalSourceConfig,
+    JsonlSourceConfig,
+    RiverSourceConfig,
+    SourceConfig,
+)
 
 __all__ = [
     "BasicAuthConfig",
@@ -67,17 +71,8 @@ def _octal(mode: Any) -> Any:
     return {0o600: "0600", 0o640: "0640", 600: "0600", 640: "0640"}.get(mode, mode) if type(mode) is int else mode
 
 
-def _package(name: str) -> str:
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise ValueError(f"must be the name of a Python package, got {name!r}")
-    return name
-
-
-def _model_name(name: str) -> str:
-    if not re.fullmatch(r"[\w-]{1,64}", name):
-        raise ValueError(f"must be a name of at most 64 letters, digits, _ and -, got {name!r:.80}")
-    return name
-
+_package = must("be the name of a Python package", lambda name: all(map(str.isidentifier, name.split("."))))
+_model_name = must("be a name of at most 64 letters, digits, _ and -", re.compile(r"[\w-]{1,64}").fullmatch)
 
 ReportName: TypeAlias = Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2", "flagged"]
 
@@ -213,7 +208,7 @@ class Config(Section):
     models: (
         Annotated[
             dict[
-                Annotated[str, AfterValidator(_model_name)],
+                Annotated[str, _model_name],
                 Annotated[list[Step], Field(min_length=1)],
             ],
             Field(min_length=1),
@@ -254,7 +249,7 @@ class Config(Section):
     serve: ServeConfig | None = None
     labels: LabelsConfig | None = None
     limits: LimitsConfig = LimitsConfig()
-    imports: list[Annotated[str, AfterValidator(_package)]] = Field(
+    imports: list[Annotated[str, _package]] = Field(
         default_factory=list,
         description="Trusted packages that the model may name, in addition to river and streamkernel.",
     )

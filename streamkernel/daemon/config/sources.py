@@ -1,4 +1,4 @@
-"""What a configuration says about a source: of a file, a data set of River's, and all that there are."""
+"""The sections of sources: files, data sets of River, journals, and the union of all kinds."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field
 
 from streamkernel.connectors.files.names import is_pattern
-from streamkernel.daemon.config.column_name import TargetNames
-from streamkernel.daemon.config.fields import Name, Paths, Section, TargetType
+from streamkernel.daemon.config.fields import (
+    ColumnName,
+    Name,
+    Path,
+    Paths,
+    Positive,
+    Section,
+    TargetNames,
+    TargetType,
+    Whole,
+    must,
+)
 from streamkernel.daemon.config.inputs import InputsConfig
-from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSourceConfig
 
 __all__ = [
     "CsvSourceConfig",
+    "JournalSourceConfig",
     "JsonlSourceConfig",
     "RiverSourceConfig",
     "SourceConfig",
@@ -22,12 +32,6 @@ __all__ = [
     "is_several",
     "paths_of",
 ]
-
-
-def _one_character(text: str) -> str:
-    if len(text) != 1:
-        raise ValueError(f"must be one character, got {text!r}")
-    return text
 
 
 def _known_encoding(name: str) -> str:
@@ -63,7 +67,9 @@ class CsvSourceConfig(_FileSourceConfig):
     """Reads records from a CSV file with a header line."""
 
     kind: Literal["csv"]
-    delimiter: Annotated[str, AfterValidator(_one_character)] = Field(default=",", description="The field separator.")
+    delimiter: Annotated[str, must("be one character", lambda text: len(text) == 1)] = Field(
+        default=",", description="The field separator."
+    )
     encoding: Annotated[str, AfterValidator(_known_encoding)] = Field(
         default="utf-8", description="The encoding of the text."
     )
@@ -85,6 +91,29 @@ class RiverSourceConfig(Section):
     kind: Literal["river"]
     dataset: Name = Field(description="A class of river.datasets, such as Phishing or synth.Friedman.")
     args: dict[str, Any] = Field(default_factory=dict, description="Its keyword arguments.")
+
+
+class JournalSourceConfig(Section):
+    """Reads records from a journal, to which `streamkernel serve` writes the records it receives."""
+
+    kind: Literal["journal"]
+    directory: Path = Field(description="A folder for this journal alone. The daemon creates it if it is missing.")
+    target: ColumnName | None = Field(
+        default=None,
+        description="The key of the label. Use dots for a nested one. null: every record is unlabeled.",
+    )
+    target_type: TargetType = Field(default="str", description="The type of the target: float for a regressor.")
+    follow: bool = Field(default=True, description="Wait for more records at the end.")
+    inputs: InputsConfig | None = None
+    max_bytes: Annotated[Whole, Field(ge=2**20)] = Field(
+        default=2**28,
+        description="The maximum size of the journal in bytes. A full journal accepts no records until a checkpoint "
+        "frees space.",
+    )
+    remembered_ids: Positive = Field(
+        default=100_000,
+        description="The journal remembers the IDs of this many newest records, to recognize repeats.",
+    )
 
 
 SourceConfig: TypeAlias = (

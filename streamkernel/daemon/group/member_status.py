@@ -7,7 +7,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
@@ -27,15 +26,6 @@ __all__ = ["MemberStatus"]
 _KEPT_SECONDS = 1.0
 # No point of a history is newer.
 _NO_HISTORY = "/api/status?since=99999999999"
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What a child said, and when."""
-
-    at: float
-    status: int
-    text: str
 
 
 class MemberStatus:
@@ -77,7 +67,7 @@ class MemberStatus:
         self._basic_auth = None if plan.config.metrics is None else plan.config.metrics.basic_auth
         self._asking = threading.Lock()
         self._made: tuple[float, bytes] | None = None
-        self._answers: dict[int, _Answer] = {}
+        self._answers: dict[int, tuple[float, tuple[int, str]]] = {}  # by partition, when and what its child said
         self._pipelines = publish_page(plan, health, self.to_json)
 
     def to_json(self, since: float = 0.0, partition: int | None = None) -> bytes | None:
@@ -102,15 +92,15 @@ class MemberStatus:
             return None
         with self._asking:
             now = self._clock()
-            self._answers = {at: one for at, one in self._answers.items() if now - one.at < _KEPT_SECONDS}
+            self._answers = {at: one for at, one in self._answers.items() if now - one[0] < _KEPT_SECONDS}
             if partition not in self._answers:
                 addresses = {at: one for at, one in self._supervisor.addresses().items() if at == partition}
                 found = ask(addresses, "/api/status", self._basic_auth)
-                self._answers[partition] = _Answer(self._clock(), *found.get(partition, (0, "it is not there yet")))
-            answer = self._answers[partition]
-        if answer.status != HTTPStatus.OK:
-            raise NoStatusError(f"partition {partition}: {answer.text.strip()}")
-        status = json.loads(answer.text)
+                self._answers[partition] = self._clock(), found.get(partition, (0, "it is not there yet"))
+            _, (code, text) = self._answers[partition]
+        if code != HTTPStatus.OK:
+            raise NoStatusError(f"partition {partition}: {text.strip()}")
+        status = json.loads(text)
         history = status["history"]
         first = bisect.bisect_right(history["time"], since)
         history["time"] = history["time"][first:]

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from streamkernel.daemon.base.health import Health, NoStatusError
 from streamkernel.daemon.config.endpoints import EndpointConfig
-from streamkernel.daemon.http.published import PublishedMetrics, Scrape, answer_scrape
+from streamkernel.daemon.http.published import PublishedMetrics, answer_scrape
 from streamkernel.daemon.http.security import Hosts, SecurityMiddleware
 
 __all__ = ["make_application", "status_query"]
@@ -101,14 +101,10 @@ class _Answers:
         return Response(body, media_type="application/json")
 
     async def metrics(self, request: Request) -> Response:
-        fields, metrics = request.headers, self._metrics
-        scrape = Scrape(str(request.url.query), fields.get("accept", ""), fields.get("accept-encoding", ""))
-        if isinstance(metrics, PublishedMetrics):
-            answer = metrics.answer(scrape)
-        else:
-            registry = metrics
-            answer = await self._run(lambda: answer_scrape(registry, scrape))
-        return Response(answer.body, headers=answer.headers)
+        query, fields = str(request.url.query), request.headers
+        accept, encoding = fields.get("accept", ""), fields.get("accept-encoding", "")
+        body, headers = await self._run(lambda: answer_scrape(self._metrics, query, accept, encoding))
+        return Response(body, headers=headers)
 
     async def _run(self, function: Callable[[], T]) -> T:
         """Run what makes an answer; where all was published, here: each thread more waits for the one that learns."""

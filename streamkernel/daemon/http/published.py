@@ -3,39 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import Collector
 
-__all__ = ["PublishedMetrics", "Scrape", "ScrapeAnswer", "answer_scrape"]
-
-
-class Scrape(NamedTuple):
-    """A request for the metrics: its query string, and its fields Accept and Accept-Encoding."""
-
-    query: str = ""
-    accept: str = ""
-    encoding: str = ""
-
-
-class ScrapeAnswer(NamedTuple):
-    """The answer to a request for the metrics."""
-
-    headers: dict[str, str]
-    body: bytes
-
-
-def answer_scrape(registry: CollectorRegistry, scrape: Scrape) -> ScrapeAnswer:
-    """Render the metrics of a registry in the format that a scrape asks for."""
-    encoder, content_type = choose_encoder(scrape.accept)
-    names = parse_qs(scrape.query).get("name[]")
-    body = encoder(registry if names is None else registry.restricted_registry(names))
-    if gzip_accepted(scrape.encoding):
-        return ScrapeAnswer({"Content-Type": content_type, "Content-Encoding": "gzip"}, gzip.compress(body))
-    return ScrapeAnswer({"Content-Type": content_type}, body)
+__all__ = ["PublishedMetrics", "answer_scrape"]
 
 
 class PublishedMetrics(Collector):
@@ -56,10 +30,10 @@ class PublishedMetrics(Collector):
     >>> counter = Counter("records", "Records.", registry=registry)
     >>> published = PublishedMetrics(registry)
     >>> counter.inc()
-    >>> b"records_total 0.0" in published.answer(Scrape()).body
+    >>> b"records_total 0.0" in answer_scrape(published)[0]
     True
     >>> published.publish()
-    >>> b"records_total 1.0" in published.answer(Scrape()).body
+    >>> b"records_total 1.0" in answer_scrape(published)[0]
     True
 
     """
@@ -76,8 +50,21 @@ class PublishedMetrics(Collector):
         """Return the metrics of the last moment."""
         return self._families
 
-    def answer(self, scrape: Scrape) -> ScrapeAnswer:
-        """Answer a scrape with the metrics of the last moment."""
+
+def answer_scrape(
+    metrics: CollectorRegistry | PublishedMetrics, query: str = "", accept: str = "", encoding: str = ""
+) -> tuple[bytes, dict[str, str]]:
+    """Return metrics as a scrape wants them, by its query and its fields Accept and Accept-Encoding, and the headers.
+
+    A registry is collected now, on this thread.
+    """
+    registry = metrics
+    if isinstance(metrics, PublishedMetrics):
         registry = CollectorRegistry(auto_describe=True)  # by names, for a scrape that asks for some only
-        registry.register(self)
-        return answer_scrape(registry, scrape)
+        registry.register(metrics)
+    encoder, content_type = choose_encoder(accept)
+    names = parse_qs(query).get("name[]")
+    body = encoder(registry if names is None else registry.restricted_registry(names))
+    if gzip_accepted(encoding):
+        return gzip.compress(body), {"Content-Type": content_type, "Content-Encoding": "gzip"}
+    return body, {"Content-Type": content_type}

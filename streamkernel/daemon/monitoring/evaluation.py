@@ -46,17 +46,11 @@ class Evaluation:
         for name, value in rolling.items():
             self.rolling.setdefault(name, []).append(value)
 
-    def drop_last(self) -> None:
-        """Drop the last point of all curves."""
+    def drop(self, points: slice) -> None:
+        """Drop points of all curves."""
         for one in (self, *self.others.values()):
-            for curve in one._curves():
-                del curve[-1:]
-
-    def thin_out(self) -> None:
-        """Drop every second point of all curves, the first one to begin with."""
-        for one in (self, *self.others.values()):
-            for curve in one._curves():
-                del curve[::2]
+            for curve in (one.records, one.loss, one.features, *one.rolling.values()):
+                del curve[points]
 
     def finish(self, view: View) -> None:
         """Take the last view, and give each of several models its part of it."""
@@ -86,9 +80,6 @@ class Evaluation:
             curve["rolling"] = self.rolling
         curve |= {"drifts": self.drifts, "metric_relearnings": self.relearnings}
         return {**self.view.to_json(), "stopped": self.stopped, "curve": curve}
-
-    def _curves(self) -> list[list[Any]]:
-        return [self.records, self.loss, self.features, *self.rolling.values()]
 
 
 class CurveRecorder(Watch):
@@ -121,14 +112,14 @@ class CurveRecorder(Watch):
         consumed = processor.counts.consumed
         if curves.records and curves.records[-1] == consumed:
             # Labels that come after the last record move the end of the curve.
-            curves.drop_last()
+            curves.drop(slice(-1, None))
         curves.add(consumed, processor.loss.mean(), growth_of(processor.learner.model), processor.quality.rolling())
         models = dict(self._models())
         for name, scores in processor.others.items():
             growth = growth_of(models[name]) if name in models else {}  # it may be disabled
             self._evaluation_of(name).add(consumed, scores.loss.mean(), growth, scores.quality.rolling())
         if len(curves.records) > MOST_POINTS:
-            curves.thin_out()
+            curves.drop(slice(None, None, 2))
             self._every *= 2
 
     def _mark(self) -> None:

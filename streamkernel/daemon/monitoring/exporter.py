@@ -172,8 +172,8 @@ class Exporter(CheckpointObserver, ModelReading):
         self.refreshed = math.nan  # when the loop last updated the figures
         self.checkpoint = CheckpointFigures()
         self.counts, self.late = RecordCounts(), LabelCounts()
-        self.dead = dict.fromkeys(REASONS, 0)  # a rate needs the 0 before the first one
-        self.late_dead = dict.fromkeys(LABEL_REASONS, 0)
+        self.dead = Counter(dict.fromkeys(REASONS, 0))  # a rate needs the 0 before the first one
+        self.late_dead = Counter(dict.fromkeys(LABEL_REASONS, 0))
         self.n_losses = 0
         self.totals = SimpleNamespace(**dict.fromkeys(_TOTALS, 0))
         self.histograms: dict[str, Any] = {f"{name}_seconds": Buckets(f"{name}_seconds") for name in _DURATIONS}
@@ -202,13 +202,13 @@ class Exporter(CheckpointObserver, ModelReading):
         for name in _TOTALS:
             vars(self.totals)[name] += getattr(done, name)
         self.n_losses += len(done.losses)
-        _add(self.dead, done.dead)
+        self.dead.update(done.dead)
         self._taken(1, done.next, done.counts.consumed)
         self._observe("predict_duration_seconds", done.predict_seconds)
         self._observe("learn_duration_seconds", done.learn_seconds)
         if (late := done.late) is not None:
             self.late.add(late.counts)
-            _add(self.late_dead, late.dead)
+            self.late_dead.update(late.dead)
             self._taken(0, late.next, late.counts.taken)
             self._observe("label_delay_seconds", late.delay)
 
@@ -296,8 +296,3 @@ class Exporter(CheckpointObserver, ModelReading):
             "n_pending": 0 if join is None else len(join.pending),
             "n_waiting": 0 if join is None else len(join.waiting),
         }
-
-
-def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
-    for reason, count in more.items():
-        counts[reason] = counts.get(reason, 0) + count

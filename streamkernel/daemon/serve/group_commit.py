@@ -8,13 +8,16 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from streamkernel.connectors.journal.database import journal_reason
 from streamkernel.connectors.journal.writer import JournalEntry, JournalWriter, Refusal
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.serve.service_metrics import JournalCounters
 
-__all__ = ["GroupCommit", "JournalError"]
+__all__ = ["GroupCommit", "JournalError", "settle"]
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _LOG_SECONDS = 60.0
@@ -97,7 +100,7 @@ class GroupCommit:
                 loop = asyncio.get_running_loop()
                 answers = await loop.run_in_executor(self._thread, self._commit, [entries for entries, _ in group])
                 for (_, future), answer in zip(group, answers, strict=True):
-                    _resolve(future, answer)
+                    settle(future, JournalError(_REFUSED[answer], answer) if isinstance(answer, Refusal) else answer)
         finally:
             self._committing = None
 
@@ -130,10 +133,11 @@ class GroupCommit:
         return JournalError(f"the journal cannot be written: {reason}")
 
 
-def _resolve(future: asyncio.Future[list[bool]], answer: list[bool] | Refusal | JournalError) -> None:
-    if future.done():  # its client is gone
+def settle(future: asyncio.Future[T], answer: T | Exception) -> None:
+    """Answer who waits, unless the client is gone."""
+    if future.done():
         return
-    if isinstance(answer, list):
-        future.set_result(answer)
+    if isinstance(answer, Exception):
+        future.set_exception(answer)
     else:
-        future.set_exception(JournalError(_REFUSED[answer], answer) if isinstance(answer, Refusal) else answer)
+        future.set_result(answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -30,7 +31,7 @@ PAGE_POLICY = content_policy(_STYLE)
 def openapi(service: ServicePlan) -> dict[str, Any]:
     """Return the OpenAPI document of a service."""
     loaded = yaml.safe_load((files(__package__) / "openapi.yaml").read_text("utf-8"))
-    document: dict[str, Any] = _without_anchors(loaded)
+    document: dict[str, Any] = json.loads(json.dumps(loaded))  # no two places are one object, as anchors make them
     paths, components = document["paths"], document["components"]
     schemas, more = components["schemas"], components.pop("x-properties")
     document["info"]["version"] = version("streamkernel")
@@ -80,13 +81,6 @@ def _secure(document: dict[str, Any], asks: bool) -> None:
                 text = {"text/plain": {"schema": {"type": "string"}}}
                 needed = {"description": "A name and a password are needed.", "content": text}
                 operation["responses"]["401"] = needed
-
-
-def _without_anchors(tree: Any) -> Any:
-    """Return a copy of a tree in which no two places are one object."""
-    if isinstance(tree, dict):
-        return {name: _without_anchors(one) for name, one in tree.items()}
-    return [_without_anchors(one) for one in tree] if isinstance(tree, list) else tree
 
 
 def openapi_route(service: ServicePlan) -> Route:

@@ -23,6 +23,7 @@ from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter import TrainedCounts
 from streamkernel.daemon.run_state.trained import TrainedModel
+from streamkernel.daemon.serve.group_commit import settle
 from streamkernel.daemon.stream.known_inputs import ENOUGH, KnownInputs
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -198,14 +199,14 @@ class Predictor:
             answers = self._predicted(rows)
         except Exception as error:
             for _ in chosen:
-                _fail(self._waiting.popleft().answer, error)
+                settle(self._waiting.popleft().answer, error)
         else:
             at = 0
             for asked, n_rows in chosen:
                 asked.predicted += answers[at : at + n_rows]
                 at += n_rows
                 if len(asked.predicted) == len(asked.rows):
-                    _resolve(self._waiting.popleft().answer, asked.predicted)
+                    settle(self._waiting.popleft().answer, asked.predicted)
         self._turn_due = bool(self._waiting)
         if self._turn_due:
             loop.call_soon(self._turn, loop)
@@ -267,13 +268,3 @@ def _answers(batch: RecordBatch, checkpoint: int, model: str = "") -> list[dict[
             answer["model"] = model
         answers.append(answer)
     return answers
-
-
-def _resolve(future: asyncio.Future[list[dict[str, Any] | Fault]], answers: list[dict[str, Any] | Fault]) -> None:
-    if not future.done():  # its client is gone
-        future.set_result(answers)
-
-
-def _fail(future: asyncio.Future[list[dict[str, Any] | Fault]], error: Exception) -> None:
-    if not future.done():
-        future.set_exception(error)

@@ -8,7 +8,6 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 from streamkernel.connectors.journal.writer import JournalWriter
 from streamkernel.daemon.base.health import Health
@@ -76,16 +75,8 @@ def _favour_answers() -> None:
     gc.freeze()
 
 
-class StartedService(NamedTuple):
-    """A service at work: its port, its address and its health."""
-
-    port: int
-    url: str
-    health: Health
-
-
-def start_service(service: ServicePlan, stack: ExitStack, health: Health) -> StartedService:
-    """Start a service, which ends when the stack is left: first the requests, then what they need."""
+def start_service(service: ServicePlan, stack: ExitStack, health: Health) -> Server:
+    """Start the server of a service, which ends when the stack is left: first the requests, then what they need."""
     metrics = ServiceMetrics()
     journals: dict[str, GroupCommit] = {}
     for role in (service.records, service.labels):
@@ -115,7 +106,7 @@ def start_service(service: ServicePlan, stack: ExitStack, health: Health) -> Sta
     stack.callback(server.close)
     health.ready, health.summary = True, lambda: f"serving predictions at {server.url}"
     _log.info("serving predictions at %s/predict", server.url)
-    return StartedService(server.port, server.url, health)
+    return server
 
 
 def _obstacle(predictor: Predictor, journals: dict[str, GroupCommit]) -> str | None:
