@@ -52,7 +52,7 @@ class LineSink(Sink):
         self.path = Path(path)
         self.existing: Existing = existing
         self._standard = str(path) == STANDARD_OUTPUT
-        self._file = self._unopened()
+        self._file: OpenFile | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -74,10 +74,10 @@ class LineSink(Sink):
         """
         self.close()
         self._reset()
-        if not self._standard:
-            with self._system_errors():
-                self._file = open_output(self.path, mark, self.existing)
-        if self._opened().torn:
+        with self._system_errors():
+            special = OpenFile(-1, special=True)
+            self._file = special if self._standard else open_output(self.path, mark, self.existing)
+        if self._file.torn:
             self._take(b"\n")
 
     def find_problem(self, mark: Mark | None = None) -> None:
@@ -175,10 +175,7 @@ class LineSink(Sink):
         finally:
             if self._file.descriptor >= 0:
                 os.close(self._file.descriptor)
-            self._file = self._unopened()
-
-    def _unopened(self) -> OpenFile | None:
-        return OpenFile(-1, special=True) if self._standard else None  # standard output is always there
+            self._file = None
 
     def _opened(self) -> OpenFile:
         if self._file is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,9 +14,7 @@ import pyarrow.parquet as pq
 
 from streamkernel.connectors.durable import sync_folder
 from streamkernel.connectors.file_system import write_obstacle
-from streamkernel.connectors.files.existing import half_set_aside
-from streamkernel.connectors.files.locking import lock
-from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.files.existing import half_set_aside, lock, rename_aside
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name, parts_of
 from streamkernel.connectors.ports import SinkError
 
@@ -212,17 +209,7 @@ class PartsFolder:
 
     def set_aside(self, mark: PartsMark | None, before: PartsMark | None) -> str:
         """Rename the folder of a mark to ``NAME.old``, in place of the one before; return a phrase about it."""
-        if not self.find_old_name(mark, before):
-            return ""
-        replaced = " (removed: the one before)" if self.old.exists() else ""
-        try:
-            if replaced:
-                shutil.rmtree(self.old)
-            self.path.rename(self.old)
-        except OSError as error:
-            reason = os_reason(error)
-            raise SinkError(f"{self.path}: cannot be set aside as {self.old.name}: {reason}: move it away") from None
-        return f"renamed {self.path} to {self.old.name}{replaced}"
+        return rename_aside(self.path, self.old) if self.find_old_name(mark, before) else ""
 
 
 def _listed(schema: pa.Schema) -> str:
