@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from streamkernel.connectors.durable import sync_folder
-from streamkernel.connectors.file_system import make_folder, write_obstacle
+from streamkernel.connectors.file_system import make_folder, sync_folder, write_obstacle
 from streamkernel.connectors.files.bytes import open_file
 from streamkernel.connectors.files.mark import FileMark
 from streamkernel.connectors.os_reason import os_reason

@@ -12,7 +12,7 @@ from streamkernel.connectors.decode import shown
 from streamkernel.connectors.files.bytes import open_file
 from streamkernel.connectors.files.names import distinct, expanded, is_pattern
 from streamkernel.connectors.files.places import FileOrder, FilePlace
-from streamkernel.connectors.files.stream import STANDARD_INPUT, ByteStream, FileStream, standard_input
+from streamkernel.connectors.files.stream import STANDARD_INPUT, ByteStream, FileStream, StandardInput
 from streamkernel.connectors.ports import Fault, Position, SourceError
 
 _log = logging.getLogger(__name__)
@@ -167,7 +167,11 @@ class FileList:
     def open(self, position: Position | None) -> ByteStream:
         """Open the file that is due; SourceError where it cannot be read, or is not the one of the position."""
         if self.path == STANDARD_INPUT:
-            return standard_input(position)
+            if position is not None:
+                raise SourceError(
+                    f"standard input cannot be resumed at byte {position.offset:,}: start over with --fresh"
+                )
+            return StandardInput()
         return FileStream(open_file(Path(self.name)), position)
 
     def use_columns(self, names: Sequence[str]) -> None:

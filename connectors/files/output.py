@@ -17,7 +17,6 @@ from typing import IO, Any, cast
 
 import zstandard
 
-from streamkernel.connectors.durable import Appended
 from streamkernel.connectors.files.bytes import SUFFIXES
 from streamkernel.connectors.files.existing import (
     Existing,
@@ -59,7 +58,7 @@ class LineSink(Sink):
         self._buffer = bytearray()
         self._compressor: zlib._Compress | zstandard.ZstdCompressionObj | None = None
         self._durable: int | None = None
-        self._disk = Appended(self.path)
+        self._lost = ""
         self._n_unpublished = 0
 
     def open(self, mark: Mark | None = None) -> None:
@@ -197,8 +196,24 @@ class LineSink(Sink):
         self._drain(file)
         # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
         if not file.special and file.length != self._durable:
-            self._disk.sync(file.descriptor)
+            self._sync_to_disk(file.descriptor)
             self._durable = file.length
+
+    def _sync_to_disk(self, descriptor: int) -> None:
+        """Make what was written durable; once that fails, it fails every time.
+
+        The system reports a failed write once: a second `fsync` would succeed, and write nothing.
+        """
+        if not self._lost:
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                self._lost = os_reason(error)
+        if self._lost:
+            raise SinkError(
+                f"{self.path}: did not reach the disk ({self._lost}): lines since the last checkpoint may be missing. "
+                "Repair the disk and start again: the run continues from that checkpoint"
+            )
 
     def _drain(self, file: OpenFile, patience: int = PATIENCE_MILLISECONDS) -> None:
         while self._buffer:

@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streamkernel.connectors.durable import sync_folder
-from streamkernel.connectors.file_system import write_obstacle
+from streamkernel.connectors.file_system import sync_folder, write_obstacle
 from streamkernel.connectors.files.existing import half_set_aside, lock, rename_aside
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name, parts_of
 from streamkernel.connectors.ports import SinkError
@@ -64,26 +63,32 @@ class PartsFolder:
     ----------
     path
         The folder; of a link, its target.
-    schema
-        The columns of the parts.
+    schema, compression
+        The columns of the parts, and how they are compressed.
 
     """
 
-    def __init__(self, path: str | os.PathLike[str], schema: pa.Schema) -> None:
+    def __init__(self, path: str | os.PathLike[str], schema: pa.Schema, compression: str) -> None:
         self.path = Path(os.path.realpath(path))
         self.unfinished = self.path.with_name(f".{self.path.name}.unfinished")
         self.old = self.path.with_name(f"{self.path.name}.old")
         self._shown = Path(path)
         self._schema = schema
+        self.compression = compression
 
-    def rows_file(self, part: int, first: int) -> Path:
-        """Return the file of the rows of an unfinished part from a first row on."""
+    def _rows_file(self, part: int, first: int) -> Path:
         return self.unfinished / f"{part_name(part)}.{first}"
+
+    def keep(self, part: int, first: int, rows: pa.Table) -> Path:
+        """Make rows of an unfinished part durable, from a first row on; return their file."""
+        path = self._rows_file(part, first)
+        write_part(path, path.with_name(f"{path.name}.new"), rows, self.compression)
+        return path
 
     def rows(self, part: int, n_rows: int) -> pa.Table | None:
         """Return the first rows of a part, unfinished or whole; None if they are gone."""
         tables, found = [self._schema.empty_table()], 0
-        while found < n_rows and (path := self.rows_file(part, found)).exists():
+        while found < n_rows and (path := self._rows_file(part, found)).exists():
             tables.append(self._read(path))
             found += tables[-1].num_rows
         whole = self.path / part_name(part)
@@ -180,14 +185,12 @@ class PartsFolder:
             if descriptor is not None:
                 os.close(descriptor)
 
-    def settle(self, found: Progress, compression: str) -> None:
+    def settle(self, found: Progress) -> None:
         """Bring a locked folder to its progress; the replay writes the lines of removed parts again."""
         kept = set()
         if found.n_rows:
             # One file, because the old ones may be gone or have other rows after these.
-            rows, path = self.rows(found.part, found.n_rows), self.rows_file(found.part, 0)
-            write_part(path, path.with_name(f"{path.name}.new"), rows, compression)
-            kept.add(path)
+            kept.add(self.keep(found.part, 0, self.rows(found.part, found.n_rows)))
         for path in found.removed:
             path.unlink(missing_ok=True)
         if found.removed:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamkernel.connectors.columns.numbers import NumberFormat
+from streamkernel.connectors.columns.readers import NumberFormat
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
 from streamkernel.connectors.decode import UndecodableError
