@@ -12,7 +12,7 @@ from draining import drain, written
 from fake_kafka import message
 from hypothesis import example, given
 from hypothesis import strategies as st
-from test_decoding_at_once import LONGEST, TOO_LONG, check, csv_lines, json_lines, plain_csv, plain_json
+from test_decoding import LONGEST, TOO_LONG, check, csv_lines, json_lines, plain_csv, plain_json
 
 from streamkernel.connectors import CsvSource, SourceError
 from streamkernel.connectors.columns.rules import ColumnRules
