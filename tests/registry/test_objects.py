@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.ports import ConnectorError, Fault, Position, Record
-from streamkernel.connectors.registry.framing import frame
+from streamkernel.connectors.registry.framing import frame, schema_number
 from streamkernel.connectors.registry.lookup import FailedLookupError
-from streamkernel.connectors.registry.objects import FramedObjects, JsonPayload
+from streamkernel.connectors.registry.objects import FramedObjects, decode_json
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record
 
 needed("fastavro")
 
-from streamkernel.connectors.registry.avro import AvroDecoder  # noqa: E402 - what may be missing
+from streamkernel.connectors.registry.avro import avro_decoder  # noqa: E402 - what may be missing
 
 OPTIONAL = ["null", "boolean", "long", "double", "string"]
 SCHEMA = record("R", a=OPTIONAL, b=OPTIONAL, y=OPTIONAL)
@@ -73,24 +74,24 @@ class TestSameAsJson:
         rows = [
             row for row in rows if row.removeprefix(BOM_UTF8).strip(b" \t\r\n")
         ]  # a blank line is no record, a framed one is
-        ours = records(framed(Known(n1=JsonPayload())), [frame(1) + row for row in rows])
+        ours = records(framed(Known(n1=decode_json)), [frame(1) + row for row in rows])
         theirs = records(JsonObjects("y", "str", 16), rows)
         assert list(map(content, ours)) == list(map(content, theirs))
 
     def test_long_integers_stay_exact(self) -> None:
         raw = frame(1) + b'{"y": 123456789012345678901234567890}'
-        assert records(framed(Known(n1=JsonPayload()), target_type="int"), [raw])[0].y == 123456789012345678901234567890
+        assert records(framed(Known(n1=decode_json), target_type="int"), [raw])[0].y == 123456789012345678901234567890
 
     def test_columns_of_a_record_whose_schema_is_no_longer_at_hand(self) -> None:
         """The source reads on to values of another schema before its records are looked at."""
-        decoder = framed(Known(n1=JsonPayload(), n2=JsonPayload()))
+        decoder = framed(Known(n1=decode_json, n2=decode_json))
         (one,) = records(decoder, [frame(1) + b'{"a": null, "y": "no"}'])
         assert [use.name for use in decoder.columns(one.raw)] == ["y", "a"]
         records(decoder, [frame(2) + b'{"a": 1, "y": "no"}'])
         assert decoder.columns(one.raw) == []
 
     def test_a_value_that_is_no_record(self) -> None:
-        (one,) = records(framed(Known(n1=AvroDecoder([json.dumps("string")]))), [frame(1) + b"\x02a"])
+        (one,) = records(framed(Known(n1=avro_decoder([json.dumps("string")]))), [frame(1) + b"\x02a"])
         assert one.fault == Fault("not_an_object", "a str, not an object")
 
 
@@ -114,7 +115,7 @@ class TestRulesOfColumns:
 
     @given(rows=NESTED, rules=st.sampled_from(RULES), target_type=st.sampled_from(["str", "int", "bool", "float"]))
     def test_as_those_of_json(self, rows: list[dict[str, Any]], rules: InputSettings, target_type: str) -> None:
-        known = Known(n1=AvroDecoder([json.dumps(self.SCHEMA)]))
+        known = Known(n1=avro_decoder([json.dumps(self.SCHEMA)]))
         ours = FramedObjects("y", target_type, 16, known, rules=ColumnRules(rules, 16))  # type: ignore[arg-type]
         theirs = JsonObjects("y", target_type, 16, ColumnRules(rules, 16))
         values = [avro_value(self.SCHEMA, row) for row in rows]
@@ -130,7 +131,7 @@ class TestRulesOfColumns:
 class TestSchemas:
     def test_ready_is_what_stands_before_a_schema_to_come(self) -> None:
         older = record("R", a="int")
-        known = Known(n1=AvroDecoder([json.dumps(older)]), n2=None)
+        known = Known(n1=avro_decoder([json.dumps(older)]), n2=None)
         decoder = framed(known)
         one = avro_value(older, {"a": 1})
         assert decoder.ready([one, None, b"", b"no frame", frame(2), one]) == 4
@@ -144,3 +145,19 @@ class TestSchemas:
         known.decoders[2] = FailedLookupError("the registry refuses", True)
         with pytest.raises(ConnectorError, match=r"^the registry refuses$"):
             framed(known, bears=True).ready([frame(2), one])
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (b"", "has 0 bytes"),
+        (b"\0\0\0\1", "has 4 bytes"),
+        (b'{"a": 1}', "begins with the byte 7b"),
+        (b"\1\0\0\0\1abc", "begins with the byte 01"),
+    ],
+)
+def test_values_of_another_kind(value: bytes, said: str) -> None:
+    assert schema_number(frame(2**32 - 1)) == 2**32 - 1
+    with pytest.raises(UndecodableError, match=said) as raised:
+        schema_number(value)
+    assert raised.value.fault.reason == "schema"
