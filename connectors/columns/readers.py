@@ -25,7 +25,7 @@ __all__ = ["ColumnReader", "NumberFormat", "inputs_of_columns"]
 
 _MOST_WORDS = 10_000
 _PLAIN = frozenset({float, int, bool, type(None)})
-# A blank or an apostrophe may stand for another one.
+# A blank or an apostrophe may mean another one.
 _ALIKE = {" ": " \u00a0\u202f\u2009", "'": "'\u2019"}
 
 

@@ -24,6 +24,7 @@ from streamkernel.connectors.ports import Mark, SinkError, SourceError
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """What becomes of a file that has content and that no checkpoint knows."""
 
+STANDARD_OUTPUT = "-"
 _log = logging.getLogger(__name__)
 
 _FLAGS = os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
@@ -51,7 +52,12 @@ class OpenFile:
 
 
 def is_special(path: Path) -> bool:
-    """Return whether a path is a pipe, a device or a file of the system, such as /dev/null and /dev/stdout."""
+    """Return whether a path is standard output, a pipe, a device or a file of the system, such as /dev/null.
+
+    No byte can be taken back from it.
+    """
+    if str(path) == STANDARD_OUTPUT:
+        return True
     if path.parts[:2] in (("/", "dev"), ("/", "proc")) and path.parts[:3] != ("/", "dev", "shm"):
         return True
     return os.path.exists(path) and not (path.is_file() or path.is_dir())
@@ -142,8 +148,10 @@ def rename_aside(path: Path, old: Path) -> str:
 
 def find_names(path: Path, mark: Mark | None, before: Mark | None) -> tuple[Path, Path] | None:
     """Return the file that `set_aside` would rename and its new name, changing nothing; None where it stays."""
+    if is_special(path):
+        return None
     path = Path(os.path.realpath(path))  # of a link, the file it leads to
-    if is_special(path) or not path.exists() or not _is_marked(path, mark, locked=True):
+    if not path.exists() or not _is_marked(path, mark, locked=True):
         return None
     old = path.with_name(path.name + ".old")
     if old.exists() and not (before is not None and _is_marked(old, before)):
@@ -266,7 +274,7 @@ def lock(descriptor: int, path: Path) -> None:
 
 
 def _holder(descriptor: int) -> str:
-    """Return what process holds the lock, where the system tells: Linux lists all locks by inode."""
+    """Return which process holds the lock, if known: Linux lists all locks by inode."""
     inode = str(os.fstat(descriptor).st_ino)
     try:
         held = Path("/proc/locks").read_text(encoding="ascii").splitlines()

@@ -69,11 +69,6 @@ class FileList:
         """The open file in an error."""
         return "standard input" if self.path == STANDARD_INPUT else self.file_of(self.number) or self.path
 
-    @property
-    def about(self) -> tuple[str, int, str]:
-        """The open file, its number from 1, and all files, for the log."""
-        return self.name, self.number + 1, self.path
-
     def start(self, positions: Mapping[int, Position]) -> Position | None:
         """Begin, or continue in the order of an earlier run; return the position in the file that is due, if any.
 
@@ -214,17 +209,18 @@ class FileList:
         place = FilePlace.of(position)
         if self.alone or place is None or place.order is not None:
             return position
-        order = self.order_behind if at_end else self.order
+        order = self.order_after if at_end else self.order
         return position._replace(known=replace(place, order=order, at_end=at_end).known)
 
     @property
-    def order_behind(self) -> FileOrder:
+    def order_after(self) -> FileOrder:
         """The order as it is once the open file is finished."""
         return self.order
 
     def file_of(self, partition: int) -> str | None:
         """Return the path of the file with a number; None where it is not among those chosen."""
-        return self.order.path(partition) if self.order.first <= partition < self.order.end else None
+        order = self.order
+        return order.files[partition - order.first] if order.first <= partition < order.end else None
 
     def describe(self, kind: str) -> str:
         """Return a phrase such as ``"12 csv files data/*.csv"``."""

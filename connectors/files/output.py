@@ -19,6 +19,7 @@ import zstandard
 
 from streamkernel.connectors.files.bytes import SUFFIXES
 from streamkernel.connectors.files.existing import (
+    STANDARD_OUTPUT,
     Existing,
     OpenFile,
     find_names,
@@ -34,7 +35,6 @@ from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
 BUFFER_BYTES = 2**18
 PIECE_BYTES = 2**20
-STANDARD_OUTPUT = "-"
 # How long a reader may take for a page before what is for it waits elsewhere. A stop tries several times, and must be
 # over in ten seconds.
 PATIENCE_MILLISECONDS = 300
@@ -81,21 +81,16 @@ class LineSink(Sink):
 
     def find_problem(self, mark: Mark | None = None) -> None:
         """Raise the error that `open` would, without opening the file for writing; see `Sink.find_problem`."""
-        if not self._standard:
-            find_problem(self.path, mark, self.existing)
+        find_problem(self.path, mark, self.existing)
 
     def find_problem_anew(self, mark: Mark | None, before: Mark | None = None, *, stays: bool = False) -> None:
         """Raise the error that `set_aside` and `open` would, changing nothing; see `Sink.find_problem_anew`."""
-        if self._standard:
-            return
         if stays or self.existing != "refuse" or find_names(self.path, mark, before) is None:
             find_problem(self.path, None, self.existing, alone=True)
 
     def set_aside(self, mark: Mark | None, before: Mark | None = None) -> str:
         """Rename the file to one that ends in .old, unless `existing` says otherwise; see `Sink.set_aside`."""
-        if self._standard or self.existing != "refuse":
-            return ""
-        return set_aside(self.path, mark, before)
+        return set_aside(self.path, mark, before) if self.existing == "refuse" else ""
 
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
         """Take lines; see `Sink.write`. Standard output and pipes are given them at once."""
@@ -157,12 +152,7 @@ class LineSink(Sink):
     @property
     def exactly_once(self) -> bool:
         """True for a file, compressed or not; standard output, pipes and devices are at-least-once."""
-        return not self._special
-
-    @property
-    def _special(self) -> bool:
-        """Whether it is standard output, a pipe or a device, from which no byte can be taken back."""
-        return self._standard or is_special(self.path)
+        return not is_special(self.path)
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing."""
@@ -182,7 +172,7 @@ class LineSink(Sink):
         return self._file
 
     def _new_compressor(self) -> zlib._Compress | zstandard.ZstdCompressionObj | None:
-        if self._standard or self.path.suffix not in SUFFIXES:
+        if self.path.suffix not in SUFFIXES:
             return None
         if self.path.suffix == ".gz":
             # zlib writes no time into the header: the same lines make the same bytes.

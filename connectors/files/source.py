@@ -125,7 +125,7 @@ class LineSource(Source):
                 if self._lines is None:
                     self._open_due(None)
                     if not self.files.alone:
-                        _log.info("reading %s, file %d of %s", *self.files.about)
+                        _log.info("reading %s, file %d of %s", self.files.name, self.files.number + 1, self.files.path)
                 assert self._lines is not None
                 records = self._records_of_file(self._lines, max_records)
             except SourceError as error:
@@ -238,7 +238,7 @@ class LineSource(Source):
         return sorted(positions)[:-1]
 
     def saved(self, positions: Mapping[int, Position]) -> None:
-        """Tell which files of a watched directory may be removed; see `Source.saved`."""
+        """Let a watched directory log which files may be removed; see `Source.saved`."""
         self.files.saved(positions)
 
     @property

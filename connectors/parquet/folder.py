@@ -7,22 +7,19 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from streamkernel.connectors.file_system import sync_folder, write_obstacle
-from streamkernel.connectors.files.existing import half_set_aside, lock, rename_aside
+from streamkernel.connectors.files.existing import Existing, half_set_aside, lock, rename_aside
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name, parts_of
 from streamkernel.connectors.ports import SinkError
 
-__all__ = ["Existing", "PartsFolder", "Progress", "write_part"]
+__all__ = ["PartsFolder", "Progress", "write_part"]
 
 _log = logging.getLogger(__name__)
-
-Existing: TypeAlias = Literal["refuse", "append", "replace"]
-"""The treatment of parts that no checkpoint knows."""
 
 # The unit that readers skip and hold in memory.
 ROW_GROUP = 2**17

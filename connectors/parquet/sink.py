@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from streamkernel.connectors.file_system import file_id
+from streamkernel.connectors.files.existing import Existing
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.parquet.columns import LineColumns, ParquetColumn
-from streamkernel.connectors.parquet.folder import Existing, PartsFolder, Progress, write_part
+from streamkernel.connectors.parquet.folder import PartsFolder, Progress, write_part
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, fingerprint, part_name
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 

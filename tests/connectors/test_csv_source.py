@@ -305,7 +305,7 @@ def test_memory_is_bounded_however_long_a_quoted_field_is(tmp_path: Path) -> Non
 def test_a_followed_file_waits_for_the_end_of_a_quote_and_tells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, multiline: bool
 ) -> None:
-    monkeypatch.setattr(csv_module, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(csv_module, "LOG_SECONDS", 0.0)
     path = written(tmp_path / "data.csv", b'a,b\n1,2\n3,"x\n')
     with (
         CsvSource(path, follow=True, multiline=multiline, max_record_bytes=1000) as source,

@@ -12,7 +12,7 @@ from draining import rest, taken, written
 
 from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
 from streamkernel.connectors.files import stream
-from streamkernel.connectors.files.places import Head, identity
+from streamkernel.connectors.files.places import Head
 from streamkernel.connectors.files.source import LineSource
 from streamkernel.connectors.memory import MemorySource
 from streamkernel.connectors.ports import Source
@@ -137,19 +137,6 @@ def test_the_place_at_the_end_of_a_file_that_was_left(tmp_path: Path) -> None:
         assert source.lasting(records[-1].next) == place
         assert source.lasting(later[3].next) != place
     assert numbers(rest(source, place)) == list(range(20, 30))
-
-
-@pytest.mark.parametrize("block", [1, 7, 5000])
-@pytest.mark.parametrize("first_line", [3, 4000, 5000])
-def test_the_head_reaches_behind_the_first_line(block: int, first_line: int) -> None:
-    data = b"x" * (first_line - 1) + b"\n" + b"1\n" * 5000
-    head = Head()
-    for at in range(0, len(data), block):
-        head.add(data[at : at + block])
-    length = max(4096, first_line + 2048)
-    assert head.identity_at(len(data)) == identity(data[:length])
-    assert head.identity_at(length + 1) == identity(data[:length])
-    assert head.identity_at(first_line) == identity(data[:first_line])
 
 
 def test_a_first_line_without_end_is_bounded() -> None:
