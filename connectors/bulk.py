@@ -14,7 +14,7 @@ from streamkernel.connectors.decode import TargetDecoder, UndecodableError
 from streamkernel.connectors.names import take
 from streamkernel.connectors.pass_through import SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Position, Record
+from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record
 from streamkernel.connectors.target_columns import Target, TargetColumns, names_of
 
 
@@ -135,3 +135,9 @@ class BulkDecoder(ABC):
     @abstractmethod
     def values(self, raw: bytes) -> Mapping[str, Any]:
         """Return the values of a decodable record by name, as they are in the source."""
+
+
+def too_long_record(raw: bytes, length: int, max_record_bytes: int, start: Position, following: Position) -> Record:
+    """Return the record of raw bytes that are longer than the limit, cut to it."""
+    detail = f"{length:,} bytes, more than max_record_bytes ({max_record_bytes:,})"
+    return Record({}, None, start, following, raw[:max_record_bytes], Fault("too_long", detail))

@@ -1,4 +1,4 @@
-"""The file system: open regular files only, make folders, say why a file cannot be written, tell files apart.
+"""The file system: open regular files only, make folders and make them durable, say what is in the way of a file.
 
 A directory that others can write to may have anything under an expected name: a symbolic link to a file of another
 user, a FIFO without a writer, a device.
@@ -14,7 +14,7 @@ import struct
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["IrregularFileError", "file_id", "make_folder", "open_regular", "write_obstacle"]
+__all__ = ["IrregularFileError", "file_id", "make_folder", "open_regular", "sync_folder", "write_obstacle"]
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -29,6 +29,8 @@ _KINDS = {
 # Of Linux, <linux/stat.h>: os.stat does not tell when a file was made there.
 _HERE, _EMPTY_PATH, _BIRTH_TIME, _SIZE = -100, 0x1000, 0x800, 256
 _MASK, _BIRTH = struct.Struct("=I"), struct.Struct("=80xqI")
+# A file system that cannot sync a folder answers this: it loses a name only with the whole machine.
+_CANNOT_SYNC = (errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)
 
 
 class IrregularFileError(OSError):
@@ -103,6 +105,26 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
         why = write_obstacle(path / "file")
         kind = NotADirectoryError if isinstance(error, FileExistsError) else type(error)
         raise error if why is None else kind(error.errno, why, str(path)) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where its file system can do that.
+
+    Raises
+    ------
+    OSError
+        Where the disk fails.
+
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
 
 
 def write_obstacle(path: Path) -> str | None:

@@ -15,6 +15,7 @@ from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.moments import read_moment
 from streamkernel.connectors.names import find, nfc
 from streamkernel.connectors.pass_through import Passed, PassedColumn, SourceMessage
+from streamkernel.connectors.ports import SourceError
 
 _log = logging.getLogger(__name__)
 
@@ -97,6 +98,13 @@ class PassThrough:
                     *(shown(column.column), column.type, shown(value)),
                 )
             return None
+
+
+def without_message(place: str, columns: Sequence[PassedColumn], message: bool) -> PassThrough:
+    """Return the reader of a source without messages; raise SourceError if a message is to pass through."""
+    if message:
+        raise SourceError(f"{place}: its records are not Kafka messages: there is no message column to pass through")
+    return PassThrough(columns)
 
 
 def to_timestamp(value: Any) -> str:

@@ -21,7 +21,7 @@ from streamkernel.connectors.columns.uses import type_of
 from streamkernel.connectors.decode import UndecodableError, decode_inputs, shown
 from streamkernel.connectors.names import hint
 from streamkernel.connectors.pass_through import PassedColumn
-from streamkernel.connectors.pass_through_reader import PassThrough
+from streamkernel.connectors.pass_through_reader import PassThrough, without_message
 from streamkernel.connectors.ports import ColumnUse, Fault, Label, Position, Record, Source, SourceError
 
 _SECONDS_PER_DAY = 86_400
@@ -80,9 +80,7 @@ class RiverSource(Source):
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns; see `Source.pass_through`."""
-        if message:
-            raise self._failed("its records are not Kafka messages: there is no message column to pass through")
-        self._passing = PassThrough(columns)
+        self._passing = without_message(f"river data set {self._name}", columns, message)
 
     def _failed(self, why: str) -> SourceError:
         return SourceError(f"river data set {self._name}: {why}")

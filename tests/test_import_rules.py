@@ -42,7 +42,7 @@ STACKS = {
     "connectors": [
         {"file_system", "moments", "names", "os_reason", "pass_through"},
         {"encode", "ports"},
-        {"class_columns", "decode", "durable"},
+        {"class_columns", "decode"},
         {"columns", "pass_through_reader"},
         {"target_columns"},
         {"bulk"},

@@ -15,9 +15,9 @@ from google.protobuf import descriptor_pb2, json_format
 from benchmarks.fuzz.mutation import altered, mutated
 from benchmarks.fuzz.target import Target, unexpected
 from streamkernel.connectors.ports import Position
-from streamkernel.connectors.registry.avro import AvroDecoder
+from streamkernel.connectors.registry.avro import avro_decoder
 from streamkernel.connectors.registry.framing import frame
-from streamkernel.connectors.registry.objects import FramedObjects, JsonPayload, PayloadDecoder
+from streamkernel.connectors.registry.objects import FramedObjects, PayloadDecoder, decode_json
 from streamkernel.connectors.registry.protobuf import ProtobufDecoder, registry_types
 
 _AVRO: dict[str, Any] = {
@@ -76,15 +76,15 @@ class Values(Target):
 
     def _of_avro(self, draw: random.Random) -> tuple[PayloadDecoder, list[bytes]]:
         text = json.dumps(_altered(draw, _AVRO))
-        return AvroDecoder([text]), self._avro
+        return avro_decoder([text]), self._avro
 
     def _of_protobuf(self, draw: random.Random) -> tuple[PayloadDecoder, list[bytes]]:
         data = self._file if draw.random() < 0.5 else mutated(draw, self._file)
-        return ProtobufDecoder(registry_types(_protobuf(data))), self._messages
+        return ProtobufDecoder(registry_types(_protobuf(data))).decode, self._messages
 
     def _of_json(self, draw: random.Random) -> tuple[PayloadDecoder, list[bytes]]:
         value = _altered(draw, {"a": 1, "b": [None, {"c": "x"}], "y": 2**70})
-        return JsonPayload(), [json.dumps(value).encode()]
+        return decode_json, [json.dumps(value).encode()]
 
 
 class _Known:

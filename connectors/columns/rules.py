@@ -1,21 +1,20 @@
-"""The rules of a source's columns: which are inputs, and the reader of each."""
+"""The rules of a source's columns: which are inputs, the reader of each, and a column for each nested value."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from streamkernel.connectors.columns.nested import flattened
-from streamkernel.connectors.columns.numbers import NumberFormat
-from streamkernel.connectors.columns.readers import ColumnReader, inputs_of_columns
+from streamkernel.connectors.columns.readers import ColumnReader, NumberFormat, inputs_of_columns
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings, Nested, ancestry
 from streamkernel.connectors.decode import UndecodableError, present, shown
 from streamkernel.connectors.names import hint, nfc, with_normal_names
 
-__all__ = ["ColumnRules"]
+__all__ = ["ColumnRules", "flattened"]
 
 _MOST_NAMES = 2000
+_DEEPEST = 32
 _AS_IT_IS = ColumnSettings()
 
 
@@ -151,3 +150,47 @@ def _number_format(settings: ColumnSettings | InputSettings) -> NumberFormat | N
     if settings.decimal is None and settings.thousands is None:
         return None
     return NumberFormat(settings.decimal or ".", settings.thousands or "")
+
+
+def flattened(values: dict[str, Any], mode_of: Callable[[str], Nested]) -> dict[str, Any]:
+    """Return the columns of an object.
+
+    Parameters
+    ----------
+    values
+        What JSON holds, by name.
+    mode_of
+        What becomes of a nested value under a name: ``"dead_letter"`` leaves it as it is, for its reader to refuse.
+
+    Raises
+    ------
+    UndecodableError
+        Where values are nested more than 32 deep, or two of them would have the same name.
+
+    Examples
+    --------
+    >>> flattened({"a": 1, "b": {"c": 2, "d": [3, 4]}}, lambda name: "flatten")
+    {'a': 1, 'b.c': 2, 'b.d.0': 3, 'b.d.1': 4}
+
+    """
+    columns: dict[str, Any] = {}
+    _flatten(values.items(), "", mode_of, columns, 0)
+    return columns
+
+
+def _flatten(
+    pairs: Iterable[tuple[Any, Any]], prefix: str, mode_of: Callable[[str], Nested], columns: dict[str, Any], depth: int
+) -> None:
+    if depth > _DEEPEST:
+        raise UndecodableError("nested", f"input {shown(prefix.partition('.')[0])} is nested more than {_DEEPEST} deep")
+    for key, value in pairs:
+        name = nfc(f"{prefix}{key}")
+        mode = mode_of(name) if isinstance(value, dict | list) else "dead_letter"
+        if mode == "dead_letter":
+            if name in columns:
+                detail = f"two values have the same name {shown(name)} once they are flattened"
+                raise UndecodableError("nested", detail, "same_name")
+            columns[name] = value
+        elif mode == "flatten":
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            _flatten(inner, f"{name}.", mode_of, columns, depth + 1)

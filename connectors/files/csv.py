@@ -22,8 +22,8 @@ from streamkernel.connectors.names import nfc
 from streamkernel.connectors.ports import Fault, Position, Record, SourceError
 from streamkernel.connectors.target_columns import Target
 
-# How long an open quote may hold up a followed file before the log tells.
-TELL_SECONDS = 10.0
+# The log names an open quote that holds up a followed file for this long.
+LOG_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -123,13 +123,13 @@ class CsvSource(LineSource):
         TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
         self._header = b""
         self.column_names: Sequence[str] | None = None  # of the current file; None before its header was read
-        self._told_header = False
-        # Where a record begins that waits for the end of its quote, and when to tell that.
+        self._logged_header = False
+        # Where a record begins that waits for the end of its quote, and when to log that.
         self._waits: tuple[int, float] | None = None
 
     def _begin(self, stream: ByteStream) -> None:
         self._decoder = self.column_names = None
-        self._told_header = False
+        self._logged_header = False
         given = self.max_record_bytes, self.delimiter, self.encoding, self.files.number
         if stream.header is None and isinstance(stream, FollowedFile) and stream.continued:
             stream.header = self._header.decode("latin-1")
@@ -163,9 +163,9 @@ class CsvSource(LineSource):
                 )
             del records[at:]
         if decoder.header_again:
-            self._tell_header(records)
+            self._log_repeated_header(records)
         if self._waits is not None or lines.waits_at is not None:
-            self._tell_open_quote(lines, bool(records))
+            self._log_open_quote(lines, bool(records))
         if records and lines.unended and lines.done and self.resumable:
             _log.warning(
                 "%s: the last line has no line end and is read as it is, though it may be cut short: add the line "
@@ -200,24 +200,24 @@ class CsvSource(LineSource):
             self._use_columns(order.columns)
         return super().decode(raw, position, following)
 
-    def _tell_header(self, records: Sequence[Record]) -> None:
+    def _log_repeated_header(self, records: Sequence[Record]) -> None:
         """Log, once for a file, that the header came again among these records and was skipped."""
         blank = (record for record in records if record.blank and record.raw and not record.raw.isspace())
-        again = None if self._told_header else next(blank, None)
+        again = None if self._logged_header else next(blank, None)
         if again is not None:
-            self._told_header = True
+            self._logged_header = True
             _log.info(
                 "%s: the header is repeated at %s: the daemon skips each repetition",
                 *(self.files.name, self.place(self.files.number, again.position.offset)),
             )
 
-    def _tell_open_quote(self, lines: CsvLines, some_records: bool) -> None:
+    def _log_open_quote(self, lines: CsvLines, some_records: bool) -> None:
         """Log, once for a record, that nothing comes because its quote is open."""
         at = None if some_records else lines.waits_at
         if at is None:
             self._waits = None
         elif self._waits is None or self._waits[0] != at:
-            self._waits = at, time.monotonic() + TELL_SECONDS
+            self._waits = at, time.monotonic() + LOG_SECONDS
         elif time.monotonic() >= self._waits[1]:
             self._waits = at, math.inf
             _log.warning(

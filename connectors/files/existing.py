@@ -1,19 +1,22 @@
-"""An output file that exists already: it is cut to the mark, appended to, emptied, refused or set aside."""
+"""An output file that exists already: it is locked, and cut to the mark, appended to, emptied, refused or set aside."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import logging
 import os
+import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from streamkernel.connectors.durable import sync_folder
-from streamkernel.connectors.file_system import make_folder, write_obstacle
+from streamkernel.connectors.file_system import make_folder, sync_folder, write_obstacle
 from streamkernel.connectors.files.bytes import open_file
-from streamkernel.connectors.files.locking import lock
 from streamkernel.connectors.files.mark import FileMark
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import Mark, SinkError, SourceError
@@ -21,9 +24,16 @@ from streamkernel.connectors.ports import Mark, SinkError, SourceError
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """What becomes of a file that has content and that no checkpoint knows."""
 
+STANDARD_OUTPUT = "-"
+_log = logging.getLogger(__name__)
+
 _FLAGS = os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
 # The remedy for a file that the checkpoint does not match.
 _REMEDY = "put the right file back, give another path to continue in a new file, or start over with --fresh"
+# A killed process closes its files one after the other.
+_GRACE_SECONDS = 0.5
+_PAUSE_SECONDS = 0.05
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @dataclass
@@ -42,7 +52,12 @@ class OpenFile:
 
 
 def is_special(path: Path) -> bool:
-    """Return whether a path is a pipe, a device or a file of the system, such as /dev/null and /dev/stdout."""
+    """Return whether a path is standard output, a pipe, a device or a file of the system, such as /dev/null.
+
+    No byte can be taken back from it.
+    """
+    if str(path) == STANDARD_OUTPUT:
+        return True
     if path.parts[:2] in (("/", "dev"), ("/", "proc")) and path.parts[:3] != ("/", "dev", "shm"):
         return True
     return os.path.exists(path) and not (path.is_file() or path.is_dir())
@@ -116,31 +131,27 @@ def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> str:
     name is that of another file, or the file is locked.
     """
     names = find_names(path, mark, before)
-    if names is None:
-        return ""
-    path, old = names
-    replaced = old.exists()
-    rename(path, old)
-    return renamed(path, old, replaced)
+    return "" if names is None else rename_aside(*names)
 
 
-def rename(path: Path, old: Path) -> None:
-    """Rename an output that is set aside; raise SinkError where that fails."""
+def rename_aside(path: Path, old: Path) -> str:
+    """Rename an output, in place of the one that was set aside before; return a phrase about it."""
+    replaced = " (removed: the one before)" if old.exists() else ""
     try:
+        if old.is_dir():
+            shutil.rmtree(old)
         path.rename(old)
     except OSError as error:
         raise SinkError(f"{path}: cannot be set aside as {old.name}: {os_reason(error)}: move it away") from None
-
-
-def renamed(path: Path, old: Path, replaced: bool) -> str:
-    """Return which output was set aside, as a phrase."""
-    return f"renamed {path} to {old.name}" + (" (removed: the one before)" if replaced else "")
+    return f"renamed {path} to {old.name}{replaced}"
 
 
 def find_names(path: Path, mark: Mark | None, before: Mark | None) -> tuple[Path, Path] | None:
     """Return the file that `set_aside` would rename and its new name, changing nothing; None where it stays."""
+    if is_special(path):
+        return None
     path = Path(os.path.realpath(path))  # of a link, the file it leads to
-    if is_special(path) or not path.exists() or not _is_marked(path, mark, locked=True):
+    if not path.exists() or not _is_marked(path, mark, locked=True):
         return None
     old = path.with_name(path.name + ".old")
     if old.exists() and not (before is not None and _is_marked(old, before)):
@@ -238,3 +249,40 @@ def _last_byte(path: Path) -> bytes:
     except SourceError as error:
         raise SinkError(f"{error}: lines cannot be appended to it, move it away") from None
     return last
+
+
+def lock(descriptor: int, path: Path) -> None:
+    """Take the exclusive lock (flock) on an open file; the kernel gives it back when the file is closed.
+
+    Raises SinkError where another process, or another output of this one, holds it.
+    """
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise SinkError(
+                    f"{path}: another output writes to it ({_holder(descriptor)}): stop that one, or give this one "
+                    "its own file"
+                ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            return _log.warning("%s: its file system has no locks: make sure that nothing else writes to it", path)
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _holder(descriptor: int) -> str:
+    """Return which process holds the lock, if known: Linux lists all locks by inode."""
+    inode = str(os.fstat(descriptor).st_ino)
+    try:
+        held = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError):
+        held = []
+    for line in held:
+        # 1: FLOCK  ADVISORY  WRITE 1234 00:2f:5678 0 EOF
+        fields = line.split()
+        if len(fields) > 5 and fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode:
+            return "this process" if fields[4] == str(os.getpid()) else f"process {fields[4]}"
+    return "an unknown process"

@@ -12,7 +12,7 @@ from streamkernel.connectors.decode import shown
 from streamkernel.connectors.files.bytes import open_file
 from streamkernel.connectors.files.names import distinct, expanded, is_pattern
 from streamkernel.connectors.files.places import FileOrder, FilePlace
-from streamkernel.connectors.files.stream import STANDARD_INPUT, ByteStream, FileStream, standard_input
+from streamkernel.connectors.files.stream import STANDARD_INPUT, ByteStream, FileStream, StandardInput
 from streamkernel.connectors.ports import Fault, Position, SourceError
 
 _log = logging.getLogger(__name__)
@@ -68,11 +68,6 @@ class FileList:
     def name(self) -> str:
         """The open file in an error."""
         return "standard input" if self.path == STANDARD_INPUT else self.file_of(self.number) or self.path
-
-    @property
-    def about(self) -> tuple[str, int, str]:
-        """The open file, its number from 1, and all files, for the log."""
-        return self.name, self.number + 1, self.path
 
     def start(self, positions: Mapping[int, Position]) -> Position | None:
         """Begin, or continue in the order of an earlier run; return the position in the file that is due, if any.
@@ -167,7 +162,11 @@ class FileList:
     def open(self, position: Position | None) -> ByteStream:
         """Open the file that is due; SourceError where it cannot be read, or is not the one of the position."""
         if self.path == STANDARD_INPUT:
-            return standard_input(position)
+            if position is not None:
+                raise SourceError(
+                    f"standard input cannot be resumed at byte {position.offset:,}: start over with --fresh"
+                )
+            return StandardInput()
         return FileStream(open_file(Path(self.name)), position)
 
     def use_columns(self, names: Sequence[str]) -> None:
@@ -210,17 +209,18 @@ class FileList:
         place = FilePlace.of(position)
         if self.alone or place is None or place.order is not None:
             return position
-        order = self.order_behind if at_end else self.order
+        order = self.order_after if at_end else self.order
         return position._replace(known=replace(place, order=order, at_end=at_end).known)
 
     @property
-    def order_behind(self) -> FileOrder:
+    def order_after(self) -> FileOrder:
         """The order as it is once the open file is finished."""
         return self.order
 
     def file_of(self, partition: int) -> str | None:
         """Return the path of the file with a number; None where it is not among those chosen."""
-        return self.order.path(partition) if self.order.first <= partition < self.order.end else None
+        order = self.order
+        return order.files[partition - order.first] if order.first <= partition < order.end else None
 
     def describe(self, kind: str) -> str:
         """Return a phrase such as ``"12 csv files data/*.csv"``."""

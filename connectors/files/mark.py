@@ -10,8 +10,8 @@ from typing import NamedTuple
 from streamkernel.connectors.file_system import file_id
 from streamkernel.connectors.ports import Mark, SinkError
 
-# How many bytes at the beginning of a file, and before the mark, a mark covers.
-END_BYTES = 4096
+# A mark covers this many bytes at the beginning of a file, and before the mark.
+_END_BYTES = 4096
 
 
 class FileMark(NamedTuple):
@@ -51,8 +51,8 @@ class FileMark(NamedTuple):
     @classmethod
     def of(cls, descriptor: int, length: int) -> FileMark:
         """Return the mark of an open file that has this length."""
-        head, tail = first_bytes(descriptor, length), last_bytes(descriptor, length)
-        return cls(length, digest(head), digest(tail), file_id(descriptor))
+        head, tail = _digests(descriptor, length)
+        return cls(length, head, tail, file_id(descriptor))
 
     def names(self, descriptor: int) -> bool:
         """Return whether the mark can distinguish the open file from another one.
@@ -66,9 +66,10 @@ class FileMark(NamedTuple):
         size = os.fstat(descriptor).st_size
         if size < self.length:
             return f"the file holds {size:,} bytes, fewer than the {self.length:,} recorded at the checkpoint"
-        if digest(first_bytes(descriptor, self.length)) != self.head:
+        head, tail = _digests(descriptor, self.length)
+        if head != self.head:
             return "its first bytes are not those recorded at the checkpoint, so it is another file"
-        if digest(last_bytes(descriptor, self.length)) != self.tail:
+        if tail != self.tail:
             return f"its bytes before byte {self.length:,} are not those recorded at the checkpoint"
         return None
 
@@ -77,17 +78,7 @@ class FileMark(NamedTuple):
         return self.names(descriptor) and self.difference(descriptor) is None
 
 
-def digest(data: bytes) -> str:
-    """Return the SHA-256 of bytes, in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def first_bytes(descriptor: int, length: int) -> bytes:
-    """Return the first bytes, at most 4,096, of the first `length` bytes of a file."""
-    return os.pread(descriptor, min(length, END_BYTES), 0)
-
-
-def last_bytes(descriptor: int, length: int) -> bytes:
-    """Return the last bytes, at most 4,096, of the first `length` bytes of a file."""
-    size = min(length, END_BYTES)
-    return os.pread(descriptor, size, length - size)
+def _digests(descriptor: int, length: int) -> list[str]:
+    """Return the SHA-256 of the first and of the last bytes of the first `length` bytes of a file."""
+    size = min(length, _END_BYTES)
+    return [hashlib.sha256(os.pread(descriptor, size, offset)).hexdigest() for offset in (0, length - size)]

@@ -17,9 +17,9 @@ from typing import IO, Any, cast
 
 import zstandard
 
-from streamkernel.connectors.durable import Appended
 from streamkernel.connectors.files.bytes import SUFFIXES
 from streamkernel.connectors.files.existing import (
+    STANDARD_OUTPUT,
     Existing,
     OpenFile,
     find_names,
@@ -35,7 +35,6 @@ from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
 BUFFER_BYTES = 2**18
 PIECE_BYTES = 2**20
-STANDARD_OUTPUT = "-"
 # How long a reader may take for a page before what is for it waits elsewhere. A stop tries several times, and must be
 # over in ten seconds.
 PATIENCE_MILLISECONDS = 300
@@ -52,14 +51,14 @@ class LineSink(Sink):
         self.path = Path(path)
         self.existing: Existing = existing
         self._standard = str(path) == STANDARD_OUTPUT
-        self._file = self._unopened()
+        self._file: OpenFile | None = None
         self._reset()
 
     def _reset(self) -> None:
         self._buffer = bytearray()
         self._compressor: zlib._Compress | zstandard.ZstdCompressionObj | None = None
         self._durable: int | None = None
-        self._disk = Appended(self.path)
+        self._lost = ""
         self._n_unpublished = 0
 
     def open(self, mark: Mark | None = None) -> None:
@@ -74,29 +73,24 @@ class LineSink(Sink):
         """
         self.close()
         self._reset()
-        if not self._standard:
-            with self._system_errors():
-                self._file = open_output(self.path, mark, self.existing)
-        if self._opened().torn:
+        with self._system_errors():
+            special = OpenFile(-1, special=True)
+            self._file = special if self._standard else open_output(self.path, mark, self.existing)
+        if self._file.torn:
             self._take(b"\n")
 
     def find_problem(self, mark: Mark | None = None) -> None:
         """Raise the error that `open` would, without opening the file for writing; see `Sink.find_problem`."""
-        if not self._standard:
-            find_problem(self.path, mark, self.existing)
+        find_problem(self.path, mark, self.existing)
 
     def find_problem_anew(self, mark: Mark | None, before: Mark | None = None, *, stays: bool = False) -> None:
         """Raise the error that `set_aside` and `open` would, changing nothing; see `Sink.find_problem_anew`."""
-        if self._standard:
-            return
         if stays or self.existing != "refuse" or find_names(self.path, mark, before) is None:
             find_problem(self.path, None, self.existing, alone=True)
 
     def set_aside(self, mark: Mark | None, before: Mark | None = None) -> str:
         """Rename the file to one that ends in .old, unless `existing` says otherwise; see `Sink.set_aside`."""
-        if self._standard or self.existing != "refuse":
-            return ""
-        return set_aside(self.path, mark, before)
+        return set_aside(self.path, mark, before) if self.existing == "refuse" else ""
 
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
         """Take lines; see `Sink.write`. Standard output and pipes are given them at once."""
@@ -158,12 +152,7 @@ class LineSink(Sink):
     @property
     def exactly_once(self) -> bool:
         """True for a file, compressed or not; standard output, pipes and devices are at-least-once."""
-        return not self._special
-
-    @property
-    def _special(self) -> bool:
-        """Whether it is standard output, a pipe or a device, from which no byte can be taken back."""
-        return self._standard or is_special(self.path)
+        return not is_special(self.path)
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing."""
@@ -175,10 +164,7 @@ class LineSink(Sink):
         finally:
             if self._file.descriptor >= 0:
                 os.close(self._file.descriptor)
-            self._file = self._unopened()
-
-    def _unopened(self) -> OpenFile | None:
-        return OpenFile(-1, special=True) if self._standard else None  # standard output is always there
+            self._file = None
 
     def _opened(self) -> OpenFile:
         if self._file is None:
@@ -186,7 +172,7 @@ class LineSink(Sink):
         return self._file
 
     def _new_compressor(self) -> zlib._Compress | zstandard.ZstdCompressionObj | None:
-        if self._standard or self.path.suffix not in SUFFIXES:
+        if self.path.suffix not in SUFFIXES:
             return None
         if self.path.suffix == ".gz":
             # zlib writes no time into the header: the same lines make the same bytes.
@@ -200,8 +186,24 @@ class LineSink(Sink):
         self._drain(file)
         # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
         if not file.special and file.length != self._durable:
-            self._disk.sync(file.descriptor)
+            self._sync_to_disk(file.descriptor)
             self._durable = file.length
+
+    def _sync_to_disk(self, descriptor: int) -> None:
+        """Make what was written durable; once that fails, it fails every time.
+
+        The system reports a failed write once: a second `fsync` would succeed, and write nothing.
+        """
+        if not self._lost:
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                self._lost = os_reason(error)
+        if self._lost:
+            raise SinkError(
+                f"{self.path}: did not reach the disk ({self._lost}): lines since the last checkpoint may be missing. "
+                "Repair the disk and start again: the run continues from that checkpoint"
+            )
 
     def _drain(self, file: OpenFile, patience: int = PATIENCE_MILLISECONDS) -> None:
         while self._buffer:

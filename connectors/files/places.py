@@ -21,9 +21,9 @@ from streamkernel.connectors.ports import Position, SourceError
 
 HEAD_BYTES = 4096
 # Files of one program have one header, which may be longer than that: the head reaches into the records after it.
-BEHIND_FIRST_LINE = 2048
+AFTER_FIRST_LINE = 2048
 LONGEST_FIRST_LINE = 2**20
-LONGEST_HEAD = LONGEST_FIRST_LINE + BEHIND_FIRST_LINE
+LONGEST_HEAD = LONGEST_FIRST_LINE + AFTER_FIRST_LINE
 TAIL_BYTES = 4096
 
 _IDENTITY = re.compile(r"\d{1,7}:[0-9a-f]{64}", re.ASCII)
@@ -84,10 +84,6 @@ class FileOrder:
     def end(self) -> int:
         """The number after that of the last file."""
         return self.first + len(self.files)
-
-    def path(self, number: int) -> str:
-        """Return the path of the file with a number."""
-        return self.files[number - self.first]
 
 
 @dataclass(frozen=True)
@@ -182,7 +178,7 @@ class Head:
         self._data += block[: LONGEST_HEAD - known]
         end = self._data.find(b"\n", known, LONGEST_FIRST_LINE) + 1
         if end and self._length == LONGEST_HEAD:
-            self._length = max(HEAD_BYTES, end + BEHIND_FIRST_LINE)
+            self._length = max(HEAD_BYTES, end + AFTER_FIRST_LINE)
         if len(self._data) >= self._length:
             del self._data[self._length :]
             self._whole = identity(self._data)
@@ -245,7 +241,7 @@ def resume_offset(file: File, position: Position) -> int:
     difference = _difference(file, position, place)
     if difference is not None:
         raise SourceError(f"{file.path}: {difference}: put the old file back, or start over with --fresh")
-    return _behind_line_end(file, position.offset) if place.unended else position.offset
+    return _after_line_end(file, position.offset) if place.unended else position.offset
 
 
 def _difference(file: File, position: Position, place: FilePlace) -> str | None:
@@ -269,7 +265,7 @@ def _difference(file: File, position: Position, place: FilePlace) -> str | None:
     return None
 
 
-def _behind_line_end(file: File, offset: int) -> int:
+def _after_line_end(file: File, offset: int) -> int:
     """Return the offset after the line end at `offset`, where one came since; SourceError where more of the line."""
     following = file.read_at(offset, 2)
     for end in (b"\n", b"\r\n"):

@@ -13,7 +13,7 @@ import numpy as np
 from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
 from streamkernel.connectors.encode import to_json, to_json_lines
 from streamkernel.connectors.files.bytes import open_file
-from streamkernel.connectors.files.existing import Existing
+from streamkernel.connectors.files.existing import Existing, is_special
 from streamkernel.connectors.files.fields import csv_rows, csv_text
 from streamkernel.connectors.files.lines import CsvLines
 from streamkernel.connectors.files.mark import FileMark
@@ -33,8 +33,8 @@ class JsonLinesSink(LineSink):
     path
         A file, compressed where it ends in .gz or .zst, or ``"-"`` for standard output. A missing directory is made.
     existing
-        What becomes of a file that holds something, where there is no mark to continue from: ``"refuse"`` to open it,
-        ``"append"`` to it, or ``"replace"`` what it holds.
+        The treatment of a file with content when there is no mark to continue from: ``"refuse"``, ``"append"`` or
+        ``"replace"``.
 
     Examples
     --------
@@ -57,29 +57,27 @@ class JsonLinesSink(LineSink):
 class CsvSink(LineSink):
     """Write each line as a line of CSV.
 
-    The columns are the keys of the first line, or the header that is there already when a run is resumed. A key that
-    a line lacks is an empty field; one that has no column is an error, and so is a first line that is appended to a
-    file with other columns: then none of the lines is taken. Floats are written so that they read back the same,
-    nested values as JSON.
+    The columns are the keys of the first line; a resumed file keeps its header. A missing key is an empty field. A key
+    without a column is an error, and so is appending to a file with other columns; then the sink takes none of the
+    lines. Floats read back the same. Nested values become JSON.
 
     Parameters
     ----------
     path
         A file, compressed where it ends in .gz or .zst, or ``"-"`` for standard output. A missing directory is made.
     existing
-        What becomes of a file that holds something, where there is no mark to continue from: ``"refuse"`` to open it,
-        ``"append"`` to it, or ``"replace"`` what it holds.
+        The treatment of a file with content when there is no mark to continue from: ``"refuse"``, ``"append"`` or
+        ``"replace"``.
     classes
-        Classes with a column each for their probability, in the place of one for all of them; see
+        Classes with a probability column each, instead of one column for all; see
         `streamkernel.connectors.class_columns`.
     included
-        The columns that are passed through to each line, of which a file that is gone on with must have the same; None:
-        whatever the lines have.
+        The pass-through columns of each line. A resumed file must have the same ones. None: whatever the lines have.
     models
-        The columns that lines have where there are several models, which such a file must have as well.
+        The columns that lines have with several models. A resumed file must have the same ones.
     targets
-        Several targets with a column each for the prediction, the target and the probability, in the place of one for
-        all of them; see `streamkernel.connectors.target_columns`.
+        Several targets with a column each for prediction, target and probability; see
+        `streamkernel.connectors.target_columns`.
 
     Examples
     --------
@@ -130,7 +128,7 @@ class CsvSink(LineSink):
     def find_problem(self, mark: Mark | None = None) -> None:
         """Raise what `open` would, without opening the file for writing; see `Sink.find_problem`."""
         super().find_problem(mark)
-        known = None if self._special else FileMark.from_json(self.path, mark)
+        known = None if is_special(self.path) else FileMark.from_json(self.path, mark)
         if known is not None and known.length:
             self._header()
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 
-from streamkernel.connectors.bulk import BulkDecoder
+from streamkernel.connectors.bulk import BulkDecoder, too_long_record
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.follow import FollowedLog
@@ -20,7 +20,7 @@ from streamkernel.connectors.files.stream import STANDARD_INPUT, ByteStream, Fil
 from streamkernel.connectors.files.watched import WatchedFiles
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import PassedColumn
-from streamkernel.connectors.pass_through_reader import PassThrough
+from streamkernel.connectors.pass_through_reader import PassThrough, without_message
 from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError, at_offset
 from streamkernel.connectors.target_columns import Target
 
@@ -97,11 +97,7 @@ class LineSource(Source):
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns; see `Source.pass_through`."""
-        if message:
-            raise SourceError(
-                f"{self.describe()}: its records are not Kafka messages: there is no message column to pass through"
-            )
-        self._passing = PassThrough(columns)
+        self._passing = without_message(self.describe(), columns, message)
         if self._decoder is not None:
             self._decoder.passing = self._passing
 
@@ -129,7 +125,7 @@ class LineSource(Source):
                 if self._lines is None:
                     self._open_due(None)
                     if not self.files.alone:
-                        _log.info("reading %s, file %d of %s", *self.files.about)
+                        _log.info("reading %s, file %d of %s", self.files.name, self.files.number + 1, self.files.path)
                 assert self._lines is not None
                 records = self._records_of_file(self._lines, max_records)
             except SourceError as error:
@@ -167,11 +163,7 @@ class LineSource(Source):
         assert self._decoder is not None
         if not chunk.too_long:
             return self._decoder.records(chunk.lines, chunk.positions[:-1], chunk.positions[1:])
-        return [self._too_long(chunk.lines[0], chunk.too_long, *chunk.positions)]
-
-    def _too_long(self, raw: bytes, length: int, start: Position, following: Position) -> Record:
-        detail = f"{length:,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
-        return Record({}, None, start, following, raw, Fault("too_long", detail))
+        return [too_long_record(chunk.lines[0], chunk.too_long, self.max_record_bytes, *chunk.positions)]
 
     def _finish(self) -> None:
         """Leave the file that was read to its end."""
@@ -202,7 +194,7 @@ class LineSource(Source):
         if self._decoder is None:
             raise SourceError(f"{self.files.name}: there is no header with the column names")
         if len(raw) > self.max_record_bytes:
-            return self._too_long(raw[: self.max_record_bytes], len(raw), position, following)
+            return too_long_record(raw, len(raw), self.max_record_bytes, position, following)
         return self._decoder.records([raw], [position], [following])[0]
 
     def place(self, partition: int, offset: int) -> str:
@@ -246,7 +238,7 @@ class LineSource(Source):
         return sorted(positions)[:-1]
 
     def saved(self, positions: Mapping[int, Position]) -> None:
-        """Tell which files of a watched directory may be removed; see `Source.saved`."""
+        """Let a watched directory log which files may be removed; see `Source.saved`."""
         self.files.saved(positions)
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from streamkernel.connectors.files.bytes import BLOCK_BYTES, File, system_error
 from streamkernel.connectors.files.places import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity, resume_offset
-from streamkernel.connectors.ports import Position, SourceError
+from streamkernel.connectors.ports import Position
 
 STANDARD_INPUT = "-"
 # Counting line ends in 256 MiB takes less than a second.
@@ -165,10 +165,3 @@ class StandardInput(ByteStream):
 
     def close(self) -> None:
         """Leave standard input open: it is not ours."""
-
-
-def standard_input(position: Position | None) -> StandardInput:
-    """Return standard input; raise SourceError where it is to be resumed: what was read is gone."""
-    if position is not None:
-        raise SourceError(f"standard input cannot be resumed at byte {position.offset:,}: start over with --fresh")
-    return StandardInput()

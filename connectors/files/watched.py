@@ -172,7 +172,7 @@ class WatchedFiles(FileList):
 
     def finish(self, stream: ByteStream | None) -> None:
         """Note that the open file is finished, where it gave records."""
-        path, order, now = self.name, self.order_behind, _known(self.name)
+        path, order, now = self.name, self.order_after, _known(self.name)
         super().finish(stream)
         if not self._some_records:
             # None of it can be learned twice. Its header may not be whole yet, and binds no other file.
@@ -188,8 +188,8 @@ class WatchedFiles(FileList):
         self._finished_now.append(path)
 
     @property
-    def order_behind(self) -> FileOrder:
-        """The order with the open file among the finished ones, of which as few as are kept."""
+    def order_after(self) -> FileOrder:
+        """The order with the open file among the finished ones; it keeps the newest of them."""
         if self._begun is None:
             return self.order
         order = self.order
@@ -198,7 +198,7 @@ class WatchedFiles(FileList):
         return replace(order, finished=tuple(known[-MOST_FINISHED:]), watermark=max(passed, default=None))
 
     def saved(self, positions: Mapping[int, Position]) -> None:
-        """Tell which files may be removed; see `Source.saved`."""
+        """Log which files may be removed; see `Source.saved`."""
         if self._finished_now and positions and max(positions) >= self.number - 1:
             _log.info("%s: read and saved, may be removed", listed(self._finished_now))
             self._finished_now.clear()

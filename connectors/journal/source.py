@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from streamkernel.connectors.bulk import too_long_record
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.journal.database import FILE, Database, JournalState, journal_reason
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import PassedColumn
-from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
+from streamkernel.connectors.pass_through_reader import without_message
+from streamkernel.connectors.ports import ColumnUse, Position, Record, Source, SourceError
 
 __all__ = ["JournalSource"]
 
@@ -203,17 +204,12 @@ class JournalSource(Source):
     def decode(self, raw: bytes, position: Position, following: Position) -> Record:
         """Return the record of raw bytes; see `Source.decode`."""
         if len(raw) > self.max_record_bytes:
-            detail = f"{len(raw):,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
-            return Record({}, None, position, following, raw[: self.max_record_bytes], Fault("too_long", detail))
+            return too_long_record(raw, len(raw), self.max_record_bytes, position, following)
         return self._decoder.records([raw], [position], [following])[0]
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns; see `Source.pass_through`."""
-        if message:
-            raise SourceError(
-                f"{self.describe()}: its records are not Kafka messages: there is no message column to pass through"
-            )
-        self._decoder.passing = PassThrough(columns)
+        self._decoder.passing = without_message(self.describe(), columns, message)
 
     def lasting(self, position: Position) -> Position:
         """Return a position with the digest of the record before it; see `Source.lasting`."""

@@ -12,8 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from streamkernel.connectors.durable import sync_folder
-from streamkernel.connectors.file_system import make_folder, open_regular
+from streamkernel.connectors.file_system import make_folder, open_regular, sync_folder
 from streamkernel.connectors.journal.database import FILE, SCHEMA, Database, journal_reason
 from streamkernel.connectors.ports import SinkError
 

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streamkernel.connectors.durable import sync_folder
-from streamkernel.connectors.file_system import write_obstacle
-from streamkernel.connectors.files.existing import half_set_aside
-from streamkernel.connectors.files.locking import lock
-from streamkernel.connectors.os_reason import os_reason
+from streamkernel.connectors.file_system import sync_folder, write_obstacle
+from streamkernel.connectors.files.existing import Existing, half_set_aside, lock, rename_aside
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, part_name, parts_of
 from streamkernel.connectors.ports import SinkError
 
-__all__ = ["Existing", "PartsFolder", "Progress", "write_part"]
+__all__ = ["PartsFolder", "Progress", "write_part"]
 
 _log = logging.getLogger(__name__)
-
-Existing: TypeAlias = Literal["refuse", "append", "replace"]
-"""The treatment of parts that no checkpoint knows."""
 
 # The unit that readers skip and hold in memory.
 ROW_GROUP = 2**17
@@ -67,26 +60,32 @@ class PartsFolder:
     ----------
     path
         The folder; of a link, its target.
-    schema
-        The columns of the parts.
+    schema, compression
+        The columns of the parts, and how they are compressed.
 
     """
 
-    def __init__(self, path: str | os.PathLike[str], schema: pa.Schema) -> None:
+    def __init__(self, path: str | os.PathLike[str], schema: pa.Schema, compression: str) -> None:
         self.path = Path(os.path.realpath(path))
         self.unfinished = self.path.with_name(f".{self.path.name}.unfinished")
         self.old = self.path.with_name(f"{self.path.name}.old")
         self._shown = Path(path)
         self._schema = schema
+        self.compression = compression
 
-    def rows_file(self, part: int, first: int) -> Path:
-        """Return the file of the rows of an unfinished part from a first row on."""
+    def _rows_file(self, part: int, first: int) -> Path:
         return self.unfinished / f"{part_name(part)}.{first}"
+
+    def keep(self, part: int, first: int, rows: pa.Table) -> Path:
+        """Make rows of an unfinished part durable, from a first row on; return their file."""
+        path = self._rows_file(part, first)
+        write_part(path, path.with_name(f"{path.name}.new"), rows, self.compression)
+        return path
 
     def rows(self, part: int, n_rows: int) -> pa.Table | None:
         """Return the first rows of a part, unfinished or whole; None if they are gone."""
         tables, found = [self._schema.empty_table()], 0
-        while found < n_rows and (path := self.rows_file(part, found)).exists():
+        while found < n_rows and (path := self._rows_file(part, found)).exists():
             tables.append(self._read(path))
             found += tables[-1].num_rows
         whole = self.path / part_name(part)
@@ -183,14 +182,12 @@ class PartsFolder:
             if descriptor is not None:
                 os.close(descriptor)
 
-    def settle(self, found: Progress, compression: str) -> None:
+    def settle(self, found: Progress) -> None:
         """Bring a locked folder to its progress; the replay writes the lines of removed parts again."""
         kept = set()
         if found.n_rows:
             # One file, because the old ones may be gone or have other rows after these.
-            rows, path = self.rows(found.part, found.n_rows), self.rows_file(found.part, 0)
-            write_part(path, path.with_name(f"{path.name}.new"), rows, compression)
-            kept.add(path)
+            kept.add(self.keep(found.part, 0, self.rows(found.part, found.n_rows)))
         for path in found.removed:
             path.unlink(missing_ok=True)
         if found.removed:
@@ -212,17 +209,7 @@ class PartsFolder:
 
     def set_aside(self, mark: PartsMark | None, before: PartsMark | None) -> str:
         """Rename the folder of a mark to ``NAME.old``, in place of the one before; return a phrase about it."""
-        if not self.find_old_name(mark, before):
-            return ""
-        replaced = " (removed: the one before)" if self.old.exists() else ""
-        try:
-            if replaced:
-                shutil.rmtree(self.old)
-            self.path.rename(self.old)
-        except OSError as error:
-            reason = os_reason(error)
-            raise SinkError(f"{self.path}: cannot be set aside as {self.old.name}: {reason}: move it away") from None
-        return f"renamed {self.path} to {self.old.name}{replaced}"
+        return rename_aside(self.path, self.old) if self.find_old_name(mark, before) else ""
 
 
 def _listed(schema: pa.Schema) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from streamkernel.connectors.file_system import file_id
+from streamkernel.connectors.files.existing import Existing
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.parquet.columns import LineColumns, ParquetColumn
-from streamkernel.connectors.parquet.folder import Existing, PartsFolder, Progress, write_part
+from streamkernel.connectors.parquet.folder import PartsFolder, Progress, write_part
 from streamkernel.connectors.parquet.mark import REMEDY, PartsMark, fingerprint, part_name
 from streamkernel.connectors.ports import Mark, Position, Sink, SinkError
 
@@ -81,9 +82,8 @@ class ParquetSink(Sink):
         self.path = Path(path)
         self.existing: Existing = existing
         self.roll_seconds = roll_seconds
-        self.compression = compression
         self._columns = LineColumns(columns, classes)
-        self._folder = PartsFolder(path, self._columns.schema)
+        self._folder = PartsFolder(path, self._columns.schema, compression)
         self._clock = clock
         self._descriptor: int | None = None
         self._described = ", ".join(f"{name} ({kind})" for name, kind in columns)
@@ -115,7 +115,7 @@ class ParquetSink(Sink):
             self._descriptor = self._folder.open()
             try:
                 found = self._folder.find(known, self.existing)
-                self._folder.settle(found, self.compression)
+                self._folder.settle(found)
                 self._begin(found)
             except BaseException:
                 self._unlock()
@@ -187,8 +187,8 @@ class ParquetSink(Sink):
     def _keep(self) -> None:
         """Write the rows in memory to a file next to the folder."""
         if self._batches:
-            table, path = pa.Table.from_batches(self._batches), self._folder.rows_file(self._part, self._n_rows)
-            write_part(path, path.with_name(f"{path.name}.new"), table, self.compression)
+            table = pa.Table.from_batches(self._batches)
+            self._folder.keep(self._part, self._n_rows, table)
             self._n_rows += table.num_rows
             self._batches = []
 
@@ -215,7 +215,7 @@ class ParquetSink(Sink):
             raise SinkError(f"{self.path}: the rows of {name} in {self._folder.unfinished} are gone: start again")
         table = pa.concat_tables([kept, pa.Table.from_batches(self._batches, self._columns.schema)])
         try:
-            write_part(self._folder.path / name, self._folder.unfinished / name, table, self.compression)
+            write_part(self._folder.path / name, self._folder.unfinished / name, table, self._folder.compression)
         except OSError:
             self._not_before = self._clock() + _PAUSE_SECONDS
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ from streamkernel.connectors.ports import ConnectorError
 from streamkernel.connectors.registry.client import UnusableSchemaError
 from streamkernel.connectors.registry.framing import HEAD_BYTES, base64_text, decimal_number
 
-__all__ = ["AvroDecoder", "import_fastavro", "parse_avro"]
+__all__ = ["avro_decoder", "import_fastavro", "parse_avro"]
 
 _SECONDS = {"millis": 1000, "micros": 1_000_000, "nanos": 1_000_000_000}
 
@@ -39,8 +40,8 @@ _READERS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-class AvroDecoder:
-    """A decoder of the values of one Avro schema, in the wire format of schema registries.
+def avro_decoder(texts: Iterable[str]) -> Callable[[bytes], Any]:
+    """Return the decoder of the values of one Avro schema, in the wire format of schema registries.
 
     Times become seconds, decimals numbers, enums their symbols, and bytes base64. A union becomes its branch's value.
 
@@ -55,35 +56,34 @@ class AvroDecoder:
         For an invalid schema.
 
     """
+    fastavro = import_fastavro()
+    schema, named = parse_avro(texts)
+    found = [one for part in (schema, *named.values()) for one in _types(part)]
+    if any(isinstance(one, dict) and one["type"] == "array" and _is_empty(one["items"], named) for one, _ in found):
+        raise UnusableSchemaError("an array of it has items without any bytes")
+    # The compiled reader recurses without a limit: with a type that contains itself, few bytes end the process.
+    recursive = any(isinstance(one, str) and one in within for one, within in found)
+    module = fastavro._read_py if recursive else fastavro.read._read
+    module.LOGICAL_READERS.update(_READERS)
+    return partial(_decode, module.schemaless_reader, schema)
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        fastavro = import_fastavro()
-        self._schema, named = parse_avro(texts)
-        found = [one for schema in (self._schema, *named.values()) for one in _types(schema)]
-        if any(isinstance(one, dict) and one["type"] == "array" and _is_empty(one["items"], named) for one, _ in found):
-            raise UnusableSchemaError("an array of it has items without any bytes")
-        # The compiled reader recurses without a limit: with a type that contains itself, few bytes end the process.
-        recursive = any(isinstance(one, str) and one in within for one, within in found)
-        module = fastavro._read_py if recursive else fastavro.read._read
-        module.LOGICAL_READERS.update(_READERS)
-        self._read = module.schemaless_reader
 
-    def decode(self, value: bytes) -> Any:
-        """Return a value as JSON would have it; see `PayloadDecoder.decode`."""
-        payload = io.BytesIO(value)
-        payload.seek(HEAD_BYTES)
-        try:
-            decoded = self._read(payload, self._schema, None)
-        except RecursionError:
-            raise UndecodableError("nested", "the record is nested too deeply") from None
-        except UnicodeDecodeError as error:
-            raise UndecodableError("encoding", f"a string is not UTF-8: {error.reason}") from None
-        except Exception as error:  # fastavro raises many kinds for bytes that do not fit
-            words = f"{type(error).__name__}: {error}"[:100]
-            raise UndecodableError("schema", f"the bytes do not fit their Avro schema ({words})") from None
-        if (left := len(value) - payload.tell()) != 0:
-            raise UndecodableError("schema", f"the bytes do not fit their Avro schema: {left:,} bytes are left over")
-        return decoded
+def _decode(read: Callable[..., Any], schema: Any, value: bytes) -> Any:
+    """Return a value as JSON would have it; raise `UndecodableError` if the bytes do not fit the schema."""
+    payload = io.BytesIO(value)
+    payload.seek(HEAD_BYTES)
+    try:
+        decoded = read(payload, schema, None)
+    except RecursionError:
+        raise UndecodableError("nested", "the record is nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise UndecodableError("encoding", f"a string is not UTF-8: {error.reason}") from None
+    except Exception as error:  # fastavro raises many kinds for bytes that do not fit
+        words = f"{type(error).__name__}: {error}"[:100]
+        raise UndecodableError("schema", f"the bytes do not fit their Avro schema ({words})") from None
+    if (left := len(value) - payload.tell()) != 0:
+        raise UndecodableError("schema", f"the bytes do not fit their Avro schema: {left:,} bytes are left over")
+    return decoded
 
 
 def import_fastavro() -> Any:

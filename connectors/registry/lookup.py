@@ -22,24 +22,11 @@ _CLOSE_SECONDS = 1.0
 
 
 class FailedLookupError(Exception):
-    """A lookup failed for good.
-
-    Attributes
-    ----------
-    reason
-        A phrase.
-    final
-        Whether the registry refuses everything, not only this schema.
-
-    """
+    """A lookup failed for good; `final` if the registry refuses everything, not only this schema."""
 
     def __init__(self, reason: str, final: bool = False) -> None:
-        super().__init__(reason, final)
-        self.reason = reason
+        super().__init__(reason)
         self.final = final
-
-    def __str__(self) -> str:
-        return self.reason
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -75,7 +62,7 @@ class RegistryLookup(Generic[Key, Found]):
         answer, until = self._answers.get(key, (None, float("inf")))
         if answer is not None and time.monotonic() < until:
             if isinstance(answer, FailedLookupError):
-                raise FailedLookupError(answer.reason, answer.final)
+                raise FailedLookupError(str(answer), answer.final)
             return answer
         if self._thread is None or not self._thread.is_alive():
             self._stopping = threading.Event()

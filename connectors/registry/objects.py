@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.ports import ColumnUse, ConnectorError, SettingError
-from streamkernel.connectors.registry.avro import AvroDecoder, import_fastavro
+from streamkernel.connectors.registry.avro import avro_decoder, import_fastavro
 from streamkernel.connectors.registry.client import RegistryClient, UnusableSchemaError
 from streamkernel.connectors.registry.framing import HEAD_BYTES, schema_number
 from streamkernel.connectors.registry.lookup import FailedLookupError, RegistryLookup
@@ -18,28 +18,21 @@ from streamkernel.connectors.registry.protobuf import ProtobufDecoder, descripto
 from streamkernel.connectors.registry.settings import SCHEMA_TYPES, RegistrySettings, ValueFormat
 from streamkernel.connectors.target_columns import Target
 
-__all__ = ["FramedObjects", "JsonPayload", "PayloadDecoder", "check_format", "decoder_lookup"]
+__all__ = ["FramedObjects", "PayloadDecoder", "check_format", "decode_json", "decoder_lookup"]
 
 
-class PayloadDecoder(Protocol):
-    """A decoder of the values of one schema."""
+PayloadDecoder: TypeAlias = Callable[[bytes], Any]
+"""Returns a whole value of one schema, with its frame, as JSON would have it.
 
-    def decode(self, value: bytes) -> Any:
-        """Return a whole value, with its frame, as JSON would have it.
+It raises `UndecodableError` if the bytes do not fit the schema.
+"""
 
-        Raises `UndecodableError` if the bytes do not fit the schema.
-        """
+_JSON = JsonObjects(None, "str", 1)
 
 
-class JsonPayload:
-    """A decoder of the values of a JSON Schema: JSON after the schema's id. The schema itself is not used."""
-
-    def __init__(self) -> None:
-        self._objects = JsonObjects(None, "str", 1)
-
-    def decode(self, value: bytes) -> Any:
-        """Return a value; see `PayloadDecoder.decode`."""
-        return self._objects.load(value[HEAD_BYTES:])
+def decode_json(value: bytes) -> Any:
+    """Return a value of a JSON Schema: JSON after the schema's id. The schema itself is not used."""
+    return _JSON.load(value[HEAD_BYTES:])
 
 
 class FramedObjects(JsonObjects):
@@ -124,14 +117,14 @@ class FramedObjects(JsonObjects):
         if isinstance(decoder, UndecodableError):
             raise UndecodableError(*decoder.fault)
         try:
-            return decoder.decode(raw)
+            return decoder(raw)
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
             # An odd schema must not stop the daemon at the same record at each start.
             raise UndecodableError("schema", f"unexpected {type(error).__name__}: {error}"[:200]) from None
 
     def load_exactly(self, raw: bytes) -> Any:
         """Return the value of a record with its long integers unrounded."""
-        if isinstance(self._decoders.get(raw[:HEAD_BYTES]), JsonPayload):
+        if self._decoders.get(raw[:HEAD_BYTES]) is decode_json:
             return super().load_exactly(raw[HEAD_BYTES:])
         return self.load(raw)
 
@@ -186,7 +179,8 @@ def decoder_lookup(
     client = RegistryClient(settings)
     of_file: PayloadDecoder | None = None
     if settings.descriptor_set is not None and settings.message is not None:
-        of_file = ProtobufDecoder(descriptor_file(settings.descriptor_set, settings.message), settings.message)
+        types = descriptor_file(settings.descriptor_set, settings.message)
+        of_file = ProtobufDecoder(types, settings.message).decode
 
     def find(number: int) -> PayloadDecoder:
         serialized = value_format == "protobuf" and of_file is None
@@ -194,9 +188,11 @@ def decoder_lookup(
         if schema.kind != SCHEMA_TYPES[value_format]:
             raise UnusableSchemaError(f"its type is {schema.kind[:100]}, and value_format is {value_format}")
         if value_format == "json_schema":
-            return JsonPayload()
+            return decode_json
         if value_format == "avro":
-            return AvroDecoder(client.texts(schema).values())
-        return of_file or ProtobufDecoder(registry_types(client.texts(schema, serialized)), settings.message)
+            return avro_decoder(client.texts(schema).values())
+        if of_file is not None:
+            return of_file
+        return ProtobufDecoder(registry_types(client.texts(schema, serialized)), settings.message).decode
 
     return RegistryLookup(f"{place}, schema registry {settings.urls[0]}", find, settings.unknown_seconds)

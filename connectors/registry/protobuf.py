@@ -198,7 +198,7 @@ class ProtobufDecoder:
         self._fields: dict[str, list[tuple[str, Callable[[Any], Any]]]] = {}
 
     def decode(self, value: bytes) -> Any:
-        """Return a message as JSON would have it; see `PayloadDecoder.decode`."""
+        """Return a message as JSON would have it; raise `UndecodableError` if the bytes do not fit."""
         name, payload = self._types.find(value)
         if self._message not in (None, name):
             raise UndecodableError("schema", f"the message is {name}, not {self._message}")

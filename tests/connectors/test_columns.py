@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from draining import drain, written
+from draining import written
 from fake_kafka import message
 from hypothesis import example, given
 from hypothesis import strategies as st
-from test_decoding_at_once import LONGEST, TOO_LONG, check, csv_lines, json_lines, plain_csv, plain_json
+from test_decoding import LONGEST, TOO_LONG, check, csv_lines, json_lines, plain_csv, plain_json
 
 from streamkernel.connectors import CsvSource, SourceError
 from streamkernel.connectors.columns.rules import ColumnRules
@@ -237,15 +237,6 @@ SETTINGS = InputSettings(
     na=("NA",),
     types={"zip": ColumnSettings("string"), "when": ColumnSettings("date", parts=("day", "weekday"), cyclic=False)},
 )
-
-
-def test_a_file_of_csv(tmp_path: Path) -> None:
-    records = drain(CsvSource(written(tmp_path / "a.csv", CSV), "y", "int", inputs=SETTINGS))
-    assert [record.x for record in records] == [
-        {"zip": "02134", "when.day": 1.0, "when.weekday": 2.0},
-        {"zip": "10001", "when.day": 2.0, "when.weekday": 3.0, "amount": 7.5},
-    ]
-    assert [record.y for record in records] == [1, 0]
 
 
 def test_a_name_that_the_header_lacks_is_told_with_one_that_it_has(tmp_path: Path) -> None:

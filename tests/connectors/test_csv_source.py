@@ -1,3 +1,9 @@
+"""CSV as a source: fields, quotes over several lines, headers, and limits."""
+
+from __future__ import annotations
+
+import logging
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -6,12 +12,16 @@ from draining import consistent, drain, held_after, written
 
 from streamkernel.connectors import CsvSource, Record, SourceError
 from streamkernel.connectors.columns.settings import InputSettings
+from streamkernel.connectors.files import csv as csv_module
+from streamkernel.connectors.files import lines as joining
 from streamkernel.connectors.files.header import delimiter_hint
 from streamkernel.connectors.pass_through import PassedColumn
 
+pytestmark = pytest.mark.usefixtures("no_pause")
 
-def read(tmp_path: Path, data: bytes, at_once: int = 1000, **options: Any) -> list[Record]:
-    return drain(CsvSource(written(tmp_path / "data.csv", data), **options), at_once=at_once)
+
+def read(tmp_path: Path, data: bytes, name: str = "data.csv", at_once: int = 1000, **options: Any) -> list[Record]:
+    return drain(CsvSource(written(tmp_path / name, data), **options), at_once=at_once)
 
 
 def reasons(records: list[Record]) -> list[str | None]:
@@ -66,22 +76,6 @@ def test_a_byte_order_mark_is_skipped_where_files_were_put_together(tmp_path: Pa
 def test_an_encoding_without_single_byte_ascii_is_refused(encoding: str) -> None:
     with pytest.raises(ValueError, match="encoding"):
         CsvSource("data.csv", encoding=encoding)
-
-
-def test_a_string_beyond_the_limit_is_a_fault(tmp_path: Path) -> None:
-    data = b"a,y\nabc,x\nabcd,x\nabc,xxxx\n" + b"9" * 50 + b",x\n"
-    records = read(tmp_path, data, target="y", max_string=3)
-    assert reasons(records) == [None, "string_too_long", "string_too_long", None]
-
-
-def test_a_record_beyond_the_limit_is_a_fault(tmp_path: Path) -> None:
-    data = b"a,b\n1,2\n" + b"1" * 20 + b",2\n3,4\n"
-    records = read(tmp_path, data, max_record_bytes=10)
-    assert reasons(records) == [None, "too_long", None]
-    assert records[1].fault is not None
-    assert records[1].fault.detail == "22 bytes, more than max_record_bytes (10)"
-    assert records[1].raw == b"1" * 10
-    consistent(records, data, start=4)
 
 
 @pytest.mark.parametrize(
@@ -200,3 +194,131 @@ def test_names_among_values_are_no_header(tmp_path: Path) -> None:
 def test_words_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:
     data = b"a\n" + b"".join(b"word-%d\n" % i for i in range(30_000))
     assert held_after(CsvSource(written(tmp_path / "data.csv", data))) < 3_000_000
+
+
+def test_a_header_may_hold_line_ends(tmp_path: Path) -> None:
+    data = b'"a\nb",c\n1,2\n'
+    records = read(tmp_path, data, multiline=True)
+    assert records[0].x == {"a\nb": 1.0, "c": 2.0}
+    consistent(records, data, start=8)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("at_once", [7, 10_000])
+def test_every_record_before_a_truncation_is_delivered(tmp_path: Path, suffix: str, at_once: int) -> None:
+    data = b"a,b\n" + b"".join(b'%d,"x\ny%d"\n' % (number, number * 7919 % 1009) for number in range(1500))
+    path = written(tmp_path / f"data.csv{suffix}", data)
+    path.write_bytes(path.read_bytes()[:-200])
+    records: list[Record] = []
+    with CsvSource(path, multiline=True) as source:
+        source.open()
+        with pytest.raises(SourceError, match="data end early") as raised:
+            poll_to_the_end(source, at_once, records)
+    place = int(str(raised.value).split("at byte ")[1].split(" of")[0].replace(",", ""))
+    assert len(records) > 500
+    # The record in which the data end is not whole; the one before it is there.
+    assert records[-1].next.offset == data.rindex(b'"\n', 0, place) + 2
+    assert [record.x["a"] for record in records] == list(range(len(records)))
+
+
+LINES_LIKE_ROWS = b"\n".join(b"%d,note,maybe" % number for number in range(12_000))
+
+
+"""A text of more than 131,072 characters, where the csv module stops by default."""
+
+
+def with_text(text: bytes) -> bytes:
+    return b'id,text,y\n1,short,yes\n2,"' + text + b'",no\n3,short,yes\n'
+
+
+@pytest.mark.parametrize("multiline", [True, False])
+@pytest.mark.parametrize("limit", [100, 100_000])
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])
+def test_beyond_max_record_bytes_it_is_one_dead_letter(
+    tmp_path: Path, name: str, limit: int, *, multiline: bool
+) -> None:
+    data = with_text(LINES_LIKE_ROWS)
+    records = read(tmp_path, data, name, target="y", multiline=multiline, max_record_bytes=limit)
+    assert reasons(records) == [None, "too_long", None]
+    assert records[1].raw == data[len(b"id,text,y\n1,short,yes\n") :][:limit]
+    length = len(LINES_LIKE_ROWS) + len(b'2,"",no')
+    assert records[1].fault is not None
+    assert records[1].fault.detail == f"{length:,} bytes, more than max_record_bytes ({limit:,})"
+    consistent(records, data, start=10)
+
+
+def test_a_physical_line_beyond_the_limit_may_open_a_quote(tmp_path: Path) -> None:
+    data = b'a,b\n1,"' + b"x" * 300 + b'\n5,6\n7,8"\n' + b"y" * 300 + b',"z\n1,2"\n3,4\n'
+    records = read(tmp_path, data, max_record_bytes=100)
+    assert reasons(records) == ["too_long", "too_long", None]
+    assert records[2].x == {"a": 3.0, "b": 4.0}
+    consistent(records, data, start=4)
+
+
+def test_without_multiline_the_lines_of_a_quoted_field_are_one_dead_letter(tmp_path: Path) -> None:
+    data = b'a,b,y\n1,x,t\n2,"5,6,t\r\n7,8,f\n9",f\n3,z,t\n'
+    source = CsvSource(written(tmp_path / "data.csv", data), target="y")
+    records = drain(source)
+    assert reasons(records) == [None, "open_quote", None]
+    assert records[1].fault is not None
+    assert records[1].fault.detail == "a quoted field spans 3 lines"
+    assert records[1].raw == b'2,"5,6,t\r\n7,8,f\n9",f'
+    assert [record.x.get("a") for record in records] == [1.0, None, 3.0]
+    consistent(records, data, start=6)
+    # A replay has it alone.
+    alone = source.decode(records[1].raw, records[1].position, records[1].next)
+    assert alone.x == {"a": 2.0, "b": "5,6,t\r\n7,8,f\n9"}
+
+
+@pytest.mark.parametrize("multiline", [True, False])
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.zst"])
+def test_a_quote_without_an_end_costs_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, multiline: bool
+) -> None:
+    monkeypatch.setattr(joining, "REACH", 2000)
+    more = b"3,4\n" * 1000
+    for data in (
+        b'a,b\n1,"2\n' + more,  # to the end of the file
+        b'a,b\n1,"2\n' + more + b'5,"6"\n' + more,  # what follows the next quote says that it closes nothing
+        b'a,b\n1,"2\n' + more + b'5",6\n',  # beyond reach
+    ):
+        records = read(tmp_path, data, name, multiline=multiline, max_record_bytes=100)
+        assert reasons(records)[0] == "csv_width"
+        assert {record.fault for record in records[1:]} == {None}
+        assert len(records) == data.count(b"\n") - 1
+        consistent(records, data, start=4)
+
+
+def test_memory_is_bounded_however_long_a_quoted_field_is(tmp_path: Path) -> None:
+    path = written(tmp_path / "data.csv", with_text(LINES_LIKE_ROWS * 5))
+    peaks = []
+    for _ in range(3):  # threads of other tests may be at work during one of them
+        tracemalloc.start()
+        records = drain(CsvSource(path, target="y", max_record_bytes=1000))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert reasons(records) == [None, "too_long", None]
+    assert min(peaks) < 6_000_000
+
+
+@pytest.mark.parametrize("multiline", [True, False])
+def test_a_followed_file_waits_for_the_end_of_a_quote_and_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, multiline: bool
+) -> None:
+    monkeypatch.setattr(csv_module, "LOG_SECONDS", 0.0)
+    path = written(tmp_path / "data.csv", b'a,b\n1,2\n3,"x\n')
+    with (
+        CsvSource(path, follow=True, multiline=multiline, max_record_bytes=1000) as source,
+        path.open("ab", buffering=0) as file,
+    ):
+        source.open()
+        assert [record.x for record in source.poll(10, timeout=0)] == [{"a": 1.0, "b": 2.0}]
+        for _ in range(300):
+            assert source.poll(10, timeout=0) == []
+            file.write(b"5,6\n5,6\n")
+        assert caplog.record_tuples == [("streamkernel.connectors.files.csv", logging.WARNING, caplog.messages[0])]
+        assert "data.csv: the record at line 3 (offset 8) opens a quote that is not closed yet" in caplog.text
+        file.write(b'"\n7,8\n')
+        records = source.poll(10, timeout=0) + source.poll(10, timeout=0)
+        assert reasons(records) == ["too_long", None]
+        assert records[1].x == {"a": 7.0, "b": 8.0}

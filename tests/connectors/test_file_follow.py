@@ -1,15 +1,21 @@
-"""A file that grows, is rotated, copied, truncated or deleted while it is followed."""
+"""A file that grows, is rotated, copied, truncated or deleted while it is followed, and after a restart."""
 
 from __future__ import annotations
 
+import gzip
 import logging
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rotating import Log, compress
+
+from streamkernel.connectors import CsvSource, JsonLinesSource, Record, SourceError
+from streamkernel.connectors.files import rotation
+from streamkernel.connectors.files.bytes import File, open_file
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
@@ -109,3 +115,128 @@ def test_a_writer_that_rotates_all_the_time_loses_nothing(tmp_path: Path) -> Non
     log.read()
     log.source.close()
     assert log.numbers == list(range(1 + 30 * 150))
+
+
+def in_the_midst(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object]) -> None:
+    """Let the first look into an earlier part come just after a step of a rotation."""
+    steps = [step]
+
+    def after_the_step(part: Path) -> File:
+        if steps:
+            steps.pop()()
+        return open_file(part)
+
+    monkeypatch.setattr(rotation, "open_file", after_the_step)
+
+
+def test_resuming_in_the_midst_of_a_rotation(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.read()
+    place = log.source.lasting(log.seen[-1].next)
+    log.source.close()
+    for number in (1, 2, 3):
+        log.rotate(number)
+        log.write(5)
+    in_the_midst(monkeypatch, lambda: log.rotate(4))
+    log.path.touch()
+    log.open(place)
+    assert log.read() == list(range(3, log.next))
+
+
+def test_resuming_between_the_renaming_and_the_new_file(log: Log) -> None:
+    log.read()
+    log.source.close()
+    log.write()
+    log.rotate()
+    log.open(log.seen[-1].next)
+    assert log.read() == [3]
+    log.write()
+    assert log.read() == [4]
+
+
+def test_a_compressed_file_is_not_followed(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(gzip.compress(b""))
+    with pytest.raises(SourceError, match="a compressed file cannot be followed"):
+        JsonLinesSource(path, follow=True).open()
+
+
+def poll(source: CsvSource) -> list[tuple[dict[str, float], object]]:
+    records: list[Record] = []
+    while polled := source.poll(1000, timeout=0):
+        records += polled
+    return [(record.x, record.y) for record in records if not record.blank]
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+def test_each_csv_file_has_a_header_of_its_own(tmp_path: Path, multiline: bool) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"")
+    with CsvSource(path, target="y", follow=True, multiline=multiline) as source:
+        source.open()
+        assert poll(source) == []
+        with path.open("ab", buffering=0) as file:
+            file.write(b"a,")
+            assert poll(source) == []
+            file.write(b"y\n1,t\n2")
+            assert poll(source) == [({"a": 1.0}, "t")]
+            file.write(b",f\n")
+            assert poll(source) == [({"a": 2.0}, "f")]
+        path.rename(tmp_path / "log.csv.1")
+        path.write_bytes(b"y,b\nt,3\n")
+        assert poll(source) == [({"b": 3.0}, "t")]
+        (tmp_path / "log.csv.1").rename(tmp_path / "log.csv.2")
+        path.rename(tmp_path / "log.csv.1")
+        path.write_bytes(b"b,c\nt,3\n")
+        with pytest.raises(SourceError, match="there is no column 'y' for the target"):
+            source.poll(10, timeout=0)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_csv_resumes_in_a_part_under_its_own_header(tmp_path: Path, suffix: str) -> None:
+    path, part = tmp_path / "log.csv", tmp_path / "log.csv.1"
+    path.write_bytes(b"a,y\n1,t\n2,f\n")
+    source = CsvSource(path, target="y", follow=True)
+    with source:
+        source.open()
+        (record,) = source.poll(1, timeout=0)
+    path.rename(part)
+    path.write_bytes(b"y,b\nt,3\n")
+    if suffix:
+        compress(part, suffix)
+    with source:
+        source.open({0: record.next})
+        assert poll(source) == [({"a": 2.0}, "f"), ({"b": 3.0}, "t")]
+
+
+@pytest.mark.parametrize("copied", [True, False])
+@pytest.mark.parametrize("header", [b"", b"a,y\n", b'"a","y"\n'])
+def test_a_file_that_was_truncated_goes_on_with_its_columns(tmp_path: Path, header: bytes, *, copied: bool) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"a,y\n1,t\n2,f\n")
+
+    def truncate(number: int) -> None:
+        if copied:
+            shutil.copy(path, tmp_path / f"log.csv.{number}")
+        os.truncate(path, 0)
+
+    with CsvSource(path, target="y", follow=True) as source, path.open("ab", buffering=0) as file:
+        source.open()
+        assert poll(source) == [({"a": 1.0}, "t"), ({"a": 2.0}, "f")]
+        truncate(2)
+        file.write(header + b"3,t\n4,f\n")
+        (*_, record) = source.poll(len(header.split(b"\n")), timeout=0)
+        assert (record.x, record.y) == ({"a": 3.0}, "t")
+        place = source.lasting(record.next)
+        source.close()
+        # Nothing in the file says what its columns are: the place does.
+        source.open({0: place})
+        assert source.lasting(place) == place
+        assert poll(source) == [({"a": 4.0}, "f")]
+        truncate(1)
+        file.write(b"5,t\n6,f\n")
+        (record,) = source.poll(1, timeout=0)
+        assert (record.x, record.y) == ({"a": 5.0}, "t")
+        place = source.lasting(record.next)
+    with CsvSource(path, target="y") as source:
+        source.open({0: place})
+        assert poll(source) == [({"a": 6.0}, "f")]

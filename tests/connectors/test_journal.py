@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -10,12 +11,31 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from journals import all_of, entry, opened, read
 
 from streamkernel.connectors.journal.database import FILE, journal_reason
 from streamkernel.connectors.journal.source import JournalSource
-from streamkernel.connectors.journal.writer import JournalEntry, Refusal
+from streamkernel.connectors.journal.writer import JournalEntry, JournalWriter, Refusal
 from streamkernel.connectors.ports import Position, SinkError, SourceError
+
+
+def opened(folder: Path, max_bytes: int = 2**20) -> JournalWriter:
+    writer = JournalWriter(folder, max_bytes)
+    writer.open()
+    return writer
+
+
+def entry(number: int, id: str | None = None, exact: bool = False) -> JournalEntry:
+    return JournalEntry(json.dumps({"n": number}).encode(), id, exact)
+
+
+def read(source: JournalSource, most: int = 10_000) -> list[int]:
+    return [record.x["n"] for record in source.poll(most, 0)]
+
+
+def all_of(folder: Path) -> list[int]:
+    with JournalSource(folder) as source:
+        source.open()
+        return read(source)
 
 
 @given(st.data())

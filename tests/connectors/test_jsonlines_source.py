@@ -65,21 +65,3 @@ def test_what_cannot_be_used_is_a_fault(tmp_path: Path, subtests: pytest.Subtest
             assert bad.raw == line[:120_000]
             assert (before.x, after.x) == ({"a": 1}, {"a": 2})
             consistent([before, bad, after], data, start=0)
-
-
-@pytest.mark.parametrize(
-    ("value", "target_type", "label"),
-    [
-        ("18446744073709551616", "int", 2**64),
-        ("18446744073709551616", "str", str(2**64)),
-        ("-9223372036854775809", "int", -(2**63) - 1),
-        ("NaN", "float", None),
-        ("true", "bool", True),
-    ],
-)
-def test_targets(tmp_path: Path, value: str, target_type: str, label: Any) -> None:
-    (record,) = read(tmp_path, f'{{"a": 1, "y": {value}}}'.encode(), target="y", target_type=target_type)
-    assert record.fault is None
-    assert record.y == label
-    assert type(record.y) is type(label)
-    assert record.x == {"a": 1}

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
-from streamkernel.connectors.pass_through import Passed, SourceMessage
-from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import Position, Record
 
 STREAM = "cluster/t/1"
@@ -33,11 +31,6 @@ def test_values_are_decoded_and_positions_are_offsets() -> None:
     first, second = records(message(5, b'{"a": 1, "y": 2}'), message(6, b'{"a": null, "b": "x"}'))
     assert first == Record({"a": 1}, 2, Position(STREAM, 3, 5), Position(STREAM, 3, 6), b'{"a": 1, "y": 2}')
     assert (second.x, second.y, second.position.offset, second.next.offset) == ({"b": "x"}, None, 6, 7)
-
-
-def test_where_offsets_are_missing_the_next_one_is_behind_the_record() -> None:
-    found = records(message(5, b"{}"), message(9, b"{}"), message(10, b"{}"))
-    assert [(one.position.offset, one.next.offset) for one in found] == [(5, 6), (9, 10), (10, 11)]
 
 
 def test_odd_messages_stand_among_the_others() -> None:
@@ -147,18 +140,3 @@ class TestInclude:
         assert (found[1].x, found[1].y, reason(found[1])) == ({}, None, why)
         assert found[1].fault is not None
         assert detail in found[1].fault.detail
-
-    def test_a_fault_or_a_tombstone_stays_what_it_is(self) -> None:
-        found = records(message(0, b"[", key=b"k"), message(1, None, key=b"k"), include=("key",))
-        assert [reason(one) for one in found] == ["not_json", None]
-        assert found[1].blank
-        assert found[1].x == {}
-
-
-def test_a_message_passes_without_another_look_at_its_value() -> None:
-    decoder = MessageDecoder(JsonObjects("y", "int", 20), 100)
-    decoder.passing = PassThrough([], message=True)
-    batch = [message(5, b'{"a": 1}', key=b"k"), message(6, None), message(7, b"[")]
-    good, blank, bad = decoder.records(STREAM, PartitionBatch(3, 5, 8, batch))
-    assert good.passed == Passed({}, SourceMessage(b"k", (), -1))
-    assert blank.passed is bad.passed is None

@@ -168,16 +168,6 @@ class TestIdle:
         assert records[0].position.offset == 20
         assert source.starting_offsets == places(20)
 
-    def test_a_gap_is_told_of_a_topic_that_was_idle(self, cluster: FakeCluster, make: Make) -> None:
-        source = make()
-        source.open()
-        begun = dict(source.starting_offsets)
-        source.close()
-        cluster.produce(values(100))
-        cluster.remove(0, 60)
-        with pytest.raises(Exception, match=r"offsets 0 to 59 \(60 .*removed"):
-            make().open(begun)
-
 
 class TestOpenTransactions:
     def test_what_waits_for_one_is_told_and_when_it_goes_on(

@@ -1,17 +1,9 @@
 import pytest
 from draining import drain
 
-from streamkernel.connectors import MemorySink, MemorySource, NullSink, Position, SinkError, SourceError
+from streamkernel.connectors import MemorySink, MemorySource, Position, SinkError, SourceError
 
 PAIRS = [({"a": 1.0}, "x"), ({"a": 2.0}, None), ({"a": 3.0}, "y")]
-
-
-def test_pairs_become_records_in_order() -> None:
-    records = drain(MemorySource(PAIRS), at_once=2)
-    assert [(record.x, record.y) for record in records] == PAIRS
-    assert [record.position.offset for record in records] == [0, 1, 2]
-    assert records[0].next == records[1].position
-    assert records[0].raw == b'[{"a":1.0},"x"]'
 
 
 def test_resumes_at_any_record() -> None:
@@ -44,11 +36,3 @@ def test_the_sink_loses_what_was_not_flushed() -> None:
 def test_a_shorter_sink_is_refused() -> None:
     with pytest.raises(SinkError, match="0 lines, fewer than the 2 recorded"):
         MemorySink().open(mark=2)
-
-
-def test_the_null_sink_drops_everything() -> None:
-    with NullSink() as sink:
-        sink.open(mark=7)
-        sink.write([{"a": 1}])
-        sink.flush()
-        assert sink.exactly_once

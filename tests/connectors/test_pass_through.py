@@ -85,19 +85,6 @@ class TestFiles:
         found = passed(source, PassedColumn("user.id", "id"), PassedColumn("user.all.0", "first"))
         assert found == [{"id": one, "first": one} for one in ids]
 
-    @pytest.mark.parametrize("chunk", [1, 3, 100])
-    def test_how_records_are_cut_changes_nothing(self, tmp_path: Path, chunk: int) -> None:
-        path = tmp_path / "a.jsonl"
-        path.write_bytes(b"".join(b'{"id": %d, "w": "%d", "a": NaN}\n' % (i, i) for i in range(10)) + b"{\n")
-        source = JsonLinesSource(path)
-        source.pass_through(columns("id", "w"))
-        found: list[Record] = []
-        with source:
-            source.open()
-            while more := source.poll(chunk, timeout=0):
-                found += more
-        assert [one.passed for one in found] == [*(Passed({"id": i, "w": str(i)}) for i in range(10)), None]
-
 
 class TestWhateverStandsThere:
     """What can be decoded can be read once more, however odd it is."""

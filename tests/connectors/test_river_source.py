@@ -15,17 +15,6 @@ from river.datasets import base, synth
 
 from streamkernel.connectors import Position, Record, RiverSource, SourceError
 
-BUNDLED = [
-    "AirlinePassengers",
-    "Bananas",
-    "ChickWeights",
-    "ImageSegments",
-    "Phishing",
-    "SP500Stocks",
-    "Shuttle",
-    "TrumpApproval",
-    "WaterFlow",
-]
 SYNTHETIC = sorted(set(synth.__all__) - {"Logical"})
 
 

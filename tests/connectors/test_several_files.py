@@ -112,13 +112,6 @@ def test_files_that_come_later_are_not_read_but_at_the_end_of_a_list(
         late.unlink()
 
 
-def test_a_file_is_read_once_however_it_is_spelt(tmp_path: Path) -> None:
-    paths = three(tmp_path)
-    (tmp_path / "x").mkdir()
-    again = [f"{tmp_path}/./part-2.csv", f"{tmp_path}/x/../part-*"]
-    assert values(drain(CSV([*paths, *again]))) == values(drain(CSV(paths)))
-
-
 def test_a_single_file_can_become_the_first_of_several(tmp_path: Path) -> None:
     paths = three(tmp_path)
     single = CSV(paths[0])

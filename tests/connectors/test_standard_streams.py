@@ -19,6 +19,7 @@ from streamkernel.connectors import CsvSource, JsonLinesSink, JsonLinesSource, S
 source = {source}
 with source, JsonLinesSink("-") as sink:
     source.open()
+    sink.open()
     while not source.exhausted:
         for record in source.poll(100, timeout=30):
             sink.write([{{"x": record.x, "y": record.y, "at": record.position, "fault": record.fault}}])

@@ -1,18 +1,50 @@
-"""A directory that is watched: each file that arrives by rename is read once, as a whole, with a bounded memory."""
+"""A watched directory: each file that arrives by rename is read once, as a whole, with bounded memory."""
 
 from __future__ import annotations
 
 import gzip
+import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.connectors import CsvSource, Position, SourceError
+from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Record, Source, SourceError
 from streamkernel.connectors.files import watched
 from streamkernel.connectors.files.places import FilePlace
-from tests.connectors.watching import CSV, arrive, kept, poll_all, rows, values
+
+CSV = partial(CsvSource, target="y")
+
+
+def arrive(folder: Path, name: str, text: str | bytes, modified: int) -> Path:
+    """Write a file under a name that is let be, and give it its own."""
+    part = folder / f"{name}.part"
+    part.write_bytes(text.encode() if isinstance(text, str) else text)
+    os.utime(part, ns=(modified, modified))
+    return part.rename(folder / name)
+
+
+def rows(*numbers: int) -> str:
+    return "a,y\n" + "".join(f"{number},yes\n" for number in numbers)
+
+
+def poll_all(source: Source) -> list[Record]:
+    found: list[Record] = []
+    while polled := source.poll(100, 0):
+        found += polled
+    return found
+
+
+def values(records: list[Record]) -> list[object]:
+    return [record.x.get("a") for record in records]
+
+
+def kept(source: Source, records: list[Record]) -> dict[int, Position]:
+    """Return what a checkpoint holds once these records are dealt with."""
+    end = source.lasting(records[-1].next)
+    return {end.partition: end}
 
 
 @pytest.fixture
@@ -243,3 +275,26 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
 def test_a_folder_that_was_not_opened_has_nothing_to_remove(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     CsvSource(str(tmp_path), watch=True).saved({0: Position("", 0, 0)})  # as a replay does
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["running", "restarted"])
+@pytest.mark.parametrize("name", ["b.csv", "b.csv.gz", "b.jsonl.gz"])
+def test_a_file_whose_header_is_written_first_is_read_once_it_has_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, again: bool
+) -> None:
+    """A header that is not whole yet binds no other file."""
+    content = [b"y,amo", b"y,amount\nyes,3\nno,4\n"] if "csv" in name else [b"", b'{"amount": 3}\n{"amount": 4}\n']
+    header, whole = map(gzip.compress, content) if name.endswith(".gz") else content
+    (tmp_path / name).write_bytes(header)
+    with (CSV if "csv" in name else partial(JsonLinesSource, target="y"))(str(tmp_path), watch=True) as source:
+        source.open()
+        assert poll_all(source) == [] == poll_all(source)
+        if again:
+            source.open(dict(source.starting_offsets))
+            assert poll_all(source) == []
+        (tmp_path / name).write_bytes(whole)
+        records = poll_all(source)
+        assert [record.x["amount"] for record in records] == [3, 4]
+        source.open(kept(source, records))
+        assert poll_all(source) == []
+        assert caplog.messages == []

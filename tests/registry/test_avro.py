@@ -13,21 +13,22 @@ from uuid import UUID
 import pytest
 
 from streamkernel.connectors.decode import UndecodableError
-from streamkernel.connectors.registry.avro import AvroDecoder
+from streamkernel.connectors.registry.avro import avro_decoder
 from streamkernel.connectors.registry.client import UnusableSchemaError
 from streamkernel.connectors.registry.framing import frame
+from streamkernel.connectors.registry.objects import PayloadDecoder
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record
 
 fastavro = needed("fastavro")
 
 
-def decoder(*schemas: Any) -> AvroDecoder:
-    return AvroDecoder(one if isinstance(one, str) else json.dumps(one) for one in schemas)
+def decoder(*schemas: Any) -> PayloadDecoder:
+    return avro_decoder(one if isinstance(one, str) else json.dumps(one) for one in schemas)
 
 
 def decoded(schema: Any, value: bytes) -> Any:
-    return decoder(schema).decode(value)
+    return decoder(schema)(value)
 
 
 def one(kind: Any, datum: Any) -> Any:
@@ -88,7 +89,7 @@ class TestValues:
         out = io.BytesIO()
         order = {"to": {"zip": "01234"}, "back": None}
         fastavro.schemaless_writer(out, fastavro.parse_schema(schema, named), order)
-        assert decoder(address, schema).decode(frame(1) + out.getvalue()) == order
+        assert decoder(address, schema)(frame(1) + out.getvalue()) == order
 
     def test_a_list_that_is_linked(self) -> None:
         schema = record("Node", value="int", next=["null", "Node"])
@@ -97,7 +98,7 @@ class TestValues:
 
     @pytest.mark.parametrize("text", ["string", '"string"', '{"type": "string"}'])
     def test_a_value_that_is_no_record(self, text: str) -> None:
-        assert decoder(text).decode(frame(1) + b"\x04ab") == "ab"
+        assert decoder(text)(frame(1) + b"\x04ab") == "ab"
 
 
 class TestHarm:
@@ -120,7 +121,7 @@ class TestHarm:
         tracemalloc.start()
         try:
             with pytest.raises(UndecodableError) as raised:
-                one.decode(frame(1) + payload)
+                one(frame(1) + payload)
             assert tracemalloc.get_traced_memory()[1] < 2**20
         finally:
             tracemalloc.stop()
@@ -130,7 +131,7 @@ class TestHarm:
         """The compiled reader of fastavro ends the process here."""
         one = decoder(record("Node", next=["null", "Node"]))
         with pytest.raises(UndecodableError, match="nested too deeply"):
-            one.decode(frame(1) + b"\x02" * 1_000_000 + b"\0")
+            one(frame(1) + b"\x02" * 1_000_000 + b"\0")
 
     @pytest.mark.parametrize(
         "items", ["null", record("Empty", a="null", b=record("Inner")), {"type": "fixed", "name": "F", "size": 0}]

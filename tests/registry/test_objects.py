@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.ports import ConnectorError, Fault, Position, Record
-from streamkernel.connectors.registry.framing import frame
+from streamkernel.connectors.registry.framing import frame, schema_number
 from streamkernel.connectors.registry.lookup import FailedLookupError
-from streamkernel.connectors.registry.objects import FramedObjects, JsonPayload
+from streamkernel.connectors.registry.objects import FramedObjects, decode_json
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record
 
 needed("fastavro")
 
-from streamkernel.connectors.registry.avro import AvroDecoder  # noqa: E402 - what may be missing
+from streamkernel.connectors.registry.avro import avro_decoder  # noqa: E402 - what may be missing
 
 OPTIONAL = ["null", "boolean", "long", "double", "string"]
 SCHEMA = record("R", a=OPTIONAL, b=OPTIONAL, y=OPTIONAL)
@@ -68,36 +69,29 @@ ROWS = st.lists(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "y": VALUES}), 
 
 
 class TestSameAsJson:
-    @given(rows=ROWS, target_type=st.sampled_from(["str", "int", "bool", "float"]))
-    def test_avro(self, rows: list[dict[str, Any]], target_type: str) -> None:
-        known = Known(n1=AvroDecoder([json.dumps(SCHEMA)]))
-        ours = records(framed(known, target_type=target_type), [avro_value(SCHEMA, row) for row in rows])
-        theirs = records(JsonObjects("y", target_type, 16), [json.dumps(row, sort_keys=True).encode() for row in rows])
-        assert list(map(content, ours)) == list(map(content, theirs))
-
     @given(rows=st.lists(st.binary(max_size=20) | ROWS.map(lambda rows: json.dumps(rows[:1])[1:-1].encode())))
     def test_json_schema(self, rows: list[bytes]) -> None:
         rows = [
             row for row in rows if row.removeprefix(BOM_UTF8).strip(b" \t\r\n")
         ]  # a blank line is no record, a framed one is
-        ours = records(framed(Known(n1=JsonPayload())), [frame(1) + row for row in rows])
+        ours = records(framed(Known(n1=decode_json)), [frame(1) + row for row in rows])
         theirs = records(JsonObjects("y", "str", 16), rows)
         assert list(map(content, ours)) == list(map(content, theirs))
 
     def test_long_integers_stay_exact(self) -> None:
         raw = frame(1) + b'{"y": 123456789012345678901234567890}'
-        assert records(framed(Known(n1=JsonPayload()), target_type="int"), [raw])[0].y == 123456789012345678901234567890
+        assert records(framed(Known(n1=decode_json), target_type="int"), [raw])[0].y == 123456789012345678901234567890
 
     def test_columns_of_a_record_whose_schema_is_no_longer_at_hand(self) -> None:
         """The source reads on to values of another schema before its records are looked at."""
-        decoder = framed(Known(n1=JsonPayload(), n2=JsonPayload()))
+        decoder = framed(Known(n1=decode_json, n2=decode_json))
         (one,) = records(decoder, [frame(1) + b'{"a": null, "y": "no"}'])
         assert [use.name for use in decoder.columns(one.raw)] == ["y", "a"]
         records(decoder, [frame(2) + b'{"a": 1, "y": "no"}'])
         assert decoder.columns(one.raw) == []
 
     def test_a_value_that_is_no_record(self) -> None:
-        (one,) = records(framed(Known(n1=AvroDecoder([json.dumps("string")]))), [frame(1) + b"\x02a"])
+        (one,) = records(framed(Known(n1=avro_decoder([json.dumps("string")]))), [frame(1) + b"\x02a"])
         assert one.fault == Fault("not_an_object", "a str, not an object")
 
 
@@ -112,17 +106,18 @@ class TestRulesOfColumns:
         max_size=4,
     )
     RULES = (
+        InputSettings(),
         InputSettings(nested="flatten", na=("?",), types={"a": ColumnSettings("number", invalid="missing")}),
         InputSettings(nested="ignore", types={"a": ColumnSettings("string")}),
         InputSettings(include=("b",), exclude=("b.d",), nested="flatten", types={"b.c": ColumnSettings("hash")}),
         InputSettings(types={"b": ColumnSettings(nested="flatten"), "a": ColumnSettings("date", format="unix")}),
     )
 
-    @given(rows=NESTED, rules=st.sampled_from(RULES))
-    def test_as_those_of_json(self, rows: list[dict[str, Any]], rules: InputSettings) -> None:
-        known = Known(n1=AvroDecoder([json.dumps(self.SCHEMA)]))
-        ours = FramedObjects("y", "str", 16, known, rules=ColumnRules(rules, 16))  # type: ignore[arg-type]
-        theirs = JsonObjects("y", "str", 16, ColumnRules(rules, 16))
+    @given(rows=NESTED, rules=st.sampled_from(RULES), target_type=st.sampled_from(["str", "int", "bool", "float"]))
+    def test_as_those_of_json(self, rows: list[dict[str, Any]], rules: InputSettings, target_type: str) -> None:
+        known = Known(n1=avro_decoder([json.dumps(self.SCHEMA)]))
+        ours = FramedObjects("y", target_type, 16, known, rules=ColumnRules(rules, 16))  # type: ignore[arg-type]
+        theirs = JsonObjects("y", target_type, 16, ColumnRules(rules, 16))
         values = [avro_value(self.SCHEMA, row) for row in rows]
         texts = [json.dumps(row, sort_keys=True).encode() for row in rows]
         made = records(ours, values)
@@ -134,20 +129,9 @@ class TestRulesOfColumns:
 
 
 class TestSchemas:
-    def test_several_schemas_in_turn(self) -> None:
-        """Fields come and go with the versions of a schema."""
-        older, newer = record("R", a="int"), record("R", a="double", b="string")
-        known = Known(n1=AvroDecoder([json.dumps(older)]), n2=AvroDecoder([json.dumps(newer)]))
-        raws = [avro_value(older, {"a": 1}), avro_value(newer, {"a": 0.5, "b": "x"}, 2), avro_value(older, {"a": 2})]
-        decoder = framed(known, target=None)
-        assert [one.x for one in records(decoder, raws)] == [{"a": 1}, {"a": 0.5, "b": "x"}, {"a": 2}]
-        assert known.asked == [1, 2]
-        assert [one.x for one in records(decoder, raws[:1])] == [{"a": 1}]
-        assert known.asked == [1, 2]
-
     def test_ready_is_what_stands_before_a_schema_to_come(self) -> None:
         older = record("R", a="int")
-        known = Known(n1=AvroDecoder([json.dumps(older)]), n2=None)
+        known = Known(n1=avro_decoder([json.dumps(older)]), n2=None)
         decoder = framed(known)
         one = avro_value(older, {"a": 1})
         assert decoder.ready([one, None, b"", b"no frame", frame(2), one]) == 4
@@ -162,12 +146,18 @@ class TestSchemas:
         with pytest.raises(ConnectorError, match=r"^the registry refuses$"):
             framed(known, bears=True).ready([frame(2), one])
 
-    def test_an_unknown_schema_is_borne_on_request(self) -> None:
-        older = record("R", a="int")
-        known = Known(n1=AvroDecoder([json.dumps(older)]), n2=FailedLookupError("it is not known", False))
-        raws = [avro_value(older, {"a": 1}), frame(2) + b"x", b'{"a": 1}', b""]
-        made = records(framed(known, bears=True), raws)
-        assert [one.fault and one.fault.reason for one in made] == [None, "schema", "schema", None]
-        assert [one.blank for one in made] == [False, False, False, True]
-        assert made[1].fault == Fault("schema", "it is not known")
-        assert made[1].raw == raws[1]
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (b"", "has 0 bytes"),
+        (b"\0\0\0\1", "has 4 bytes"),
+        (b'{"a": 1}', "begins with the byte 7b"),
+        (b"\1\0\0\0\1abc", "begins with the byte 01"),
+    ],
+)
+def test_values_of_another_kind(value: bytes, said: str) -> None:
+    assert schema_number(frame(2**32 - 1)) == 2**32 - 1
+    with pytest.raises(UndecodableError, match=said) as raised:
+        schema_number(value)
+    assert raised.value.fault.reason == "schema"

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from streamkernel.connectors.durable import sync_folder
-from streamkernel.connectors.file_system import open_regular
+from streamkernel.connectors.file_system import open_regular, sync_folder
 
 __all__ = ["OPEN", "OrderEntry", "OrderLog"]
 

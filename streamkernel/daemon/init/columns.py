@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from streamkernel.connectors.columns.dates import DateParts
-from streamkernel.connectors.columns.nested import flattened
-from streamkernel.connectors.columns.numbers import NumberFormat
+from streamkernel.connectors.columns.readers import NumberFormat
+from streamkernel.connectors.columns.rules import flattened
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.names import find
 from streamkernel.daemon.init.sample import Sample

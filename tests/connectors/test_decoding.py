@@ -1,8 +1,9 @@
-"""Lines decoded all at once give the same records, to the type of every value, as lines decoded one by one."""
+"""Targets by their type; and lines decoded all at once are, to the type of every value, lines decoded one by one."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,100 @@ from streamkernel.connectors.files.rows import CsvRows
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.ports import Position
 
+
+def test_targets(subtests: pytest.Subtests) -> None:
+    for target_type, value, label in [
+        ("str", "red", "red"),
+        ("str", " red ", " red "),
+        ("str", True, "true"),
+        ("str", 3, "3"),
+        ("str", 2**70, str(2**70)),
+        ("str", 0.5, "0.5"),
+        ("str", "nan", "nan"),
+        ("int", "7", 7),
+        ("int", " -7 ", -7),
+        ("int", "7.0", 7),
+        ("int", 7.0, 7),
+        ("int", str(2**70), 2**70),
+        ("float", "1e3", 1000.0),
+        ("float", 1, 1.0),
+        ("bool", "TRUE", True),
+        ("bool", " no ", False),
+        ("bool", "1", True),
+        ("bool", "f", False),
+        ("bool", 0, False),
+        ("bool", 1.0, True),
+        ("bool", True, True),
+        ("bool", "1.0", True),
+        ("bool", " 0.0 ", False),
+        # Equal numbers are one label; true is another, and a text is what stands there.
+        ("str", 1.0, "1"),
+        ("str", "1.0", "1.0"),
+        ("str", -0.0, "0"),
+        ("str", 1e300, "1e+300"),
+    ]:
+        with subtests.test(target_type=target_type, value=value, label=label):
+            decoded = TargetDecoder(target_type, 256).decode(value)
+            assert decoded == label
+            assert type(decoded) is type(label)
+
+
+def test_a_missing_target_is_unlabeled(subtests: pytest.Subtests) -> None:
+    for target_type in ["str", "int", "bool", "float"]:
+        for value in [None, "", "  ", math.nan, *(["nan", "NaN", "-nan"] if target_type != "str" else [])]:
+            with subtests.test(target_type=target_type, value=value):
+                assert TargetDecoder(target_type, 256).decode(value) is None
+
+
+def test_a_target_that_cannot_be_decoded_is_a_fault(subtests: pytest.Subtests) -> None:
+    for target_type, value in [
+        ("int", "7.5"),
+        ("int", "1_000"),
+        ("int", "inf"),
+        ("int", "9" * 5000),
+        ("int", True),
+        ("int", "x"),
+        ("int", [1]),
+        ("float", "inf"),
+        ("float", math.inf),
+        ("float", "1e999"),
+        ("float", "1_0"),
+        ("float", 10**400),
+        ("float", True),
+        ("float", "x"),
+        ("float", {"a": 1}),
+        ("bool", "maybe"),
+        ("bool", 2),
+        ("bool", [True]),
+        ("str", [1]),
+        ("str", {"a": 1}),
+        ("str", math.inf),
+        ("str", 10**400),
+    ]:
+        with subtests.test(target_type=target_type, value=value):
+            with pytest.raises(UndecodableError) as raised:
+                TargetDecoder(target_type, 256).decode(value)
+            assert raised.value.fault.reason == "target"
+            assert len(raised.value.fault.detail) < 120
+
+
+def test_labels_may_not_grow_without_bound() -> None:
+    with pytest.raises(UndecodableError) as raised:
+        TargetDecoder("str", 3).decode("long")
+    assert raised.value.fault.reason == "string_too_long"
+
+
+def test_an_unknown_target_type_is_named() -> None:
+    with pytest.raises(ValueError, match=r"target_type .*'complex'"):
+        TargetDecoder("complex", 256)
+
+
 TARGET_TYPES = ["str", "int", "bool", "float"]
+
+
 LONGEST = 12
+
+
 TOO_LONG = "x" * (LONGEST + 1)
 
 
@@ -49,9 +142,17 @@ def check(make: Callable[[], BulkDecoder], chunks: list[list[bytes]]) -> None:
 
 
 numbers = st.integers() | st.floats() | st.sampled_from([0, 1, -0.0, 2**63, -(2**63) - 1, 2**64, 10**400, 1e300])
+
+
 words = st.text(max_size=3) | st.sampled_from(["yes", "no", "1", "nan", "red", " ", "1_0", "é", "\u0661", TOO_LONG])
+
+
 values = numbers | words | st.none() | st.booleans() | st.just([1]) | st.just({"b": 1})
+
+
 names = st.sampled_from(["a", "b", "y", "é", TOO_LONG]) | st.text(max_size=2)
+
+
 json_lines = (
     st.builds(
         lambda value, ascii_only: json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "replace"),
@@ -64,6 +165,8 @@ json_lines = (
     | st.sampled_from([b'{"a":1', b'"b":2}', b'{"a":1},{"b":2}', b"{}}", b"\xff", b'{"a":"\\ud800"}', b'{"a":"\xff"}'])
     | st.binary(max_size=6).map(lambda line: line.replace(b"\n", b""))
 )
+
+
 # Most lines are sound: with faults in every chunk hardly one would be decoded at once.
 plain_json = st.builds(
     lambda name, a, b, y: json.dumps({name: a, "b": b, "y": y}).encode(),
@@ -89,12 +192,18 @@ csv_fields = (
     | st.floats().map(repr)
     | st.text(st.characters(exclude_characters="\n", codec="latin-1"), max_size=3)
 )
+
+
 csv_lines = (
     st.lists(csv_fields, min_size=3, max_size=3).map(",".join)
     | st.lists(csv_fields, max_size=4).map(",".join)
     | st.sampled_from(["1,2,yes", "1.5,,no", "red,2,yes", "blue,nan,no", "", " "])
 )
+
+
 plain_csv = st.builds("{!r},{},{}".format, st.floats(-9, 9), st.integers(-9, 9), st.sampled_from(["1", "0", "1.0"]))
+
+
 milder_csv = st.builds(
     "{},{},{}".format,
     st.sampled_from(["1", "2_0", "3", "nan", "", "1e308", "inf"]),
@@ -138,7 +247,7 @@ def test_csv(chunks: list[list[str]], target: str | None, target_type: str, enco
 @example(["1", "1_0"], "float")
 @example([True, 1, 0], "int")
 @example([1, None], "bool")
-def test_targets(given_: list[Any], target_type: str) -> None:
+def test_targets_at_once(given_: list[Any], target_type: str) -> None:
     decoder = TargetDecoder(target_type, LONGEST)
 
     def decoded() -> Iterator[Any]:
@@ -162,6 +271,7 @@ ORDINARY = {
     "numbers.jsonl": b'{"a": 1, "b": -2.5, "y": true}\n{"a": true, "y": 0}\n' * 9,
     "words.jsonl": b'{"a": "red", "b": null, "y": "yes"}\n{"c": 1, "y": null}\n' * 9,
 }
+
 
 KINDS: dict[str, tuple[Any, type[BulkDecoder]]] = {
     ".csv": (CsvSource, CsvRows),
